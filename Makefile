@@ -1,0 +1,62 @@
+# Everything runs in .venv, which is made on first use from the locked requirements.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help install demo test test-slow lint types contracts defs unit format lock clean
+
+help:  ## Show the targets.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
+
+install: $(INSTALLED)  ## Install docindex and what it needs into .venv.
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("docindex needs Python 3.11, 3.12 or 3.13; set PYTHON=...") if not (3, 11) <= sys.version_info < (3, 14) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+demo: $(INSTALLED)  ## Index this project's documentation and code, search it, and say how to open the UI.
+	$(BIN)/docindex index
+	$(BIN)/docindex status
+	$(BIN)/docindex search "how are the three stores published together" --top-k 3
+	$(BIN)/docindex search "ParquetTables" --mode bm25 --language python --top-k 2
+	@echo
+	@echo "Search for something of your own:   $(BIN)/docindex search 'your words'"
+	@echo "Index another folder or repository: $(BIN)/docindex index PATH"
+	@echo "Open the Dagster UI:                $(BIN)/docindex ui   (then http://127.0.0.1:3000)"
+
+test: lint types contracts defs unit  ## Check everything: style, types, import contracts, definitions, tests.
+
+lint: $(INSTALLED)  ## Check style.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)  ## Check types.
+	$(BIN)/mypy
+
+contracts: $(INSTALLED)  ## Check which module may import which.
+	$(BIN)/lint-imports
+
+defs: $(INSTALLED)  ## Check that Dagster loads the definitions.
+	$(BIN)/dg check defs
+
+unit: $(INSTALLED)  ## Run the tests.
+	$(BIN)/pytest -n auto
+
+test-slow: $(INSTALLED)  ## Run the tests that take minutes.
+	$(BIN)/pytest -m slow
+
+format: $(INSTALLED)  ## Format the code and mend what can be mended.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(INSTALLED)  ## Lock the requirements anew.
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra dev pyproject.toml -o requirements.lock
+
+clean:  ## Remove the environment, the index and caches.
+	rm -rf $(VENV) .docindex .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info

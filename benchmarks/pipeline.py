@@ -1,0 +1,35 @@
+"""The library without Dagster: one source, from its files to a published generation."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.embedding.build import build_embeddings
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import ChunkingSettings
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.model import Source
+from docindex_dagster.stores.publish import Model, publish
+from docindex_dagster.stores.reader import Reader, open_reader
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A published source and what there is of it."""
+
+    reader: Reader
+    files: int
+    chunks: int
+
+
+def index(folder: Path, home: Path, kind: str = "library") -> Indexed:
+    """Index a folder from nothing."""
+    layout = Layout(home)
+    source = Source(key=f"{kind}/{folder.name}", kind="git" if kind == "git" else "library", name=folder.name, path=folder)
+    embedder = StaticEmbedder()
+    files = discover(source)
+    chunks = build_chunks(source, files, None, ChunkingSettings()).table
+    vectors = build_embeddings(chunks, None, embedder, source.key).table
+    publish(layout, source.key, chunks, vectors, Model(embedder.name, embedder.dimension))
+    return Indexed(open_reader(layout), len(chunks["path"].unique()), chunks.num_rows)

@@ -1,0 +1,87 @@
+"""The catalogue: what is searchable now, rebuilt from the published generation."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from docindex_dagster.files import replacing
+from docindex_dagster.hashing import digest
+from docindex_dagster.layout import Layout
+from docindex_dagster.stores.generation import read_generation
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """One searchable source. Sizes are those of the chunks' text in bytes; `changed_at` is UTC in ISO 8601."""
+
+    source: str
+    files: int
+    chunks: int
+    text_bytes: int
+    nodes: int
+    edges: int
+    languages: dict[str, int]
+    version: str
+    changed_at: str
+
+
+def entries(layout: Layout) -> list[CatalogEntry]:
+    """The catalogue of the published generation; empty where nothing is published."""
+    generation = read_generation(layout)
+    published = generation.sources.items() if generation else ()
+    return [
+        CatalogEntry(
+            source=key,
+            files=source.files,
+            chunks=source.chunks,
+            text_bytes=source.text_bytes,
+            nodes=source.nodes,
+            edges=source.edges,
+            languages=source.languages,
+            version=source.version,
+            changed_at=source.changed_at,
+        )
+        for key, source in published
+    ]
+
+
+def rebuild(layout: Layout) -> list[CatalogEntry]:
+    """Write the catalogue anew if it differs from the one on disk, and return it."""
+    found = entries(layout)
+    text = json.dumps([asdict(entry) for entry in found], indent=1, ensure_ascii=False) + "\n"
+    if not layout.catalog.exists() or layout.catalog.read_text(encoding="utf-8") != text:
+        with replacing(layout.catalog) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return found
+
+
+def version(found: list[CatalogEntry]) -> str:
+    """A hash of what is searchable; the clock plays no part."""
+    return digest(json.dumps([[entry.source, entry.version] for entry in found]).encode())
+
+
+def as_row(entry: CatalogEntry) -> dict[str, Any]:
+    """The entry for a table."""
+    return {
+        "source": entry.source,
+        "files": entry.files,
+        "chunks": entry.chunks,
+        "megabytes": round(entry.text_bytes / 1e6, 2),
+        "nodes": entry.nodes,
+        "edges": entry.edges,
+        "languages": ", ".join(sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:5]),
+        "changed_at": entry.changed_at,
+    }
+
+
+def as_markdown(found: list[CatalogEntry]) -> str:
+    """The catalogue as a Markdown table."""
+    if not found:
+        return "Nothing is indexed yet."
+    rows = [as_row(entry) for entry in found]
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("|", "\\|")

@@ -1,0 +1,163 @@
+"""The `chunks` table of a source: rows of unchanged files are reused, the others are cut anew."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.chunking.documents import Sizes
+from docindex_dagster.chunking.pool import chunk_in_workers
+from docindex_dagster.chunking.rows import with_row_hashes
+from docindex_dagster.chunking.verify import verify_chunks
+from docindex_dagster.chunking.worker import ChunkOptions, FileJob
+from docindex_dagster.events import Progress, emit
+from docindex_dagster.hashing import digest_parts
+from docindex_dagster.schemas import CHUNKS
+from docindex_dagster.settings import ChunkingSettings
+from docindex_dagster.sources.model import Source
+from docindex_dagster.tables import column_version, stamp
+from docindex_dagster.tokenizer import MODEL_NAME
+
+# Raise it with every change that makes the same file give other chunks.
+EXTRACTOR_VERSION = "1"
+_FINGERPRINT = b"docindex.chunking"
+# Columns that come from discovery and can change while the file's bytes stay the same.
+_REFRESHED = ("commit", "is_uncommitted")
+# What must be equal for the rows of a file to be reused.
+_SAME_FILE = ("path", "content_hash", "source_type", "language")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingResult:
+    """The new table, and what it took: counts of chunks, files cut as text, and files that vanished or broke."""
+
+    table: pa.Table
+    added: int
+    changed: int
+    reused: int
+    removed: int
+    fallbacks: int
+    unreadable: tuple[tuple[str, str], ...]
+
+
+def fingerprint(settings: ChunkingSettings) -> str:
+    """Changes when the same file would give other chunks."""
+    from importlib.metadata import version
+
+    grammar = version("tree-sitter-language-pack")
+    sizes = settings.model_dump(exclude={"workers", "parse_timeout_s"})
+    return digest_parts(EXTRACTOR_VERSION, grammar, MODEL_NAME, repr(sorted(sizes.items())))
+
+
+def build_chunks(
+    source: Source, files: pa.Table, previous: pa.Table | None, settings: ChunkingSettings
+) -> ChunkingResult:
+    """Cut the files of a source that are to be indexed.
+
+    Args:
+        source: where the files lie.
+        files: its `discovered_files`.
+        previous: the `chunks` of an earlier run, or None.
+        settings: sizes and time-outs.
+
+    Returns:
+        The table, sorted by (path, chunk_index) and stamped with its data version.
+
+    Raises:
+        VerificationError: the rows break a rule; nothing may be written.
+    """
+    made_from = fingerprint(settings)
+    files = files.filter(pc.is_null(files["skipped_reason"]))
+    reused = _reusable(files, previous, made_from)
+    to_cut = files.filter(pc.invert(pc.is_in(files["path"], pc.unique(reused["path"]))))
+    fresh, unreadable = _cut(source, to_cut, settings)
+    table = pa.concat_tables([_refreshed(reused, files), with_row_hashes(fresh)])
+    table = table.sort_by([("path", "ascending"), ("chunk_index", "ascending")]).combine_chunks()
+    verify_chunks(table, files, tuple(path for path, _ in unreadable))
+    stamped = stamp(table, digest_parts(made_from, column_version(table, "row_hash")))
+    stamped = stamped.replace_schema_metadata({**stamped.schema.metadata, _FINGERPRINT: made_from.encode()})
+    return _counted(stamped, previous, unreadable)
+
+
+def _reusable(files: pa.Table, previous: pa.Table | None, made_from: str) -> pa.Table:
+    """The previous rows of files that are the same byte for byte and would be cut the same way."""
+    if previous is None or not previous.num_rows or not previous.schema.equals(CHUNKS):
+        return CHUNKS.empty_table()
+    if (previous.schema.metadata or {}).get(_FINGERPRINT) != made_from.encode():
+        return CHUNKS.empty_table()
+    return previous.replace_schema_metadata(None).filter(pc.is_in(_file_keys(previous), _file_keys(files)))
+
+
+def _file_keys(table: pa.Table) -> pa.ChunkedArray:
+    columns = [table[name] for name in _SAME_FILE]
+    return pc.binary_join_element_wise(*columns, "\0", null_handling="replace", null_replacement="")
+
+
+def _refreshed(reused: pa.Table, files: pa.Table) -> pa.Table:
+    """Reused rows with today's commit and mark, and a new row hash where one of them changed."""
+    position = pc.index_in(reused["path"], files["path"])
+    current = {name: files[name].take(position) for name in _REFRESHED}
+    stale = reduce(pc.or_, [_differs(reused[name], values) for name, values in current.items()])
+    if not pc.any(stale, min_count=0).as_py():
+        return reused
+    changed = reused.filter(stale)
+    for name, values in current.items():
+        index = CHUNKS.get_field_index(name)
+        changed = changed.set_column(index, CHUNKS.field(index), values.filter(stale))
+    return pa.concat_tables([reused.filter(pc.invert(stale)), with_row_hashes(changed)])
+
+
+def _differs(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Element-wise inequality in which null equals null."""
+    one_null = pc.xor(pc.is_null(left), pc.is_null(right))
+    return pc.or_(one_null, pc.fill_null(pc.not_equal(left, right), False))  # noqa: FBT003 the value to fill with
+
+
+def _cut(source: Source, files: pa.Table, settings: ChunkingSettings) -> tuple[pa.Table, list[tuple[str, str]]]:
+    sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
+    options = ChunkOptions(sizes, settings.code_chars)
+    jobs = [_job(source, row) for row in files.to_pylist()]
+    tables, unreadable, done = [CHUNKS.empty_table()], list[tuple[str, str]](), 0
+    emit(Progress(source.key, "chunks", 0, len(jobs), "files"))
+    for count, result in chunk_in_workers(jobs, options, workers=settings.workers, timeout_s=settings.parse_timeout_s):
+        tables.append(result.rows)
+        unreadable.extend(result.unreadable)
+        done += count
+        emit(Progress(source.key, "chunks", done, len(jobs), "files"))
+    return pa.concat_tables(tables), unreadable
+
+
+def _job(source: Source, row: dict[str, object]) -> FileJob:
+    return FileJob(
+        root=source.path,
+        source=source.key,
+        source_kind=source.kind,
+        path=str(row["path"]),
+        source_type=str(row["source_type"]),
+        language=None if row["language"] is None else str(row["language"]),
+        loader=str(row["loader"]),
+        size=int(str(row["size"])),
+        commit=None if row["commit"] is None else str(row["commit"]),
+        is_uncommitted=bool(row["is_uncommitted"]),
+    )
+
+
+def _counted(table: pa.Table, previous: pa.Table | None, unreadable: Sequence[tuple[str, str]]) -> ChunkingResult:
+    old = CHUNKS.empty_table() if previous is None else previous
+    same = _count_in(table["row_hash"], old["row_hash"])
+    kept = _count_in(table["chunk_id"], old["chunk_id"])
+    return ChunkingResult(
+        table=table,
+        added=table.num_rows - kept,
+        changed=kept - same,
+        reused=same,
+        removed=old.num_rows - kept,
+        fallbacks=len(pc.unique(table["path"].filter(pc.is_valid(table["fallback"])))),
+        unreadable=tuple(unreadable),
+    )
+
+
+def _count_in(values: pa.ChunkedArray, held: pa.ChunkedArray) -> int:
+    return pc.sum(pc.is_in(values, held), min_count=0).as_py() or 0

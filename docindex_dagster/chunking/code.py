@@ -1,0 +1,100 @@
+"""Cutting source code into chunks along its syntax tree and its symbols.
+
+What fits into the budget stays whole; what does not is split into its children; small neighbours are put together.
+A symbol that does not fit is walled off from what stands before and after it, and a class also between its head and its
+first method.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from docindex_dagster.chunking.draft import Draft, FileDrafts
+from docindex_dagster.chunking.packing import Cut, MeasuredText, Rank, measure, pack
+from docindex_dagster.chunking.placing import place_symbols
+from docindex_dagster.code.extract import TYPE_KINDS, extract
+from docindex_dagster.code.parse import parse
+from docindex_dagster.code.symbols import Symbol
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+DEFAULT_BUDGET = 1500
+
+_MEMBER_KINDS = TYPE_KINDS | {"function", "method"}
+_CROWD = 10  # what is smaller than a tenth of the budget shares a chunk where it can
+
+
+def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDrafts:
+    """Cut a source file into chunks of at most `budget` non-white characters.
+
+    The chunks put end to end are the text; a text of white space alone has none. A language without a query gets
+    chunks without symbols.
+
+    Raises:
+        ParseError: there is no grammar for the language; `chunk_lines` cuts any text.
+    """
+    measured = measure(text)
+    tree = parse(measured.data, language)
+    outline = extract(tree, measured.data, language)
+    ranks = _ranks(tree.root_node, measured, outline.symbols, budget)
+    walls = _walls(measured, outline.symbols, ranks, budget)
+    spans = list(pack(measured, ranks, walls, budget))
+    return FileDrafts(drafts=tuple(place_symbols(measured, spans, outline.symbols)), imports=outline.imports)
+
+
+def _ranks(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int) -> dict[int, Rank]:
+    """Where the pieces of a file begin: the largest nodes and definitions that fit, and the tokens between them."""
+    weights = text.weights
+    symbol_places = {weights[symbol.start_byte] for symbol in symbols}
+    units: dict[int, int] = {}  # start of a definition that fits, with all that belongs to it -> its end
+    for symbol in symbols:
+        if weights[symbol.end_byte] - weights[symbol.start_byte] <= budget:
+            units.setdefault(symbol.start_byte, symbol.end_byte)
+    ranks: dict[int, Rank] = {}
+    covered = 0
+    comment_end = -1  # the place behind a comment that stands above what follows it
+    stack = [(root, text.total, 0)]
+    while stack:
+        node, parent_size, depth = stack.pop()
+        start, end = node.start_byte, node.end_byte
+        if end <= covered:
+            continue
+        place = weights[start]
+        size = weights[end] - place
+        begins_line = place in text.line_places
+        if start >= covered and place not in ranks:
+            ranks[place] = (_cut(node, begins_line, place in symbol_places, place == comment_end), depth)
+        if start >= covered and start in units and units[start] > end - 0 * size:
+            pass
+    return ranks
+
+
+def _walls(text: MeasuredText, symbols: tuple[Symbol, ...], ranks: Mapping[int, Rank], budget: int) -> set[int]:
+    """The places that chunks never span: around each symbol that does not fit, and behind the head of a class."""
+    weights = text.weights
+    large = [symbol for symbol in symbols if weights[symbol.end_byte] - weights[symbol.start_byte] > budget]
+    fitting = {weights[symbol.start_byte] for symbol in symbols} - {weights[symbol.start_byte] for symbol in large}
+    walls = {weights[at] for symbol in large for at in (symbol.start_byte, symbol.end_byte)}
+    walls.update(weights[member.start_byte] for member in _first_members(symbols, large))
+    for begin, end in pairwise(sorted(walls | {0, text.total})):
+        if end - begin >= budget // _CROWD:
+            continue
+        if ranks.get(begin, (Cut.INLINE,))[0] is Cut.INLINE:  # closing brackets go with what they close
+            walls.discard(begin)
+        elif begin not in fitting:  # a head of a line or two, or a few statements, with what follows them
+            walls.discard(end)
+    return walls
+
+
+def _first_members(symbols: tuple[Symbol, ...], large: list[Symbol]) -> Iterator[Symbol]:
+    """The first method or nested type of each large type."""
+    owners = {id(symbol) for symbol in large if symbol.kind in TYPE_KINDS}
+    open_symbols: list[Symbol] = []
+    for symbol in symbols:
+        while open_symbols and open_symbols[-1].end_byte <= symbol.start_byte:
+            open_symbols.pop()
+        if open_symbols and symbol.kind in _MEMBER_KINDS and id(open_symbols[-1]) in owners:
+            owners.discard(id(open_symbols[-1]))
+            yield symbol
+        open_symbols.append(symbol)

@@ -1,0 +1,68 @@
+"""The chunks of a document: its sections, split or joined to a good size, each with its headings.
+
+The chunks of Markdown and plain text are spans of the file which, without their overlap, make up the file. Token
+counts are summed over blocks, so that `count_tokens` must not add tokens of its own to each text.
+"""
+
+from pathlib import PurePosixPath
+
+from docindex_dagster.chunking.draft import Draft, FileDrafts
+from docindex_dagster.chunking.overlap import overlaps
+from docindex_dagster.chunking.sections import Part, build_parts, common_path, titled_sections
+from docindex_dagster.chunking.split import CountTokens, Sizes, pieces_of
+from docindex_dagster.documents.load import load_document
+from docindex_dagster.documents.model import Block, Document
+
+__all__ = ["CountTokens", "Sizes", "chunk_document"]
+
+_INTRO = "intro"
+
+
+def chunk_document(text: str, *, path: str, loader: str, sizes: Sizes, count_tokens: CountTokens) -> FileDrafts:
+    """Cut one document.
+
+    Args:
+        text: the decoded file.
+        path: its path; the file's name stands for a missing title.
+        loader: how to read it; see `documents.load`.
+        sizes: in tokens; no chunk has more than the maximum.
+        count_tokens: the tokens of each text; that of a text is at most the sum of its parts'.
+
+    Returns:
+        The chunks in the order of the file; none if the file is blank. `fallback` says why a document with structure
+        was read as plain text.
+    """
+    document = load_document(text, path, loader)
+    if not text.strip():
+        return FileDrafts((), fallback=document.fallback)
+    blocks = [(index, block) for index, section in enumerate(document.sections) for block in section.blocks]
+    parts = build_parts(document.sections, pieces_of(blocks, sizes, count_tokens), sizes)
+    repeated = overlaps(parts, sizes, count_tokens)
+    drafts: list[Draft] = []
+    first_index: int | None = None
+    for index, (part, overlap) in enumerate(zip(parts, repeated, strict=True)):
+        first_index = index if part.number == 1 else first_index
+        parent = first_index if part.number and part.number > 1 else None
+        drafts.append(_draft(document, PurePosixPath(path).name, part, overlap, parent))
+    return FileDrafts(tuple(drafts), fallback=document.fallback)
+
+
+def _draft(document: Document, file_name: str, part: Part, overlap: Block | None, parent: int | None) -> Draft:
+    blocks = [piece.block for piece in part.pieces]
+    spanned = [overlap, *blocks] if overlap else blocks
+    text = "".join(block.text for block in spanned)
+    first = titled_sections(document.sections, part)[0]
+    return Draft(
+        text=text.strip("\n") if document.transformed else text,
+        chunk_type="section" if document.structured else "text",
+        start_line=spanned[0].start_line,
+        end_line=max(block.end_line for block in spanned),
+        start_byte=spanned[0].start_byte,
+        end_byte=spanned[-1].end_byte,
+        heading_path=common_path(document.sections, part),
+        section=first.section or file_name,
+        subsection=(first.subsection or _INTRO) if document.structured else None,
+        has_code=any(block.kind == "code" for block in blocks),
+        part_number=part.number,
+        parent_index=parent,
+    )

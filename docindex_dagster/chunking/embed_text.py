@@ -1,0 +1,28 @@
+"""The text that is embedded: a chunk under a one-line header that says where it stands, made without a model."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.hashing import digest
+
+
+def embed_texts(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
+    """The text to embed of each chunk: `path qualified.name kind` or `path Heading > Subheading`, then the text.
+
+    Args:
+        chunks: a table with the columns path, qualified_name, symbol_kind, heading_path, summary and text.
+
+    Returns:
+        Strings, one a row, none null.
+    """
+    headings = pc.binary_join(chunks["heading_path"], " > ")
+    header = pc.binary_join_element_wise(
+        chunks["path"], chunks["qualified_name"], chunks["symbol_kind"], headings, " ", null_handling="skip"
+    )
+    text = pc.binary_join_element_wise(header, chunks["summary"], chunks["text"], "\n", null_handling="skip")
+    return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+
+
+def embed_text_hashes(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
+    """The hash of each text to embed: the key under which vectors are reused."""
+    return pa.array([digest(text.encode()) for text in embed_texts(chunks).to_pylist()], pa.string())

@@ -1,0 +1,109 @@
+"""Choosing where to cut a text so that no chunk exceeds the budget.
+
+Sizes are counted in non-white characters, so that indentation costs nothing. A place in the text is named by how many
+of them stand before it: white space between two pieces thereby belongs to neither, and is given out only when a place
+is turned into bytes.
+"""
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import accumulate, pairwise
+
+_WHITE = frozenset(b"\t\n\v\f\r \x1c\x1d\x1e\x1f")
+_CONTINUATION = range(0x80, 0xC0)  # the bytes of a UTF-8 character after its first
+_WEIGHT_OF_BYTE = bytes(byte not in _WHITE and byte not in _CONTINUATION for byte in range(256))
+
+
+class Cut(IntEnum):
+    """What begins at a place, from the best to cut at to the worst."""
+
+    SYMBOL = 0
+    NODE = 1
+    COMMENTED = 2  # what a comment stands above
+    LINE = 3
+    INLINE = 4  # a token, or anything that does not begin its line
+
+
+Rank = tuple[Cut, int]
+"""How good a place is to cut at; of equal cuts, that of the lower number (the depth in the tree) is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredText:
+    """A text as UTF-8 with the sums and line starts that make every look-up cheap."""
+
+    data: bytes
+    weights: "array[int]"  # how many non-white characters stand before each byte and before the end
+    line_starts: list[int]  # in bytes
+    line_places: dict[int, int]  # place -> start of the line that it is the first of
+
+    @property
+    def total(self) -> int:
+        """The non-white characters of the whole text."""
+        return self.weights[-1]
+
+    def byte_at(self, place: int) -> int:
+        """The byte at which to cut at a place: a line start where only white space stands before it."""
+        if place <= 0:
+            return 0
+        if place >= self.total:
+            return len(self.data)
+        line_start = self.line_places.get(place)
+        return bisect_right(self.weights, place) - 1 if line_start is None else line_start
+
+    def line_at(self, byte: int) -> int:
+        """The 1-based line of a byte; a line end belongs to the line that it ends."""
+        return bisect_right(self.line_starts, byte)
+
+
+def measure(text: str) -> MeasuredText:
+    """Measure a text."""
+    data = text.encode("utf-8")
+    weights = array("I", accumulate(data.translate(_WEIGHT_OF_BYTE), initial=0))
+    line_starts = [0, *(match.end() for match in re.finditer(b"\n", data))]
+    return MeasuredText(data, weights, line_starts, {weights[start]: start for start in line_starts})
+
+
+def pack(text: MeasuredText, ranks: Mapping[int, Rank], walls: Iterable[int], budget: int) -> Iterator[tuple[int, int]]:
+    """Cut a text into spans of bytes that put end to end are the text, each of at most `budget` non-white characters.
+
+    `ranks` says where to cut and how good that is; what lies between two such places and exceeds the budget is cut at
+    line ends, or else inside its line. `walls` are the places that every cut set has. Between two walls the spans are
+    made about equally large. White space alone gives no span.
+    """
+    ranks = _with_lines(text, ranks, budget)
+    places = sorted(ranks)
+    bounds = sorted({0, text.total, *walls})
+    starts = [at for begin, end in pairwise(bounds) for at in _cuts(places, ranks, begin, end, budget)]
+    return pairwise(text.byte_at(place) for place in [*starts, text.total] if starts)
+
+
+def _cuts(places: list[int], ranks: Mapping[int, Rank], begin: int, end: int, budget: int) -> Iterator[int]:
+    """The starts of the spans between two walls."""
+    yield begin
+    while end - begin > budget:
+        fair = -(-(end - begin) // -(-(end - begin) // budget))  # an equal share for the fewest spans
+        first = bisect_left(places, begin + max(1, fair // 2))
+        last = bisect_right(places, begin + budget)
+        candidates = places[first:last] or [places[last - 1]]
+        aim = begin + fair
+        begin = min(candidates, key=lambda place: (ranks[place], abs(place - aim)))
+        yield begin
+
+
+def _with_lines(text: MeasuredText, ranks: Mapping[int, Rank], budget: int) -> dict[int, Rank]:
+    """Add line starts, then places inside lines, wherever two places are further apart than the budget."""
+    refined = {0: (Cut.SYMBOL, 0), **ranks}
+    lines = sorted(text.line_places)
+    for begin, end in pairwise(sorted({*refined, text.total})):
+        if end - begin > budget:
+            inner = lines[bisect_right(lines, begin) : bisect_left(lines, end)]
+            refined.update(dict.fromkeys(inner, (Cut.LINE, 0)))
+            for line_begin, line_end in pairwise([begin, *inner, end]):
+                inside = range(line_begin + budget, line_end, budget)
+                refined.update(dict.fromkeys(inside, (Cut.INLINE, 0)))
+    return refined

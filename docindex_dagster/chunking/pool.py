@@ -1,0 +1,94 @@
+"""Parsing workers: spawned once, reused, and replaced when a file crashes or hangs them."""
+
+import atexit
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from functools import cache
+from typing import TYPE_CHECKING
+
+from docindex_dagster.chunking.worker import ChunkedFiles, ChunkOptions, FileJob, chunk_as_text, chunk_files
+
+if TYPE_CHECKING:
+    from pebble import ProcessPool
+
+# A batch is large enough to hide the cost of a message and small enough to parse well within the time-out.
+_BATCH_BYTES = 256 << 10
+_BATCH_FILES = 64
+# Below this a second worker takes longer to start than it saves.
+_BYTES_WORTH_A_WORKER = 2 << 20
+_MOST_WORKERS = 4
+
+
+def chunk_in_workers(
+    jobs: Sequence[FileJob], options: ChunkOptions, *, workers: int, timeout_s: float
+) -> Iterator[tuple[int, ChunkedFiles]]:
+    """Cut files in workers; yields, as batches end, how many files each had and what they gave.
+
+    A file whose worker crashes, or takes over `timeout_s`, comes back cut as text with the reason in `fallback`.
+    """
+    if not jobs:
+        return
+    pool = _pool(workers or _workers_for(sum(job.size for job in jobs)))
+    pending = [(batch, pool.schedule(chunk_files, (batch, options), timeout=timeout_s)) for batch in _batches(jobs)]
+    for batch, future in pending:
+        failure = _failure(future, timeout_s)
+        if failure is None:
+            yield len(batch), future.result()
+            continue
+        for job in batch:
+            yield 1, _alone(pool, job, options, timeout_s) if len(batch) > 1 else chunk_as_text(job, options, failure)
+
+
+def _alone(pool: "ProcessPool", job: FileJob, options: ChunkOptions, timeout_s: float) -> ChunkedFiles:
+    """Cut one file of a batch that failed, so that only the file to blame loses its structure."""
+    future = pool.schedule(chunk_files, ([job], options), timeout=timeout_s)
+    failure = _failure(future, timeout_s)
+    return future.result() if failure is None else chunk_as_text(job, options, failure)
+
+
+def _failure(future: "Future[ChunkedFiles]", timeout_s: float) -> str | None:
+    from pebble import ProcessExpired
+
+    try:
+        future.result()
+    except TimeoutError:
+        return f"time-out: not parsed within {timeout_s:g} s"
+    except ProcessExpired as error:
+        return f"crash: the parser died with exit code {error.exitcode}"
+    return None
+
+
+def _batches(jobs: Sequence[FileJob]) -> Iterator[list[FileJob]]:
+    batch: list[FileJob] = []
+    size = 0
+    for job in jobs:
+        if batch and (size + job.size > _BATCH_BYTES or len(batch) == _BATCH_FILES):
+            yield batch
+            batch, size = [], 0
+        batch.append(job)
+        size += job.size
+    if batch:
+        yield batch
+
+
+def _workers_for(size: int) -> int:
+    if size < _BYTES_WORTH_A_WORKER:
+        return 1
+    return min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
+
+
+@cache
+def _pool(workers: int) -> "ProcessPool":
+    from pebble import ProcessPool
+
+    # Spawned, not forked: the parent may have lancedb's threads. Pools live as long as the process.
+    pool = ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"))
+    atexit.register(_close, pool)
+    return pool
+
+
+def _close(pool: "ProcessPool") -> None:
+    pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves this one method untyped
+    pool.join()

@@ -1,0 +1,1 @@
+"""Reading source code with tree-sitter: languages, symbols, imports."""

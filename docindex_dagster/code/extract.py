@@ -1,0 +1,197 @@
+"""Reading the symbols and imports of a parsed file.
+
+One extractor serves all languages: what differs between them is in their queries.
+"""
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from docindex_dagster.code.captures import Captures, Definition, run_query
+from docindex_dagster.code.languages import has_symbols
+from docindex_dagster.code.leads import Leads, find_leads
+from docindex_dagster.code.symbols import Symbol
+from docindex_dagster.code.texts import comment_text, docstring_text, one_line
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+TYPE_KINDS = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
+"""The kinds of symbol whose functions are methods."""
+
+_PATH_SEPARATOR = re.compile(r"::|\\|\.")
+_PLAIN_PATH = re.compile(r"[\w.:\\~<>, *&]+")
+_TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>(?=::)")
+_SIGNATURE_END = re.compile(r" ?(?:=>|[{:=;])$")
+_QUOTES = "\"'`<>"
+_DEPTH_LIMIT = 100  # deeper symbols are left out, since qualified names grow with the depth
+_RUBBLE = 5000  # tokens
+_HEAD_LIMIT = 4000  # bytes of a head that a signature is made from
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a file defines and imports."""
+
+    symbols: tuple[Symbol, ...] = ()
+    imports: tuple[str, ...] | None = None  # None: the language has no query
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A definition with all that belongs to it."""
+
+    definition: Definition
+    leads: "list[Node]"
+    start: int
+    end: int
+
+
+def extract(tree: "Tree", source: bytes, language: str) -> Outline:
+    """Read symbols and imports in one pass over the tree. Text that is no code in this language has none."""
+    if not has_symbols(language):
+        return Outline()
+    if _is_rubble(tree.root_node):
+        return Outline(imports=())
+    captures = run_query(tree, language)
+    return Outline(_symbols(captures, source), _imports(captures, source))
+
+
+def extract_symbols(tree: "Tree", source: bytes, language: str) -> tuple[Symbol, ...]:
+    """The definitions of a file in file order, outer before inner.
+
+    Names need not be unique: overloads, the setter of a property and each `impl` of a type share one.
+    """
+    return extract(tree, source, language).symbols
+
+
+def extract_imports(tree: "Tree", source: bytes, language: str) -> tuple[str, ...] | None:
+    """What a file imports, as written and without quotes, each once; None for a language without a query."""
+    return extract(tree, source, language).imports
+
+
+def _is_rubble(root: "Node") -> bool:
+    """Whether parsing gave a flat heap of tokens, over which a query would take time of the square of their number."""
+    return any(node.is_error and node.child_count > _RUBBLE for node in (root, *root.children))
+
+
+def _imports(captures: Captures, source: bytes) -> tuple[str, ...]:
+    written = (one_line(source[node.start_byte : node.end_byte]).strip(_QUOTES) for node in captures.imports)
+    return tuple(dict.fromkeys(name for name in written if name))
+
+
+def _symbols(captures: Captures, source: bytes) -> tuple[Symbol, ...]:
+    leads = find_leads(captures, source)
+    spans = [_span(definition, leads, source) for definition in captures.definitions]
+    spans.sort(key=lambda span: (span.start, -span.end, span.definition.name.start_byte))
+    reader = _Reader(source, captures, [match.start() for match in re.finditer(b"\n", source)])
+    open_symbols: list[Symbol] = []
+    found: list[Symbol] = []
+    for span in spans:
+        while open_symbols and not _encloses(open_symbols[-1], span):
+            open_symbols.pop()
+        if len(open_symbols) >= _DEPTH_LIMIT:
+            continue
+        symbol = reader.symbol(span, open_symbols[-1] if open_symbols else None)
+        open_symbols.append(symbol)
+        found.append(symbol)
+    return tuple(found)
+
+
+def _span(definition: Definition, leads: Leads, source: bytes) -> _Span:
+    before = leads.before(definition.start)
+    start = before[0].start_byte if before else definition.start
+    return _Span(definition, before, start, leads.end_of_line(source, definition.end))
+
+
+def _encloses(outer: Symbol, inner: _Span) -> bool:
+    """Whether a symbol holds a span; two of the same span (a tag and its typedef) stand side by side."""
+    return outer.end_byte >= inner.end and (outer.start_byte, outer.end_byte) != (inner.start, inner.end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Makes symbols from definitions."""
+
+    source: bytes
+    captures: Captures
+    newlines: list[int]
+
+    def symbol(self, span: _Span, outer: Symbol | None) -> Symbol:
+        definition = span.definition
+        *path, name = self._name_path(definition)
+        parent = ".".join([outer.qualified_name, *path] if outer else path) or None
+        is_method = definition.kind == "function" and (path or (outer and outer.kind in TYPE_KINDS))
+        parameters = definition.parameters
+        return Symbol(
+            name=name,
+            kind="method" if is_method else definition.kind,
+            qualified_name=f"{parent}.{name}" if parent else name,
+            parent=parent,
+            signature=self._signature(definition) or None,
+            start_line=bisect_left(self.newlines, span.start) + 1,
+            end_line=bisect_left(self.newlines, span.end - 1) + 1,
+            start_byte=span.start,
+            end_byte=span.end,
+            parameters=None if parameters is None else self._parameters(parameters),
+            return_type=" ".join(self._line(node) for node in definition.returns) or None,
+            decorators=tuple(self._line(node) for node in self._decorators(span)) or None,
+            docstring=self._docstring(span),
+        )
+
+    def _name_path(self, definition: Definition) -> list[str]:
+        """The name, after the names of the scopes that it is written with: `A::B<T>::f` is A, B, f."""
+        name = self._line(definition.name).strip("\"'`")
+        if _PLAIN_PATH.fullmatch(name):
+            shorter = _TEMPLATE_ARGUMENTS.sub("", name)
+            while shorter != name:
+                name, shorter = shorter, _TEMPLATE_ARGUMENTS.sub("", shorter)
+            path = [part for part in _PATH_SEPARATOR.split(name) if part] or [name]
+        else:
+            path = [name]
+        return path if definition.owner is None else [self._line(definition.owner), *path]
+
+    def _signature(self, definition: Definition) -> str:
+        """The head of a definition: all before its body but decorators and comments."""
+        body = definition.end if definition.body is None else definition.body
+        body = min(body, definition.start + _HEAD_LIMIT)
+        name = definition.name
+        holes = [
+            *_between(self.captures.comments, definition.start, body),
+            *_between(self.captures.decorators, definition.start, definition.head_end),
+        ]
+        parts, at = [], definition.start
+        for hole in sorted(holes, key=attrgetter("start_byte")):
+            parts.append(self.source[at : max(at, hole.start_byte)])
+            at = max(at, hole.end_byte)
+        parts.append(self.source[at:body])
+        if name.start_byte >= body:  # typedef struct {…} name
+            parts.append(self.source[name.start_byte : name.end_byte])
+        head = b" ".join(part for part in parts if part)
+        return _SIGNATURE_END.sub("", one_line(head))
+
+    def _parameters(self, node: "Node") -> tuple[str, ...]:
+        if node.child_count == 0:  # x => …
+            return (self._line(node),)
+        return tuple(self._line(child) for child in node.named_children if not child.is_extra)
+
+    def _decorators(self, span: _Span) -> "list[Node]":
+        return _between(self.captures.decorators, span.start, span.definition.head_end)
+
+    def _docstring(self, span: _Span) -> str | None:
+        literal = span.definition.docstring
+        if literal is not None:
+            return docstring_text(self.source[literal.start_byte : literal.end_byte])
+        comments = [node for node in span.leads if node.start_byte in self.captures.doc_comments]
+        return comment_text([self.source[node.start_byte : node.end_byte] for node in comments])
+
+    def _line(self, node: "Node") -> str:
+        return one_line(self.source[node.start_byte : node.end_byte])
+
+
+def _between(nodes: "list[Node]", start: int, end: int) -> "list[Node]":
+    """Of nodes in file order, those that start in a span."""
+    first = bisect_left(nodes, start, key=attrgetter("start_byte"))
+    return nodes[first : bisect_left(nodes, end, key=attrgetter("start_byte"))]

@@ -1,0 +1,66 @@
+; What C++ adds to c.scm.
+
+(class_specifier name: (_) @name body: (_) @body) @definition.class
+(namespace_definition name: (_) @name body: (_) @body) @definition.module
+(alias_declaration name: (_) @name) @definition.type
+(concept_definition name: (_) @name) @definition.type
+
+; Constructors and destructors have no type.
+(function_definition
+  declarator: (function_declarator
+    declarator: (_) @name
+    parameters: (_) @parameters)) @definition.function
+(function_definition (field_initializer_list) @body) @definition
+(function_definition body: (_) @body) @definition
+
+(function_definition
+  type: (_) @return
+  declarator: (reference_declarator
+    ["&" "&&"] @return
+    (function_declarator
+      declarator: (_) @name
+      parameters: (_) @parameters))
+  body: (_)? @body) @definition.function
+
+(function_definition
+  declarator: (operator_cast declarator: (abstract_function_declarator parameters: (_) @parameters)) @name
+  body: (_)? @body) @definition.function
+
+(function_definition
+  declarator: (function_declarator
+    (trailing_return_type (_) @return))) @definition
+
+; Methods that are defined elsewhere.
+(field_declaration_list
+  (field_declaration
+    type: (_) @return
+    declarator: [
+      (function_declarator declarator: (_) @name parameters: (_) @parameters)
+      (pointer_declarator
+        "*" @return
+        declarator: (function_declarator declarator: (_) @name parameters: (_) @parameters))
+      (reference_declarator
+        ["&" "&&"] @return
+        (function_declarator declarator: (_) @name parameters: (_) @parameters))
+    ]) @definition.method)
+(field_declaration_list
+  [
+    (declaration
+      type: (_)? @return
+      declarator: (function_declarator declarator: (_) @name parameters: (_) @parameters)) @definition.method
+    (template_declaration
+      (declaration
+        type: (_)? @return
+        declarator: (function_declarator declarator: (_) @name parameters: (_) @parameters)) @definition.method)
+  ])
+
+(template_declaration
+  [
+    (alias_declaration)
+    (class_specifier)
+    (concept_definition)
+    (declaration)
+    (function_definition)
+    (struct_specifier)
+    (union_specifier)
+  ] @wrapped) @wrapper

@@ -1,0 +1,46 @@
+(namespace_declaration name: (_) @name body: (_) @body) @definition.module
+(class_declaration name: (_) @name body: (_)? @body) @definition.class
+(record_declaration name: (_) @name (parameter_list)? @parameters body: (_)? @body) @definition.class
+(interface_declaration name: (_) @name body: (_)? @body) @definition.interface
+(struct_declaration name: (_) @name body: (_)? @body) @definition.struct
+(enum_declaration name: (_) @name body: (_)? @body) @definition.enum
+(delegate_declaration type: (_) @return name: (_) @name parameters: (_) @parameters) @definition.type
+
+(method_declaration
+  returns: (_) @return
+  name: (_) @name
+  parameters: (_) @parameters
+  body: (_)? @body) @definition.method
+
+(constructor_declaration
+  name: (_) @name
+  parameters: (_) @parameters
+  body: (_)? @body) @definition.method
+
+(destructor_declaration
+  name: (_) @name
+  parameters: (_) @parameters
+  body: (_)? @body) @definition.method
+
+(operator_declaration
+  type: (_) @return
+  operator: _ @name
+  parameters: (_) @parameters
+  body: (_)? @body) @definition.method
+
+(local_function_statement
+  type: (_) @return
+  name: (_) @name
+  parameters: (_) @parameters
+  body: (_)? @body) @definition.function
+
+(property_declaration
+  type: (_) @return
+  name: (_) @name
+  [accessors: (_) value: (_)] @body) @definition.property
+
+(attribute_list) @decorator
+(comment) @comment.doc
+
+(using_directive !name [(identifier) (qualified_name) (alias_qualified_name)] @import)
+(using_directive name: (_) [(qualified_name) (alias_qualified_name)] @import)

@@ -1,0 +1,68 @@
+; What JavaScript and TypeScript share.
+
+(function_declaration
+  name: (_) @name
+  parameters: (_) @parameters
+  body: (_) @body) @definition.function
+
+(generator_function_declaration
+  name: (_) @name
+  parameters: (_) @parameters
+  body: (_) @body) @definition.function
+
+(class_declaration
+  name: (_) @name
+  body: (_) @body) @definition.class
+
+(method_definition
+  name: (_) @name
+  parameters: (_) @parameters
+  body: (_) @body) @definition.method
+
+; const name = () => …, const name = function () {…}
+(variable_declarator
+  name: (identifier) @name
+  value: [
+    (arrow_function [parameter: (_) parameters: (_)] @parameters body: (_) @body)
+    (function_expression parameters: (_) @parameters body: (_) @body)
+    (generator_function parameters: (_) @parameters body: (_) @body)
+  ]) @definition.function
+
+(variable_declarator
+  name: (identifier) @name
+  value: (class body: (_) @body)) @definition.class
+
+; module.exports.name = function () {…}
+(expression_statement
+  (assignment_expression
+    left: (member_expression) @name
+    right: [
+      (arrow_function [parameter: (_) parameters: (_)] @parameters body: (_) @body)
+      (function_expression parameters: (_) @parameters body: (_) @body)
+      (generator_function parameters: (_) @parameters body: (_) @body)
+    ])) @definition.function
+
+; export default () => …, export default class {…}
+(export_statement
+  "default" @name
+  value: [
+    (arrow_function [parameter: (_) parameters: (_)] @parameters body: (_) @body)
+    (function_expression !name parameters: (_) @parameters body: (_) @body)
+  ]) @definition.function
+
+(export_statement
+  "default" @name
+  value: (class !name body: (_) @body)) @definition.class
+
+(lexical_declaration . (variable_declarator) @wrapped .) @wrapper
+(variable_declaration . (variable_declarator) @wrapped .) @wrapper
+(export_statement declaration: (_) @wrapped) @wrapper
+(decorator) @decorator
+(comment) @comment.doc
+
+(import_statement source: (string) @import)
+(export_statement source: (string) @import)
+(call_expression
+  function: [(identifier) (import)] @_function
+  arguments: (arguments . (string) @import)
+  (#any-of? @_function "require" "import"))

@@ -1,0 +1,41 @@
+(function_declaration
+  name: (_) @name
+  parameters: (_) @parameters
+  result: (_)? @return
+  body: (_)? @body) @definition.function
+
+(method_declaration
+  receiver: (parameter_list
+    (parameter_declaration
+      type: [
+        (type_identifier) @owner
+        (generic_type type: (type_identifier) @owner)
+        (pointer_type (type_identifier) @owner)
+        (pointer_type (generic_type type: (type_identifier) @owner))
+      ]))
+  name: (_) @name
+  parameters: (_) @parameters
+  result: (_)? @return
+  body: (_)? @body) @definition.method
+
+(type_spec
+  name: (_) @name
+  type: (struct_type (field_declaration_list) @body)) @definition.struct
+
+(type_spec
+  name: (_) @name
+  type: (interface_type "{" @body)) @definition.interface
+
+(type_spec name: (_) @name) @definition.type
+(type_alias name: (_) @name) @definition.type
+
+(method_elem
+  name: (_) @name
+  parameters: (_) @parameters
+  result: (_)? @return) @definition.method
+
+; A declaration without parentheses is one with its only type.
+(type_declaration . "type" . [(type_spec) (type_alias)] @wrapped) @wrapper
+(comment) @comment.doc
+
+(import_spec path: (_) @import)

@@ -1,0 +1,25 @@
+(class_declaration name: (_) @name body: (_) @body) @definition.class
+(record_declaration name: (_) @name parameters: (_) @parameters body: (_) @body) @definition.class
+(interface_declaration name: (_) @name body: (_) @body) @definition.interface
+(annotation_type_declaration name: (_) @name body: (_) @body) @definition.interface
+(enum_declaration name: (_) @name body: (_) @body) @definition.enum
+
+(method_declaration
+  type: (_) @return
+  name: (_) @name
+  parameters: (_) @parameters
+  body: (_)? @body) @definition.method
+
+(constructor_declaration
+  name: (_) @name
+  parameters: (_) @parameters
+  body: (_) @body) @definition.method
+
+(compact_constructor_declaration name: (_) @name body: (_) @body) @definition.method
+
+(annotation_type_element_declaration type: (_) @return name: (_) @name) @definition.method
+
+[(annotation) (marker_annotation)] @decorator
+[(line_comment) (block_comment)] @comment.doc
+
+(import_declaration [(identifier) (scoped_identifier)] @import)

@@ -1,0 +1,26 @@
+; Captures are described in captures.py.
+
+(function_definition
+  name: (identifier) @name
+  parameters: (parameters) @parameters
+  return_type: (type)? @return
+  body: (block) @body) @definition.function
+
+(class_definition
+  name: (identifier) @name
+  body: (block) @body) @definition.class
+
+(type_alias_statement
+  left: (type) @name) @definition.type
+
+(function_definition body: (block . (string) @docstring)) @definition
+(class_definition body: (block . (string) @docstring)) @definition
+
+(decorated_definition definition: (_) @wrapped) @wrapper
+(decorator) @decorator
+(comment) @comment
+
+(import_statement name: (dotted_name) @import)
+(import_statement name: (aliased_import name: (dotted_name) @import))
+(import_from_statement module_name: (_) @import)
+(future_import_statement "__future__" @import)

@@ -1,0 +1,39 @@
+(function_item
+  name: (_) @name
+  parameters: (_) @parameters
+  return_type: (_)? @return
+  body: (_) @body) @definition.function
+
+(function_signature_item
+  name: (_) @name
+  parameters: (_) @parameters
+  return_type: (_)? @return) @definition.function
+
+(struct_item name: (_) @name body: (field_declaration_list)? @body) @definition.struct
+(union_item name: (_) @name body: (_) @body) @definition.union
+(enum_item name: (_) @name body: (_) @body) @definition.enum
+(trait_item name: (_) @name body: (_) @body) @definition.trait
+(mod_item name: (_) @name body: (_) @body) @definition.module
+(type_item name: (_) @name) @definition.type
+(const_item name: (_) @name) @definition.constant
+(static_item name: (_) @name) @definition.constant
+(macro_definition name: (_) @name [(macro_rule) "{" "("] @body) @definition.macro
+
+; An impl has the name of its type, and so do the methods in it.
+(impl_item
+  type: [
+    (type_identifier) @name
+    (primitive_type) @name
+    (scoped_type_identifier name: (_) @name)
+    (generic_type type: (type_identifier) @name)
+    (generic_type type: (scoped_type_identifier name: (_) @name))
+    (reference_type type: (type_identifier) @name)
+    (reference_type type: (generic_type type: (type_identifier) @name))
+  ]
+  body: (_) @body) @definition.impl
+
+(attribute_item) @decorator
+[(line_comment) (block_comment)] @comment.doc
+
+(use_declaration argument: (_) @import)
+(extern_crate_declaration name: (_) @import)

@@ -1,0 +1,48 @@
+"""Turning spans of source into the short texts that a symbol carries."""
+
+import re
+from inspect import cleandoc
+
+_DOCSTRING_LIMIT = 2000
+_LINE_LIMIT = 300
+
+_SPACE_AFTER_BRACKET = re.compile(r"(?<=[(\[]) | (?=[)\]])")
+_COMMA_BEFORE_BRACKET = re.compile(r",(?= [)\]])")
+_BLOCK_COMMENT = re.compile(r"/\*+!?(.*?)\**/\s*", re.DOTALL)
+_STAR = re.compile(r"^[ \t]*\*[ \t]?", re.MULTILINE)
+_LINE_MARK = re.compile(r"^[ \t]*(?://[/!]?|#+!?|--+)", re.MULTILINE)
+_DIRECTIVE = re.compile(r"//[a-z]+:\S*")  # for a tool: //go:build
+_XML_TAG = re.compile(r"</?(?:summary|remarks|para)>")
+_QUOTES = re.compile(r"[a-zA-Z]*(\"\"\"|'''|\"|')(.*)\1", re.DOTALL)
+
+
+def one_line(source: bytes, limit: int = _LINE_LIMIT) -> str:
+    """Collapse white space, and cut what is longer than `limit` characters."""
+    text = " ".join(source[: 8 * limit].decode("utf-8", "ignore").split())
+    text = _SPACE_AFTER_BRACKET.sub("", _COMMA_BEFORE_BRACKET.sub("", text))
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def comment_text(comments: list[bytes]) -> str | None:
+    """The prose of the comments above a definition, without comment marks; None when there is none."""
+    prose = "\n".join(_without_marks(comment[: 4 * _DOCSTRING_LIMIT].decode("utf-8", "ignore")) for comment in comments)
+    return _limited(cleandoc(_XML_TAG.sub("", prose)))
+
+
+def docstring_text(literal: bytes) -> str | None:
+    """The text of a string literal that documents a definition; None when it is empty."""
+    text = literal.decode("utf-8", "replace")
+    quoted = _QUOTES.fullmatch(text)
+    return _limited(cleandoc(quoted[2] if quoted else text))
+
+
+def _without_marks(comment: str) -> str:
+    block = _BLOCK_COMMENT.fullmatch(comment)
+    if block:
+        return cleandoc(_STAR.sub("", block[1]))
+    return "" if _DIRECTIVE.match(comment) else _LINE_MARK.sub("", comment).rstrip()
+
+
+def _limited(text: str) -> str | None:
+    text = text.strip()
+    return (text if len(text) <= _DOCSTRING_LIMIT else text[: _DOCSTRING_LIMIT - 1] + "…") or None

@@ -1,0 +1,122 @@
+"""How the command line shows things: tables, results, progress, errors."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from docindex_dagster import events
+from docindex_dagster.search.engine import Hit
+
+out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_SNIPPET_LINES = 4
+
+
+def as_json(value: Any) -> None:
+    """Print data classes, lists and dictionaries as JSON."""
+    plain = [asdict(item) if is_dataclass(item) and not isinstance(item, type) else item for item in _listed(value)]
+    text = json.dumps(
+        plain if isinstance(value, (list, tuple)) else plain[0], indent=1, ensure_ascii=False, default=str
+    )
+    sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print rows under their column names; numbers stand to the right."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for position, name in enumerate(columns):
+        is_number = bool(rows) and all(isinstance(row[position], (int, float)) for row in rows)
+        shown.add_column(name, justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(Text(_cell(value)) for value in row))
+    out.print(shown)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def hits(found: Sequence[Hit], *, with_source: bool) -> None:
+    """Print search results: place, what it is, why it is there, and its first lines."""
+    for rank, hit in enumerate(found, start=1):
+        place = f"{hit.source}  {hit.path}" if with_source else hit.path
+        line = Text.assemble((f"{rank:2} ", "dim"), (f"{place}:{hit.start_line}-{hit.end_line}", "bold cyan"))
+        name = hit.qualified_name or " > ".join(hit.heading_path)
+        line.append(f"  {hit.chunk_type} {name}".rstrip())
+        if hit.is_uncommitted:
+            line.append("  uncommitted", "yellow")
+        out.print(line)
+        signals = ", ".join(f"{signal.retriever} #{signal.rank}" for signal in hit.signals)
+        out.print(Text(f"   {hit.score:.4f} = {signals}", "dim"))
+        out.print(Text(_snippet(hit.text)))
+
+
+def _snippet(text: str) -> str:
+    """The first lines that are not blank, indented."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    cut = [*lines[:_SNIPPET_LINES], *(["…"] if len(lines) > _SNIPPET_LINES else [])]
+    return "\n".join(f"   {line[:110]}" for line in cut)
+
+
+def chunk(row: dict[str, Any]) -> None:
+    """Print one chunk whole, under a line that says what it is."""
+    title = f"{row['source']}  {row['path']}:{row['start_line']}-{row['end_line']}"
+    details = [row["chunk_type"], row["qualified_name"] or " > ".join(row["heading_path"] or ()), row["signature"]]
+    out.print(Text(title, "bold cyan"))
+    out.print(Text("  ".join(detail for detail in details if detail), "dim"))
+    out.print(Text(f"chunk {row['chunk_index'] + 1} of {row['total_chunks']}, {row['chunk_id']}", "dim"))
+    if out.is_terminal:
+        out.print(Syntax(row["text"], row["language"] or "text", line_numbers=True, start_line=row["start_line"]))
+    else:
+        out.print(Text(row["text"]))
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """Show progress events: a bar on a terminal, a line when a stage ends otherwise."""
+    if not err.is_terminal:
+        with events.listening(_print_finished):
+            yield
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=err, transient=True) as bars:
+        tasks: dict[tuple[str, str], Any] = {}
+
+        def show(event: events.Progress) -> None:
+            key = (event.source, event.stage)
+            if key not in tasks:
+                tasks[key] = bars.add_task(f"{event.source}  {event.stage}", total=event.total)
+            bars.update(tasks[key], completed=event.done, total=event.total)
+
+        with events.listening(show):
+            yield
+
+
+def _print_finished(event: events.Progress) -> None:
+    if event.total and event.done == event.total:
+        err.print(f"{event.source}: {event.stage}: {event.total:,} {event.unit}")
+
+
+def failure(message: str) -> None:
+    """Print an error."""
+    err.print(Text(f"error: {message}", "red"))

@@ -1,0 +1,77 @@
+"""The chunks of a source."""
+
+import time
+from collections.abc import Iterator
+
+import dagster as dg
+import pyarrow as pa
+
+from docindex_dagster import tables
+from docindex_dagster.chunking.build import EXTRACTOR_VERSION, ChunkingResult, build_chunks
+from docindex_dagster.chunking.verify import CHUNK_RULES
+from docindex_dagster.defs import metadata
+from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.resources import SourceRun
+from docindex_dagster.errors import VerificationError
+
+_FEW_FALLBACKS = "few_fallbacks"
+_MOST_FALLBACKS = 0.02
+_SAMPLE = ("path", "start_line", "end_line", "chunk_type", "qualified_name", "text")
+
+
+@dg.asset(
+    partitions_def=SOURCES,
+    group_name="chunking",
+    kinds={"treesitter", "parquet"},
+    code_version=EXTRACTOR_VERSION,
+    io_manager_key="parquet",
+    output_required=False,
+    check_specs=[
+        *metadata.rule_specs("chunks", CHUNK_RULES),
+        dg.AssetCheckSpec(
+            _FEW_FALLBACKS,
+            asset="chunks",
+            description="Warns when over 2 % of the files had to be cut as text because their parse failed.",
+        ),
+    ],
+)
+def chunks(
+    context: dg.AssetExecutionContext, run: SourceRun, discovered_files: pa.Table
+) -> Iterator[dg.MaterializeResult[pa.Table] | dg.AssetCheckResult]:
+    """One row a chunk, with its text, place, symbol and headings."""
+    started = time.perf_counter()
+    try:
+        result = build_chunks(run.source, discovered_files, run.previous("chunks"), run.settings.chunking)
+    except VerificationError as error:
+        yield from metadata.failed("chunks", CHUNK_RULES, error)
+        return
+    for path, reason in result.unreadable:
+        context.log.warning(f"{path!r} is not indexed: {reason}")
+    files = len(result.table["path"].unique())
+    yield dg.MaterializeResult(
+        value=result.table,
+        data_version=dg.DataVersion(tables.stamped_version(result.table.schema.metadata) or ""),
+        metadata={
+            **metadata.of_table(result.table, _SAMPLE),
+            "added": result.added,
+            "changed": result.changed,
+            "reused": result.reused,
+            "removed": result.removed,
+            "fallbacks": result.fallbacks,
+            "unreadable": len(result.unreadable),
+            "files": files,
+            "seconds": time.perf_counter() - started,
+            "languages": metadata.counts(result.table["language"], "language", "chunks"),
+            "chunk_types": metadata.counts(result.table["chunk_type"], "type", "chunks"),
+        },
+        check_results=[*metadata.passed("chunks", CHUNK_RULES), _few_fallbacks(result, files)],
+    )
+
+
+def _few_fallbacks(result: ChunkingResult, files: int) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        passed=result.fallbacks <= files * _MOST_FALLBACKS,
+        severity=dg.AssetCheckSeverity.WARN,
+        check_name=_FEW_FALLBACKS,
+        metadata={"fallbacks": result.fallbacks, "files": files},
+    )

@@ -1,0 +1,54 @@
+"""The files of a source: what is there, and what will be indexed."""
+
+import time
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster import tables
+from docindex_dagster.defs import metadata
+from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.resources import SourceRun
+from docindex_dagster.sources.discover import discover
+
+source = dg.AssetSpec(
+    "source",
+    description="The files themselves, outside of Dagster: a folder of documentation or a git work tree.",
+    group_name="discovery",
+    kinds={"file", "git"},
+    partitions_def=SOURCES,
+)
+
+
+@dg.asset(
+    deps=[source],
+    partitions_def=SOURCES,
+    group_name="discovery",
+    kinds={"python", "parquet"},
+    code_version="1",
+    io_manager_key="parquet",
+)
+def discovered_files(context: dg.AssetExecutionContext, run: SourceRun) -> dg.MaterializeResult[pa.Table]:
+    """One row a file: what it is, or why it is skipped."""
+    started = time.perf_counter()
+    previous = run.previous("discovered_files")
+    table = discover(run.source, previous)
+    indexed = table.filter(pc.is_null(table["skipped_reason"]))
+    skipped = table.filter(pc.is_valid(table["skipped_reason"]))
+    rules = pc.list_element(pc.split_pattern(skipped["skipped_reason"], ":", max_splits=1), 0)
+    context.log.info(f"{context.partition_key}: {indexed.num_rows} files to index, {skipped.num_rows} skipped")
+    return dg.MaterializeResult(
+        value=tables.stamp(table, tables.data_version(table)),
+        data_version=dg.DataVersion(tables.data_version(table.drop_columns(["mtime_ns"]))),
+        metadata={
+            **metadata.of_table(table, ("path", "size", "source_type", "language", "skipped_reason")),
+            "files": indexed.num_rows,
+            "skipped": skipped.num_rows,
+            "source_bytes": pc.sum(indexed["size"], min_count=0).as_py() or 0,
+            "lossy": pc.sum(indexed["is_lossy"], min_count=0).as_py() or 0,
+            "seconds": time.perf_counter() - started,
+            "languages": metadata.counts(indexed["language"], "language", "files"),
+            "skip_reasons": metadata.counts(rules, "rule", "files"),
+        },
+    )

@@ -1,0 +1,49 @@
+"""The two jobs: index a source, and remove one."""
+
+import dagster as dg
+
+from docindex_dagster import catalog
+from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.resources import EmbeddingModel, Project
+from docindex_dagster.locks import exclusive
+from docindex_dagster.stores.publish import withdraw
+
+_ASSETS_WITH_TABLES = ("discovered_files", "chunks", "embeddings")
+
+index_source = dg.define_asset_job(
+    "index_source",
+    selection=dg.AssetSelection.all(),
+    description="Discover, chunk, embed and publish one source, then rebuild the catalogue.",
+)
+
+
+class RemoveSource(dg.Config):
+    """Which source to remove, such as `library/django`."""
+
+    source: str
+
+
+@dg.op(description="Publish a generation without the source, then delete its tables, its runs and its partition.")
+def withdraw_source(
+    context: dg.OpExecutionContext, config: RemoveSource, project: Project, embedding_model: EmbeddingModel
+) -> None:
+    """Take a source out of the index. Its files, and its table in `docindex.toml`, are not touched."""
+    layout, key = project.layout, config.source
+    owner = f"removal of {key}"
+    with (
+        exclusive(layout.source_lock(key), owner, on_wait=context.log.info),
+        exclusive(layout.publication_lock, owner, on_wait=context.log.info),
+    ):
+        withdraw(layout, key, embedding_model.model())
+        for asset in _ASSETS_WITH_TABLES:
+            layout.table(asset, key).unlink(missing_ok=True)
+        catalog.rebuild(layout)
+    for run in context.instance.get_runs(dg.RunsFilter(tags={"dagster/partition": key})):
+        context.instance.delete_run(run.run_id)
+    context.instance.delete_dynamic_partition(SOURCES.name or "", key)
+
+
+@dg.job(description="Remove a source from the index and from Dagster.")
+def remove_source() -> None:
+    """One step, so that it is done or not done."""
+    withdraw_source()

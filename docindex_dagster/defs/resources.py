@@ -1,0 +1,110 @@
+"""Resources: what a run needs from outside its own rows."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+from dagster._core.storage.tags import PARTITION_NAME_TAG
+from pydantic import PrivateAttr
+
+from docindex_dagster import tables
+from docindex_dagster.embedding.protocol import Embedder, load_embedder
+from docindex_dagster.layout import Layout
+from docindex_dagster.locks import exclusive
+from docindex_dagster.settings import Settings, load_settings
+from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
+from docindex_dagster.stores.publish import Model
+
+# A run with this tag reuses nothing: `docindex index --full`.
+FULL_TAG = "docindex/full"
+
+
+class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """The project: its settings, read anew for each run so that an edit of `docindex.toml` counts at once."""
+
+    root: str
+
+    def read_settings(self) -> Settings:
+        """The settings as they stand now."""
+        return load_settings(Path(self.root))
+
+    @property
+    def layout(self) -> Layout:
+        """Where the index lives."""
+        return Layout(self.read_settings().home)
+
+
+class EmbeddingModel(Project):
+    """The embedder that the settings name."""
+
+    def load(self) -> Embedder:
+        """The embedder; its weights are loaded when it first embeds."""
+        return load_embedder(self.read_settings().embedding)
+
+    def model(self) -> Model:
+        """What the stores need to know of it."""
+        embedder = self.load()
+        return Model(embedder.name, embedder.dimension)
+
+
+class SourceRun(Project):
+    """One run over one source. It holds the source's lock from the run's first step to its last."""
+
+    _settings: Settings = PrivateAttr()
+    _key: str = PrivateAttr()
+    _is_full: bool = PrivateAttr()
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["SourceRun"]:
+        """Wait for the source's lock, and say for whom."""
+        tags = context.run.tags if context.run else {}
+        if PARTITION_NAME_TAG not in tags:
+            raise dg.Failure("choose one partition: a run indexes one source")
+        self._key = tags[PARTITION_NAME_TAG]
+        self._is_full = tags.get(FULL_TAG) == "true"
+        self._settings = self.read_settings()
+        run_id = context.run.run_id if context.run else ""
+        waiting = f"waiting for another run of {self._key}: "
+        with exclusive(
+            self.layout.source_lock(self._key),
+            owner=f"run {run_id}, process {os.getpid()}",
+            on_wait=lambda owner: context.log.info(waiting + owner) if context.log else None,
+        ):
+            yield self
+
+    @property
+    def settings(self) -> Settings:
+        """The settings at the start of the run."""
+        return self._settings
+
+    @property
+    def is_full(self) -> bool:
+        """Nothing may be reused."""
+        return self._is_full
+
+    @property
+    def source(self) -> Source:
+        """The source of this run.
+
+        Raises:
+            SourceError: the settings do not declare it any more.
+        """
+        return registry.find(self._settings, self._key)
+
+    def previous(self, asset: str) -> pa.Table | None:
+        """The table that an earlier run wrote, to take rows from; None in a full run."""
+        return None if self._is_full else tables.read(self.layout.table(asset, self._key))
+
+    @contextmanager
+    def publication(self, log: dg.DagsterLogManager) -> Iterator[None]:
+        """Hold the lock under which generations are written."""
+        with exclusive(
+            self.layout.publication_lock,
+            owner=f"{self._key}, process {os.getpid()}",
+            on_wait=lambda owner: log.info(f"waiting to publish, after {owner}"),
+        ):
+            yield

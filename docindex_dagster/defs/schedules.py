@@ -1,0 +1,28 @@
+"""The nightly schedule: every source is indexed again, which also heals what a failed run left."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from docindex_dagster.defs.jobs import index_source
+from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.settings import ScheduleSettings
+
+
+def nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
+    """The schedule at the time that the settings say."""
+
+    @dg.schedule(
+        name="nightly_reindex",
+        job=index_source,
+        cron_schedule=settings.nightly,
+        execution_timezone=settings.timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Indexes every source again; unchanged files are reused.",
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+        day = context.scheduled_execution_time.date().isoformat()
+        for key in context.instance.get_dynamic_partitions(SOURCES.name or ""):
+            yield dg.RunRequest(run_key=f"{day}:{key}", partition_key=key)
+
+    return schedule

@@ -1,0 +1,63 @@
+"""The sensor that notices changed files and asks for runs."""
+
+import json
+import time
+
+import dagster as dg
+
+from docindex_dagster.defs.jobs import index_source
+from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.errors import SourceError
+from docindex_dagster.sources import registry
+from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.model import Source
+
+_INTERVAL_S = 30
+# A tick may take 60 s; what is not looked at within the budget is first in the next tick.
+_BUDGET_S = 40
+
+
+@dg.sensor(
+    job=index_source,
+    minimum_interval_seconds=_INTERVAL_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Adds a partition for each new source; asks for a run where files have changed. It only stats files.",
+)
+def source_files_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
+    """Compare each source's fingerprint with the one in the cursor, those that were looked at longest ago first."""
+    declared = registry.sources(project.read_settings())
+    seen: dict[str, str] = json.loads(context.cursor or "{}")
+    seen = {key: value for key, value in seen.items() if key in declared}
+    partitions = set(context.instance.get_dynamic_partitions(SOURCES.name or ""))
+    started = time.monotonic()
+    requests, observations, new = [], [], []
+    # A dictionary keeps its order: keys that were looked at are put at its end.
+    for key in sorted(declared, key=lambda key: list(seen).index(key) if key in seen else -1):
+        if time.monotonic() - started > _BUDGET_S:
+            break
+        found = _fingerprint(context, declared[key])
+        before = seen.pop(key, None)
+        if found is None:
+            continue
+        seen[key] = found
+        if key not in partitions:
+            new.append(key)
+        if found != before:
+            requests.append(dg.RunRequest(partition_key=key))
+            observations.append(dg.AssetObservation("source", partition=key, tags={"dagster/data_version": found}))
+    return dg.SensorResult(
+        run_requests=requests,
+        asset_events=observations,
+        dynamic_partitions_requests=[SOURCES.build_add_request(new)] if new else [],
+        cursor=json.dumps(seen),
+    )
+
+
+def _fingerprint(context: dg.SensorEvaluationContext, source: Source) -> str | None:
+    """None for a source that cannot be read now: it is looked at again in the next tick, and keeps its index."""
+    try:
+        return fingerprint(source)
+    except (SourceError, OSError) as error:
+        context.log.warning(f"{source.key}: {error}")
+        return None

@@ -1,0 +1,1 @@
+"""A file's text becomes a document: sections of blocks, each with its place in the file."""

@@ -1,0 +1,232 @@
+"""HTML: the main content of a page, written as plain Markdown blocks.
+
+Page furniture (navigation, header, footer, side bars, forms, scripts, styles) is left out. The tree is walked with an
+explicit stack. A page whose tags are nested absurdly is refused, since any HTML5 parser takes quadratic time on it.
+"""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from docindex_dagster.documents import rendered
+from docindex_dagster.documents.model import MAX_TITLE, Block, BlockKind, Document
+from docindex_dagster.documents.outline import build_sections
+from docindex_dagster.documents.source_lines import SourceLines
+from docindex_dagster.documents.words import words
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_MAX_OPEN_TAGS = 1_000
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
+# They have no content, or the next one of their kind closes them.
+_NOT_NESTED = words("a area base br col dd dt hr img input li link meta option p source td th tr track wbr")
+_MAIN = ("main", '[role="main"]', "article")
+_NEVER = words(
+    "button canvas dialog embed footer head iframe input math nav noscript object script select style svg "
+    "template textarea"
+)
+_OUTSIDE_MAIN = _NEVER | {"aside", "header"}
+_DECORATION = words("headerlink hash-link linenos lineno linenodiv gutter")
+_BLOCKS = words(
+    "address article aside blockquote body center dd details div dl dt fieldset figcaption figure form "
+    "header hr legend li main ol p section summary table tbody td tfoot th thead tr ul"
+)
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_CELLS = frozenset(["td", "th"])
+_SPACE = re.compile(r"\s+")
+_LANGUAGE = re.compile(r"\b(?:language|lang|highlight-source|highlight)-(\w[\w+#-]*)")
+
+
+def load_html(text: str) -> Document:
+    """Read a page. Lines are those where a block's text is found in the file.
+
+    Raises:
+        ValueError: its tags are nested too deeply.
+    """
+    from selectolax.lexbor import LexborHTMLParser
+
+    _check_nesting(text)
+    page = LexborHTMLParser(text)
+    root, is_main = _main_content(page)
+    blocks = rendered.separated([*_Reader(text, root, is_main=is_main).blocks()]) if root is not None else []
+    head_title = page.css_first("title")
+    title = " ".join(head_title.text().split())[:MAX_TITLE] if head_title is not None else ""
+    return Document(title=title or None, sections=build_sections(blocks), transformed=True)
+
+
+def _check_nesting(text: str) -> None:
+    opened: Counter[str] = Counter()
+    depth = 0
+    for match in _TAG.finditer(text):
+        name = match[2].lower()
+        if name in _NOT_NESTED:
+            continue
+        if not match[1]:
+            opened[name] += 1
+            depth += 1
+        elif opened[name]:
+            opened[name] -= 1
+            depth -= 1
+        if depth > _MAX_OPEN_TAGS:
+            raise ValueError(f"more than {_MAX_OPEN_TAGS} tags are open at once")
+
+
+def _main_content(page: "LexborHTMLParser") -> tuple["LexborNode | None", bool]:
+    """The element that holds the content, and whether the page marks it as such."""
+    for selector in _MAIN:
+        found = page.css(selector)
+        if len(found) == 1:
+            return found[0], True
+    return page.body, False
+
+
+class _Reader:
+    """Walks the tree and gathers running text until a block ends."""
+
+    def __init__(self, text: str, root: "LexborNode", *, is_main: bool) -> None:
+        source = html.unescape(text)
+        self._lines = SourceLines(source, source.find(f"<{root.tag}"))
+        self._root = root
+        self._left_out = _NEVER if is_main else _OUTSIDE_MAIN
+        self._running: list[str] = []
+        self._lists: list[int | None] = []  # the number of the last item of each open list; None without numbers
+        self._marker = ""
+        self._in_term = False
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the blocks of the content in order."""
+        stack = [(self._root, False)]
+        while stack:
+            node, is_left = stack.pop()
+            tag = node.tag or ""
+            if is_left:
+                yield from self._leave(tag)
+            elif node.is_text_node:
+                self._running.append(node.text_content or "")
+            elif not node.is_element_node or self._is_left_out(node):
+                continue
+            elif tag == "br":
+                self._running.append(_BREAK)
+            elif tag == "pre" or tag in _HEADINGS or (tag == "table" and not _is_layout(node)):
+                yield from self._flush()
+                yield from self._leaf(tag, node)
+            else:
+                yield from self._enter(tag)
+                stack.append((node, True))
+                stack.extend((child, False) for child in reversed([*node.iter(include_text=True)]))
+        yield from self._flush()
+
+    def _is_left_out(self, node: "LexborNode") -> bool:
+        if node.tag in self._left_out:
+            return True
+        attributes = node.attributes
+        classes = (attributes.get("class") or "").split()
+        return attributes.get("role") == "navigation" or not _DECORATION.isdisjoint(classes)
+
+    def _enter(self, tag: str) -> Iterator[Block]:
+        if tag in _BLOCKS:
+            yield from self._flush()
+        if tag in {"ul", "ol"}:
+            self._lists.append(0 if tag == "ol" else None)
+        elif tag == "li":
+            self._marker = self._next_marker()
+        elif tag == "dt":
+            self._in_term = True
+        elif tag == "code":
+            self._running.append("`")
+
+    def _leave(self, tag: str) -> Iterator[Block]:
+        if tag in _BLOCKS:
+            yield from self._flush()
+        if tag in {"ul", "ol"}:
+            self._lists.pop()
+        elif tag == "li":
+            self._marker = ""
+        elif tag == "dt":
+            self._in_term = False
+        elif tag == "code":
+            self._running.append("`")
+
+    def _next_marker(self) -> str:
+        indent = "  " * (len(self._lists) - 1)
+        if not self._lists or self._lists[-1] is None:
+            return f"{indent}- "
+        self._lists[-1] += 1
+        return f"{indent}{self._lists[-1]}. "
+
+    def _flush(self) -> Iterator[Block]:
+        """End the block of running text."""
+        lines = _tidy("".join(self._running))
+        if lines:
+            start, end = self._span(self._running)
+            text = self._marker + "\n".join(lines)
+            kind: BlockKind = "term" if self._in_term else "item" if self._lists else "prose"
+            yield Block(kind, text, start, end)
+            self._marker = ""
+        self._running = []
+
+    def _leaf(self, tag: str, node: "LexborNode") -> Iterator[Block]:
+        texts = [*self._texts(node)]
+        whole = "".join(texts)
+        if not whole.strip():
+            return
+        start, end = self._span(texts)
+        if tag == "pre":
+            yield rendered.fenced(whole.replace(_BREAK, "\n").strip("\n"), _language(node), start, end)
+        elif tag == "table":
+            rows = [
+                [" ".join(_tidy("".join(self._texts(cell)))) for cell in row.iter() if cell.tag in _CELLS]
+                for row in node.css("tr")
+            ]
+            yield rendered.table(rows, start, end)
+        else:
+            yield rendered.heading(" ".join(_tidy(whole)), _HEADINGS[tag], start, end)
+
+    def _texts(self, root: "LexborNode") -> Iterator[str]:
+        """All text in an element, in order."""
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node.is_text_node:
+                yield node.text_content or ""
+            elif node.tag == "br":
+                yield _BREAK
+            elif node.is_element_node and (node is root or not self._is_left_out(node)):
+                stack.extend(reversed([*node.iter(include_text=True)]))
+
+    def _span(self, texts: list[str]) -> tuple[int, int]:
+        """The lines of the first and the last of the texts."""
+        lines = [line.strip() for text in texts for line in text.splitlines() if line.strip(_MARKS)]
+        start = self._lines.line_of(lines[0] if lines else "")
+        return start, self._lines.line_of(lines[-1] if lines else "")
+
+
+_BREAK = "\N{LINE SEPARATOR}"
+_MARKS = " \t\r\n`" + _BREAK
+
+
+def _tidy(text: str) -> list[str]:
+    """Lines without superfluous white space; only a line break element ends a line."""
+    lines = (_SPACE.sub(" ", line).strip() for line in text.split(_BREAK))
+    return [line for line in lines if line.strip("`")]
+
+
+def _is_layout(table: "LexborNode") -> bool:
+    """Whether a table holds what cannot stand in a cell of text."""
+    return any(found.mem_id != table.mem_id for found in table.css("pre, table"))
+
+
+def _language(pre: "LexborNode") -> str:
+    """The language that a code block names in the class of itself, its code element or the elements around it."""
+    code = pre.css_first("code")
+    parent = pre.parent
+    around = [code, pre, parent, parent.parent if parent is not None else None]
+    for node in around:
+        classes = (node.attributes.get("class") or "") if node is not None else ""
+        match = _LANGUAGE.search(classes)
+        if match:
+            return match[1]
+    return ""

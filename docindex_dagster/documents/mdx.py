@@ -1,0 +1,166 @@
+"""MDX: Markdown with the JavaScript taken out.
+
+Imports, exports, JSX tags and comments are blanked in place, so that what is left is Markdown on the same lines. The
+prose inside components stays, and so do fences and code spans. Every search below is linear in the size of the file.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+
+from docindex_dagster.documents.markdown import as_document, markdown_blocks, untouchable_lines
+from docindex_dagster.documents.model import Block, Document
+
+_LINE_END = re.compile(r"\r\n?|\n")
+_NOT_LINE_END = re.compile(r"[^\r\n]")
+_STATEMENT = re.compile(
+    r"""import\s*(?:["'{*]|[\w$]+(?:\s*,\s*[{*]|\s+from\b))"""
+    r"|export\s+(?:default|const|let|var|function|class|async)\b|export\s*[{*]"
+)
+_CANDIDATE = re.compile(r"[<{`\\]|^(?:import|export)\b", re.MULTILINE)
+_BACKTICKS = re.compile(r"`+")
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+_GAP = re.compile(r"(?<=\S) {2,}")
+_BRACE = re.compile(r"[{}]")
+_TAG_NAME = re.compile(r"</?\s*(?:[A-Za-z_$][\w$.-]*)?")
+_ATTRIBUTE = re.compile(r"\s+(?:[A-Za-z_$][\w$:.-]*(?:\s*=\s*)?)?")
+_TAG_END = re.compile(r"\s*/?>")
+
+
+def load_mdx(text: str) -> Document:
+    """Read MDX. Lines are those of the file."""
+    blocks = [_cleaned(block) for block in markdown_blocks(_without_javascript(text), mdx=True)]
+    return as_document([block for block in blocks if block.text.strip()], transformed=True)
+
+
+def _cleaned(block: Block) -> Block:
+    """A block without the blank lines that the taken code left behind."""
+    lines = block.text.rstrip().splitlines()
+    if block.kind != "code":
+        lines = [_GAP.sub(" ", line.rstrip()) for line in lines if line.strip()]
+    gap = "\n\n" if block.kind != "item" or _BLANK_LINE.search(block.text) else "\n"
+    end_line = block.start_line + block.text.rstrip().count("\n")
+    return replace(block, text="\n".join(lines) + gap, end_line=end_line, start_byte=None, end_byte=None)
+
+
+def _without_javascript(text: str) -> str:
+    """Replace all that is JavaScript by spaces, character for character; line ends stay."""
+    kept, end = [], 0
+    for start, stop in _javascript(text):
+        kept += [text[end:start], _NOT_LINE_END.sub(" ", text[start:stop])]
+        end = stop
+    return "".join([*kept, text[end:]])
+
+
+def _javascript(text: str) -> Iterator[tuple[int, int]]:
+    """The spans of imports, exports, tags and comments, in order."""
+    untouchable = _untouchable(text)
+    braces = _matching_braces(text, untouchable)
+    runs = _backtick_runs(text)
+    position = 0
+    for start, stop in [*untouchable, (len(text), len(text))]:
+        while position < start:
+            candidate = _CANDIDATE.search(text, position, start)
+            if candidate is None:
+                break
+            found = candidate.start()
+            end = _javascript_end(text, found, start, braces)
+            if end:
+                yield found, end
+            position = end or _past_code_span(text, found, runs)
+        position = max(position, stop)
+
+
+def _javascript_end(text: str, start: int, limit: int, braces: dict[int, int]) -> int | None:
+    """The end of the JavaScript that begins at `start`, or None if it is text after all."""
+    if text[start] == "<":
+        return _tag_end(text, start, limit, braces)
+    if text[start] == "{":
+        is_comment = text.startswith("/*", start + 1)
+        return braces.get(start) if is_comment else None
+    if _STATEMENT.match(text, start):
+        return _statement_end(text, start, limit, braces)
+    return None
+
+
+def _statement_end(text: str, start: int, limit: int, braces: dict[int, int]) -> int:
+    """An import or export reaches to the next blank line outside braces."""
+    position = start
+    while True:
+        blank = _BLANK_LINE.search(text, position, limit)
+        end = blank.start() if blank else limit
+        brace = text.find("{", position, end)
+        while brace != -1 and brace < end:
+            position = braces.get(brace, brace + 1)
+            brace = text.find("{", position, end)
+        if position <= end or blank is None:
+            return max(position, end)
+
+
+def _tag_end(text: str, start: int, limit: int, braces: dict[int, int]) -> int | None:
+    """The end of an opening, closing or self-closing JSX tag."""
+    name = _TAG_NAME.match(text, start, limit)
+    position = name.end() if name else start
+    while True:
+        end = _TAG_END.match(text, position, limit)
+        if end:
+            return end.end()
+        attribute = _ATTRIBUTE.match(text, position, limit)
+        if attribute is None:
+            return None
+        position = attribute.end()
+        value = text[position : position + 1]
+        if value in {'"', "'"}:
+            position = text.find(value, position + 1, limit) + 1
+        elif value == "{":
+            position = braces.get(position, 0)
+        elif text[position - 1] == "=":
+            return None
+        if not 0 < position <= limit:
+            return None
+
+
+def _past_code_span(text: str, start: int, runs: dict[int, list[int]]) -> int:
+    """Where to go on after a character that begins no JavaScript: past the code span, if it opens one."""
+    if text[start] == "\\":
+        return start + 2
+    ticks = _BACKTICKS.match(text, start)
+    if ticks is None:
+        return start + 1
+    same_length = runs[len(ticks[0])]
+    following = bisect_left(same_length, ticks.end())
+    if following == len(same_length):
+        return ticks.end()
+    close = same_length[following]
+    return ticks.end() if _BLANK_LINE.search(text, ticks.end(), close) else close + len(ticks[0])
+
+
+def _backtick_runs(text: str) -> dict[int, list[int]]:
+    """Where runs of backticks begin, by their length."""
+    runs: dict[int, list[int]] = {}
+    for match in _BACKTICKS.finditer(text):
+        runs.setdefault(len(match[0]), []).append(match.start())
+    return runs
+
+
+def _matching_braces(text: str, untouchable: list[tuple[int, int]]) -> dict[int, int]:
+    """Each opening brace outside fences that is closed, with the place after its closing one."""
+    matching: dict[int, int] = {}
+    opened: list[int] = []
+    position = 0
+    for start, stop in [*untouchable, (len(text), len(text))]:
+        for brace in _BRACE.finditer(text, position, start):
+            if brace[0] == "{":
+                opened.append(brace.start())
+            elif opened:
+                matching[opened.pop()] = brace.end()
+        position = stop
+    return matching
+
+
+def _untouchable(text: str) -> list[tuple[int, int]]:
+    """The spans of the front matter and of fenced blocks, in characters."""
+    starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
+    last = len(starts) - 1
+    return [(starts[min(first, last)], starts[min(end, last)]) for first, end in untouchable_lines(text)]

@@ -1,0 +1,54 @@
+"""What every embedding provider offers, and which one the settings choose."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from docindex_dagster.settings import EmbeddingSettings
+
+Vectors = NDArray[np.float32]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """A model that embeds texts; vectors have unit length, so that a dot product is a cosine."""
+
+    @property
+    def name(self) -> str:
+        """The model's name; vectors of two names are never compared."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Values of a vector."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Longer texts are cut."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of shape (len(texts), dimension).
+
+        Raises:
+            EmbeddingError: the provider failed.
+        """
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """A vector of shape (dimension,).
+
+        Raises:
+            EmbeddingError: the provider failed.
+        """
+        ...
+
+
+def load_embedder(settings: EmbeddingSettings) -> Embedder:
+    """The embedder that the settings name. Its weights are loaded when it first embeds."""
+    from docindex_dagster.embedding.static import StaticEmbedder
+
+    return {"static": StaticEmbedder}[settings.provider]()

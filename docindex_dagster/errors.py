@@ -1,0 +1,41 @@
+"""Every error that docindex raises on purpose.
+
+Each message says what happened, where, and what to do, in one or two lines, so that the command line can print it as
+it is. Anything else that escapes is a bug and shows a traceback.
+"""
+
+
+class DocindexError(Exception):
+    """Base of all errors that a user can act on."""
+
+
+class SettingsError(DocindexError):
+    """`docindex.toml` or a `DOCINDEX_*` variable holds something that cannot be used."""
+
+
+class SourceError(DocindexError):
+    """A source is unknown, missing on disk, or cannot be read as what it claims to be."""
+
+
+class EmbeddingError(DocindexError):
+    """An embedding provider failed or returned vectors that cannot be used."""
+
+
+class StoreError(DocindexError):
+    """A store is missing, damaged, or written by another version."""
+
+
+class VerificationError(DocindexError):
+    """Rows break a rule of the index and were not written.
+
+    `failures` maps the name of each broken check to a sentence with the first offenders.
+    """
+
+    def __init__(self, stage: str, failures: dict[str, str]) -> None:
+        self.stage = stage
+        self.failures = failures
+        super().__init__(f"{stage}: " + "; ".join(f"{name}: {text}" for name, text in failures.items()))
+
+
+class QueryError(DocindexError):
+    """A search cannot be run as asked."""

@@ -1,0 +1,37 @@
+"""What happens while indexing, told at one place, so that progress bars, logs and metrics can listen."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """So many of so many units of a stage are done; `total` is None while it is unknown."""
+
+    source: str
+    stage: str
+    done: int
+    total: int | None
+    unit: str
+
+
+Listener = Callable[[Progress], None]
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("docindex_listeners", default=())
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Call `listener` for every event in the block."""
+    token = _listeners.set((*_listeners.get(), listener))
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
+def emit(event: Progress) -> None:
+    """Tell all listeners."""
+    for listener in _listeners.get():
+        listener(event)

@@ -1,0 +1,75 @@
+"""Where everything lives under `DOCINDEX_HOME`: the one place that makes paths."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+
+def file_name(key: str) -> str:
+    """A file name for a source key, reversible and free of separators."""
+    return quote(key, safe="@ ")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The folders and files of one index."""
+
+    home: Path
+
+    def table(self, asset: str, source: str) -> Path:
+        """The Parquet file of one asset's partition."""
+        return self.home / "tables" / asset / f"{file_name(source)}.parquet"
+
+    def tables(self, asset: str) -> dict[str, Path]:
+        """All partitions of an asset that have a file, by source key."""
+        files = (self.home / "tables" / asset).glob("*.parquet")
+        return {unquote(file.stem): file for file in sorted(files)}
+
+    @property
+    def stores(self) -> Path:
+        """The folder of everything that is published."""
+        return self.home / "stores"
+
+    @property
+    def current(self) -> Path:
+        """The file that names the published generation."""
+        return self.stores / "CURRENT"
+
+    @property
+    def previous(self) -> Path:
+        """The file that names the generation before it."""
+        return self.stores / "PREVIOUS"
+
+    @property
+    def lance(self) -> Path:
+        """The LanceDB database."""
+        return self.stores / "lance"
+
+    @property
+    def tantivy(self) -> Path:
+        """The folder of the Tantivy indexes, one folder a generation."""
+        return self.stores / "tantivy"
+
+    @property
+    def graph(self) -> Path:
+        """The folder of the graph files."""
+        return self.stores / "graph"
+
+    @property
+    def catalog(self) -> Path:
+        """The catalogue of what is searchable."""
+        return self.home / "catalog.json"
+
+    @property
+    def dagster(self) -> Path:
+        """The storage of the Dagster instance."""
+        return self.home / "dagster"
+
+    def source_lock(self, source: str) -> Path:
+        """Held from the discovery of a source to its publication."""
+        return self.home / "locks" / f"{file_name(source)}.lock"
+
+    @property
+    def publication_lock(self) -> Path:
+        """Held while a generation is written."""
+        return self.home / "locks" / "publication.lock"

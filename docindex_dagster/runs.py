@@ -1,0 +1,133 @@
+"""Launching runs on the project's Dagster instance, in this process, so that the UI shows them like any other."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from docindex_dagster import errors
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import Settings
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+_INSTANCE_FILE = "dagster.yaml"
+# Where local state lies is decided by the folder that holds the file.
+_LOCAL_STATE = ("local_artifact_storage", "compute_logs")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run ended: its id, the numbers that its assets reported, and, when it failed, one line a reason."""
+
+    run_id: str
+    numbers: dict[str, dict[str, float]]
+    failures: tuple[str, ...] = ()
+
+    def number(self, asset: str, name: str) -> int:
+        """One number of an asset's metadata, rounded; 0 where the asset did not report it."""
+        return round(self.numbers.get(asset, {}).get(name, 0))
+
+    @property
+    def succeeded(self) -> bool:
+        """Everything was materialised and every blocking check passed."""
+        return not self.failures
+
+
+def dagster_home(settings: Settings) -> Path:
+    """The folder of the Dagster instance: `DAGSTER_HOME` where it is set, else one under `DOCINDEX_HOME`.
+
+    The latter gets the project's `dagster.yaml`, or the packaged one where the project has none.
+    """
+    if chosen := os.environ.get("DAGSTER_HOME"):
+        return Path(chosen)
+    home = Layout(settings.home).dagster
+    home.mkdir(parents=True, exist_ok=True)
+    own = settings.root / _INSTANCE_FILE
+    template = own if own.is_file() else Path(__file__).parent / "defs" / _INSTANCE_FILE
+    config: dict[str, Any] = yaml.safe_load(template.read_text(encoding="utf-8")) or {}
+    if "sqlite" in config.get("storage", {"sqlite": {}}):
+        config = {key: value for key, value in config.items() if key not in {"storage", *_LOCAL_STATE}}
+    text = yaml.safe_dump(config)
+    target = home / _INSTANCE_FILE
+    if not target.exists() or target.read_text(encoding="utf-8") != text:
+        target.write_text(text, encoding="utf-8")
+    return home
+
+
+@contextmanager
+def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
+    """The project's Dagster instance."""
+    from dagster import DagsterInstance
+    from dagster._core.instance.ref import InstanceRef
+
+    home = dagster_home(settings)
+    with DagsterInstance.from_ref(InstanceRef.from_dir(str(home))) as opened:
+        yield opened
+
+
+def index(settings: Settings, key: str, opened: "dg.DagsterInstance", *, full: bool = False) -> RunOutcome:
+    """Run `index_source` for one source, adding its partition first."""
+    from docindex_dagster.defs.partitions import SOURCES
+    from docindex_dagster.defs.resources import FULL_TAG
+
+    opened.add_dynamic_partitions(SOURCES.name or "", [key])
+    return _execute(settings, opened, "index_source", partition_key=key, tags={FULL_TAG: "true"} if full else {})
+
+
+def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOutcome:
+    """Run `remove_source` for one source."""
+    config = {"ops": {"withdraw_source": {"config": {"source": key}}}}
+    return _execute(settings, opened, "remove_source", run_config=config)
+
+
+def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **arguments: Any) -> RunOutcome:
+    from docindex_dagster.definitions import build_definitions
+
+    definition = build_definitions(settings.root).resolve_job_def(job)
+    config = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}, **arguments.pop("run_config", {})}
+    result = definition.execute_in_process(instance=opened, raise_on_error=False, run_config=config, **arguments)
+    return RunOutcome(result.run_id, _numbers(result), () if result.success else tuple(_failures(result)))
+
+
+def _numbers(result: "dg.ExecuteInProcessResult") -> dict[str, dict[str, float]]:
+    from dagster._core.events import StepMaterializationData
+
+    found: dict[str, dict[str, float]] = {}
+    for event in result.get_asset_materialization_events():
+        if isinstance(event.event_specific_data, StepMaterializationData):
+            materialization = event.event_specific_data.materialization
+            values = ((name, item.value) for name, item in materialization.metadata.items())
+            key = materialization.asset_key.to_user_string()
+            found[key] = {name: value for name, value in values if isinstance(value, (int, float))}
+    return found
+
+
+def _failures(result: "dg.ExecuteInProcessResult") -> Iterator[str]:
+    """The failed checks and the errors of a run, each as a line that a user can act on."""
+    checks = [
+        f"{check.asset_key.to_user_string()}: {check.check_name} failed: {reason.value if reason else 'see the UI'}"
+        for check in result.get_asset_check_evaluations()
+        if not check.passed and check.blocking
+        for reason in [check.metadata.get("reason")]
+    ]
+    yield from dict.fromkeys(checks)
+    if checks:
+        return
+    for event in result.get_step_failure_events():
+        error = event.step_failure_data.error
+        while error is not None and error.cause is not None:
+            error = error.cause
+        yield f"{event.step_key}: {_first_line(error)}"
+
+
+def _first_line(error: Any) -> str:
+    text = str(error.message).strip() if error else "failed"
+    known = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    name, separator, message = text.partition(": ")
+    return message if separator and name.rpartition(".")[2] in known else text

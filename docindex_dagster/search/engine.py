@@ -1,0 +1,100 @@
+"""`search`: candidates from each retriever, fused, with the rows to show."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.errors import QueryError, StoreError
+from docindex_dagster.search import candidates
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.fusion import Signal, fuse
+from docindex_dagster.stores import tantivy_index
+from docindex_dagster.stores.reader import Reader
+
+
+class Mode(StrEnum):
+    """Which retrievers answer."""
+
+    HYBRID = "hybrid"
+    VECTOR = "vector"
+    BM25 = "bm25"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result: a chunk, its score, and each retriever's part in it."""
+
+    chunk_id: str
+    source: str
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    text: str
+    chunk_type: str
+    source_type: str
+    language: str | None
+    symbol_name: str | None
+    symbol_kind: str | None
+    qualified_name: str | None
+    heading_path: tuple[str, ...]
+    is_uncommitted: bool
+    signals: tuple[Signal, ...]
+
+
+def search(
+    reader: Reader,
+    query: str,
+    embedder: Callable[[], Embedder],
+    *,
+    mode: Mode = Mode.HYBRID,
+    top_k: int = 10,
+    filters: Filters | None = None,
+    pool: int = 100,
+) -> list[Hit]:
+    """The best chunks for a query.
+
+    Args:
+        reader: an open generation.
+        query: any text; nothing in it is syntax.
+        embedder: gives the model; called only when the mode needs it.
+        mode: hybrid, vector or bm25.
+        top_k: how many hits at most.
+        filters: what every hit must meet.
+        pool: how many candidates each retriever gives, at least.
+
+    Raises:
+        QueryError: the query is empty, or was meant for another model than the index has.
+    """
+    query = query.encode("utf-8", "replace").decode()
+    if not query.strip():
+        raise QueryError("the query is empty: say what to search for")
+    filters = filters or Filters()
+    limit = max(pool, top_k)
+    rankings = {}
+    if mode is not Mode.VECTOR:
+        rankings["bm25"] = candidates.bm25(reader, query, filters, limit)
+    if mode is not Mode.BM25:
+        model = embedder()
+        if model.name != reader.generation.model:
+            raise QueryError(
+                f"the index was made with the model {reader.generation.model}, the settings name {model.name}; "
+                "run `docindex index` to embed again"
+            )
+        rankings["vector"] = candidates.vector(reader, model.embed_query(query), filters, limit)
+    best = fuse(rankings)[:top_k]
+    rows = tantivy_index.rows(reader.searcher, reader.index.schema, [item.chunk_id for item in best])
+    try:
+        return [_hit(rows[item.chunk_id], item.score, item.signals) for item in best]
+    except KeyError as error:
+        raise StoreError(f"chunk {error} is in one store and not in another; run `docindex doctor`") from error
+
+
+def _hit(row: dict[str, Any], score: float, signals: tuple[Signal, ...]) -> Hit:
+    copied = {name: row[name] for name in _COPIED}
+    return Hit(**copied, heading_path=tuple(row["heading_path"] or ()), score=score, signals=signals)
+
+
+_COPIED = tuple(name for name in Hit.__dataclass_fields__ if name not in {"heading_path", "score", "signals"})

@@ -1,0 +1,67 @@
+"""What a search may be narrowed to, as a Tantivy query and as an SQL condition that mean the same."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from docindex_dagster.stores.lance_table import quoted
+
+if TYPE_CHECKING:
+    from tantivy import Query, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """A chunk must meet every filter that is set; within one filter, any of its values will do."""
+
+    sources: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    source_types: tuple[str, ...] = ()
+    path_glob: str | None = None
+
+    def _values(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        named = {"source": self.sources, "language": self.languages, "source_type": self.source_types}
+        return ((column, values) for column, values in named.items() if values)
+
+    def to_sql(self) -> str | None:
+        """A condition for LanceDB, or None when nothing is filtered."""
+        parts = [f"{column} IN ({', '.join(map(quoted, values))})" for column, values in self._values()]
+        if self.path_glob is not None:
+            parts.append(f"regexp_like(path, {quoted(f'^(?:{glob_to_regex(self.path_glob)})$')})")
+        return " AND ".join(parts) or None
+
+    def to_queries(self, schema: "Schema") -> list["Query"]:
+        """Conditions for Tantivy, to be met without adding to the score."""
+        from tantivy import Query
+
+        queries = [Query.term_set_query(schema, column, list(values)) for column, values in self._values()]
+        if self.path_glob is not None:
+            queries.append(Query.regex_query(schema, "path", glob_to_regex(self.path_glob)))
+        return queries
+
+
+def glob_to_regex(glob: str) -> str:
+    """A regular expression for a whole path, in the syntax that both stores share.
+
+    `*` and `?` stay within one folder, `**` crosses folders. A pattern without a slash is matched against the name at
+    any depth, as in a `.gitignore`.
+    """
+    anchored = glob if "/" in glob else f"**/{glob}"
+    pattern = ""
+    for part in re.findall(r"\*\*/|\*+|\?|[^*?]+", anchored.removeprefix("/")):
+        if part == "**/":
+            pattern += "((.|\\n)*/)?"
+        elif part == "**":
+            pattern += "(.|\\n)*"
+        elif part.startswith("*"):
+            pattern += "[^/]*"
+        elif part == "?":
+            pattern += "[^/]"
+        else:
+            pattern += "".join(_literal(char) for char in part)
+    return pattern
+
+
+def _literal(char: str) -> str:
+    return f"\\{char}" if char in r"\.+*?()|[]{}^$" else char

@@ -1,0 +1,33 @@
+"""A golden query: a chunk that was just published must be found by its own text."""
+
+from collections.abc import Callable
+
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.layout import Layout
+from docindex_dagster.search.engine import Mode, search
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.stores import tantivy_index
+from docindex_dagster.stores.reader import open_reader
+
+_WITHIN = 10
+
+
+def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) -> str:
+    """Search a source for the text of one of its chunks by each retriever; an empty string when all find it."""
+    reader = open_reader(layout)
+    rows = tantivy_index.matching(reader.searcher, reader.index.schema, "source", source, 1)
+    if not rows:
+        return ""
+    chunk = rows[0]
+    query = f"{chunk['path']} {chunk['qualified_name'] or ''} {chunk['text']}"
+    filters = Filters(sources=(source,))
+    missed = [
+        mode.value
+        for mode in (Mode.BM25, Mode.VECTOR)
+        if all(
+            hit.text != chunk["text"]
+            for hit in search(reader, query, embedder, mode=mode, top_k=_WITHIN, filters=filters)
+        )
+    ]
+    place = f"{chunk['path']}:{chunk['start_line']}"
+    return f"{' and '.join(missed)} did not find {place} by its own text" if missed else ""

@@ -1,0 +1,206 @@
+"""One typed `Settings`: `docindex.toml`, found upwards from the working directory, under `DOCINDEX_*` variables.
+
+`DOCINDEX_SECTION__NAME` sets any value (`DOCINDEX_SEARCH__TOP_K=20`), `DOCINDEX_HOME` says where the index lives.
+"""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from docindex_dagster.errors import SettingsError
+
+CONFIG_NAME = "docindex.toml"
+# The placeholder of a folder of folders: path = "raw/docs/{library}" makes each child a library.
+LIBRARY_PLACEHOLDER = "{library}"
+_SOURCE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+_CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
+
+
+def _cron(value: object) -> object:
+    if isinstance(value, str) and not _CRON.match(value):
+        raise ValueError("must be a cron expression of five fields, such as '0 3 * * *'")
+    return value
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SourceSettings(_Section):
+    """One `[[source]]` table."""
+
+    kind: Literal["library", "git"]
+    path: str
+    name: str | None = Field(default=None, pattern=_SOURCE_NAME)
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    recursive: bool = True
+    include_code: bool = True
+    untracked: bool = True
+    version: str | None = None
+
+    @model_validator(mode="after")
+    def _placeholder_only_in_libraries(self) -> Self:
+        if LIBRARY_PLACEHOLDER not in self.path:
+            return self
+        if self.kind != "library" or self.name is not None:
+            raise ValueError(
+                f"{LIBRARY_PLACEHOLDER} in path needs kind = 'library' and no name: each child gives its own"
+            )
+        if Path(self.path).name != LIBRARY_PLACEHOLDER:
+            raise ValueError(f"{LIBRARY_PLACEHOLDER} must be the last part of path")
+        return self
+
+
+class DiscoverySettings(_Section):
+    """Which files are taken at all."""
+
+    max_file_bytes: int = Field(default=1 << 20, ge=1)
+
+
+class ChunkingSettings(_Section):
+    """Sizes of chunks: documents in tokens, code in characters that are not white space."""
+
+    target_tokens: int = Field(default=512, ge=16)
+    overlap_tokens: int = Field(default=50, ge=0)
+    max_tokens: int = Field(default=2048, ge=32)
+    min_tokens: int = Field(default=128, ge=0)
+    code_chars: int = Field(default=1500, ge=100)
+    parse_timeout_s: float = Field(default=10, gt=0)
+    workers: int = Field(default=0, ge=0)  # 0: one a core, at most four
+
+    @model_validator(mode="after")
+    def _sizes_are_ordered(self) -> Self:
+        if not self.min_tokens < self.target_tokens <= self.max_tokens:
+            raise ValueError("must hold: min_tokens < target_tokens <= max_tokens")
+        if self.overlap_tokens * 2 > self.target_tokens:
+            raise ValueError("overlap_tokens must be at most half of target_tokens")
+        return self
+
+
+class EmbeddingSettings(_Section):
+    """Which model turns text into vectors."""
+
+    provider: Literal["static"] = "static"
+
+
+class GraphSettings(_Section):
+    """What goes into the knowledge graph."""
+
+    enabled: bool = True
+
+
+class SearchSettings(_Section):
+    """Defaults of a search."""
+
+    top_k: int = Field(default=10, ge=1, le=1000)
+    candidates: int = Field(default=100, ge=1, le=10_000)  # taken from each retriever before fusion
+    default_source: str | None = None
+
+
+class ScheduleSettings(_Section):
+    """When everything is indexed again."""
+
+    nightly: Annotated[str, BeforeValidator(_cron)] = "0 3 * * *"
+    timezone: str = "UTC"
+
+
+class Settings(BaseSettings):
+    """All settings of one project."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="DOCINDEX_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        nested_model_default_partial_update=True,
+    )
+
+    root: Path  # the folder of docindex.toml; relative paths start here
+    home: Path = Path(".docindex")
+    source: tuple[SourceSettings, ...] = ()
+    discovery: DiscoverySettings = DiscoverySettings()
+    chunking: ChunkingSettings = ChunkingSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    graph: GraphSettings = GraphSettings()
+    search: SearchSettings = SearchSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+
+    @model_validator(mode="after")
+    def _home_is_absolute(self) -> Self:
+        object.__setattr__(self, "home", (self.root / self.home.expanduser()).absolute())
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 the base class names it
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over the file, whose values arrive as initial ones."""
+        return env_settings, init_settings
+
+    @property
+    def config_file(self) -> Path:
+        """The file that holds these settings; it may not exist yet."""
+        return self.root / CONFIG_NAME
+
+
+def find_root(start: Path | None = None) -> Path:
+    """The nearest folder from `start` (the working directory) upwards with a `docindex.toml`, else `start` itself."""
+    start = (start or Path.cwd()).absolute()
+    for folder in (start, *start.parents):
+        if (folder / CONFIG_NAME).is_file():
+            return folder
+    return start
+
+
+def load_settings(root: Path | None = None) -> Settings:
+    """Read the settings of the project at `root` (default: found from the working directory).
+
+    Raises:
+        SettingsError: the file is not TOML, or a key or value is wrong; it names the file, the key and what is allowed.
+    """
+    root = find_root() if root is None else root.absolute()
+    file = root / CONFIG_NAME
+    try:
+        values: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from error
+    for reserved in ("root", "home"):
+        if reserved in values:
+            raise SettingsError(f"{file}: {reserved} cannot be set in the file; set DOCINDEX_HOME to move the index")
+    try:
+        return Settings(root=root, **values)
+    except ValidationError as error:
+        raise SettingsError("\n".join(_explain(file, values, item) for item in error.errors())) from error
+
+
+def _explain(file: Path, values: dict[str, Any], item: Any) -> str:
+    """One line for one wrong setting: where it stands, what was given, what is allowed."""
+    location = [str(part) for part in item["loc"]]
+    in_file = _is_in(values, item["loc"])
+    variable = "DOCINDEX_" + "__".join(location).upper()
+    where = f"{file}: {'.'.join(location)}" if in_file or variable not in os.environ else variable
+    if item["type"] == "extra_forbidden":
+        return f"{where} is not a setting; see docs/configuration.md for those that are"
+    given = "" if item["type"] in {"missing", "value_error"} else f" (given: {item['input']!r})"
+    message = item["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}{given}"
+
+
+def _is_in(values: Any, location: tuple[int | str, ...]) -> bool:
+    for part in location:
+        try:
+            values = values[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""Which files a source has: walking folders, asking git, ignore rules, classification."""

@@ -1,0 +1,144 @@
+"""What kind of file a file is: by its name, and where that does not tell, by how it begins."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from docindex_dagster.sources import languages
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """A file's source type (`doc`, `code`, `test` or `config`), its language, and what turns it into text."""
+
+    source_type: str
+    language: str | None
+    loader: str  # markdown | mdx | rst | text | html | asciidoc | notebook | code
+
+
+_TEXT = FileKind("doc", None, "text")  # also what an unknown kind of text is taken for
+_DOCUMENT_LANGUAGES = {"mdx": "markdown", "notebook": "jupyter", "text": None}
+
+
+def _by_word(table: dict[str | None, str], source_type: str) -> dict[bytes, FileKind]:
+    return {
+        word.encode(): FileKind(source_type, language, "code")
+        for language, words in table.items()
+        for word in words.split()
+    }
+
+
+_BY_ENDING = {
+    **_by_word(languages.CONFIG, "config"),
+    **_by_word(languages.CODE, "code"),
+    **{
+        ending.encode(): FileKind("doc", _DOCUMENT_LANGUAGES.get(loader, loader), loader)
+        for loader, endings in languages.DOCUMENTS.items()
+        for ending in endings.split()
+    },
+}
+_BY_NAME = {
+    **_by_word(languages.NAMED_CONFIG, "config"),
+    **{name.encode(): _TEXT for name in languages.NAMED_DOCUMENTS.split()},
+}
+_FIRST_WORD = re.compile(rb"[A-Za-z]+")
+_REQUIREMENTS = re.compile(rb"(.*[-_.])?(requirements|constraints)([-_.].*)?\.txt")
+
+_SHEBANG = re.compile(rb"#![ \t]*(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+|\w+=\S*[ \t]+)*(?:\S*/)?)?([A-Za-z-]+)")
+# Endings that two languages share: what only the second one can hold.
+_SECOND_LANGUAGE = {
+    b".h": (
+        re.compile(rb"^[ \t]*(?:class|namespace|template|using|constexpr)\b|\b(?:public|private):", re.MULTILINE),
+        "cpp",
+    ),
+    b".m": (
+        re.compile(rb"^[ \t]*(?:@(?:interface|implementation|protocol|import)|#(?:import|include))\b", re.MULTILINE),
+        "objc",
+    ),
+}
+
+_TEST_FOLDERS = frozenset(
+    b"test tests __tests__ spec specs testdata test-data unittests unit-tests integrationtest integration-tests "
+    b"androidtest e2e".split()
+)
+_JAVA_TEST = rb"Tests?[A-Z].*|.*(?<=[a-z0-9_])(?:Tests?|TestCase|IT|Spec|Suite)"
+_SCRIPT_TEST = rb".*[._-](?:test|tests|spec|e2e|cy)"
+_UNIX_TEST = rb"tests?|test[_-].*|.*[_-](?:unit)?tests?"
+_TEST_NAMES = {
+    language: re.compile(pattern)
+    for pattern, tested in (
+        (rb"tests?|test_.*|.*_tests?|conftest", "python"),
+        (rb".*_test", "go"),
+        (_SCRIPT_TEST, "javascript typescript tsx vue svelte astro"),
+        (_JAVA_TEST, "java kotlin scala groovy csharp fsharp swift php objc apex"),
+        (rb".*_(?:spec|test)|(?:spec|test)_helper|test_.*", "ruby"),
+        (rb".*[_-]test|.*_spec|test_.*|test", "elixir erlang dart lua luau julia r"),
+        (_UNIX_TEST + rb"|.*[a-z0-9]Tests?", "c cpp cuda rust zig bash perl d nim sql haskell ocaml"),
+    )
+    for language in tested.split()
+}
+_OTHER_TEST = re.compile(_UNIX_TEST)
+_TEST_ENDINGS = frozenset({b".bats", b".t"})
+
+
+def classify(path: bytes, data: bytes) -> FileKind:
+    """Classify a file by its path relative to the source and its first bytes. Any text is of some kind."""
+    kind = classify_name(path)
+    if kind is None:
+        return _of_script(path, data) or _TEXT
+    ending = _ending(path[path.rfind(b"/") + 1 :].lower())
+    pattern, language = _SECOND_LANGUAGE.get(ending, (None, None))
+    if pattern is not None and pattern.search(data):
+        return _as_code(path, language)
+    return kind
+
+
+def classify_name(path: bytes) -> FileKind | None:
+    """Classify a file by its path alone; None where only its content can tell."""
+    name = path[path.rfind(b"/") + 1 :]
+    lower = name.lower()
+    if _REQUIREMENTS.fullmatch(lower):
+        return _BY_NAME[b"requirements.txt"]
+    ending = _ending(lower)
+    kind = _BY_NAME.get(name) or _BY_NAME.get(lower) or _BY_ENDING.get(ending)
+    if kind is None and (word := _FIRST_WORD.match(lower)):
+        kind = _BY_NAME.get(word[0])
+    return _as_code(path, kind.language) if kind is not None and kind.source_type == "code" else kind
+
+
+def _of_script(path: bytes, data: bytes) -> FileKind | None:
+    match = _SHEBANG.match(data)
+    language = languages.INTERPRETERS.get(match[1].lower().decode()) if match else None
+    return _as_code(path, language) if language else None
+
+
+def _as_code(path: bytes, language: str | None) -> FileKind:
+    return _code_kind(language, is_test=_is_test(path, language))
+
+
+@lru_cache
+def _code_kind(language: str | None, *, is_test: bool) -> FileKind:
+    return FileKind("test" if is_test else "code", language, "code")
+
+
+def _is_test(path: bytes, language: str | None) -> bool:
+    folder, _, name = path.rpartition(b"/")
+    stem, dot, ending = name.rpartition(b".")
+    pattern = _TEST_NAMES.get(language or "", _OTHER_TEST)
+    return (
+        _is_test_folder(folder)
+        or pattern.fullmatch(stem if dot else ending) is not None
+        or dot + ending in _TEST_ENDINGS
+    )
+
+
+@lru_cache(maxsize=4096)
+def _is_test_folder(folder: bytes) -> bool:
+    parts = folder.lower().split(b"/")
+    return not _TEST_FOLDERS.isdisjoint(parts) or any(part.endswith((b".test", b".tests")) for part in parts)
+
+
+def _ending(lower: bytes) -> bytes:
+    """Return the last dot and what follows it; a whole name such as ".editorconfig" is its own ending."""
+    dot = lower.rfind(b".")
+    return lower[dot:] if dot >= 0 else b""

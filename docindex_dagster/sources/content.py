@@ -1,0 +1,75 @@
+"""What only a file's bytes can tell: whether it is text worth indexing, and in which encoding."""
+
+import re
+from typing import NamedTuple
+
+from docindex_dagster.hashing import digest
+from docindex_dagster.sources.classify import FileKind, classify, classify_name
+from docindex_dagster.sources.text import decode, is_binary
+
+_HEADER = 2048  # bytes in which a file may say that it is generated
+_MAX_AVERAGE_LINE = 500  # characters
+_MAX_SHOWN = 80  # characters of a header that a reason shows
+_MARKS = (b"#", b"//", b"/*", b"*", b"--", b";", b"<", b"%", b'"""', b"(*", b"{-", b"!", b"..", b"REM ", b"rem ")
+_BLOCKS = {b"/*": b"*/", b"<!--": b"-->", b"(*": b"*)", b"{-": b"-}", b'"""': b'"""'}
+_DECORATION = b"#/*-;!%\"' \t"
+_GENERATED = re.compile(
+    r"(?<![\w-])@generated(?![\w-])"
+    r"|<auto-?generated"
+    r"|generated.{0,200}?\b(?:do not|don't|never|not be|must not) (?:be )?(?:manually |hand[ -])?(?:edit|modif|chang)"
+    r"|\b(?:do not|don't) (?:manually |hand[ -])?(?:edit|modify|change)\b.{0,200}?generated",
+    re.IGNORECASE,
+)
+_PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z ]*PRIVATE KEY")
+
+
+class Content(NamedTuple):
+    """What reading a file told, or what is known of one that was not read.
+
+    A named tuple because there are as many as files.
+    """
+
+    kind: FileKind | None = None
+    content_hash: str | None = None  # None: the file was not read
+    encoding: str | None = None
+    is_lossy: bool = False
+    reason: str | None = None  # why it is skipped; None: it is indexed
+
+
+def examine(path: bytes, data: bytes) -> Content:
+    """Look at the bytes of the file at `path`, which is relative to the source."""
+    content_hash = digest(data)
+    if is_binary(data):
+        return Content(classify_name(path), content_hash, reason="binary: NUL bytes or control characters")
+    kind = classify(path, data)
+    decoded = decode(data)
+    return Content(kind, content_hash, decoded.encoding, decoded.is_lossy, _reason(kind, data, decoded.text))
+
+
+def _reason(kind: FileKind, data: bytes, text: str) -> str | None:
+    if not text or text.isspace():
+        return "empty: no text"
+    if _PRIVATE_KEY.match(data):
+        return "secret: private key"
+    if match := _GENERATED.search(_header(data[:_HEADER])):
+        return f"generated: {match[0][:_MAX_SHOWN]}"
+    lines = text.count("\n") + (not text.endswith("\n"))
+    if kind.loader == "code" and len(text) > _MAX_AVERAGE_LINE * lines:
+        return f"minified: lines of {len(text) // lines} characters on average"
+    return None
+
+
+def _header(start: bytes) -> str:
+    """Return the comments that a file begins with, as one line without comment marks."""
+    words: list[bytes] = []
+    closing = b""  # what ends the block comment that is open
+    for line in map(bytes.strip, start.splitlines()):
+        if closing:
+            closing = b"" if closing in line else closing
+        elif line.startswith(_MARKS):
+            opening = next(filter(line.startswith, _BLOCKS), b"")
+            closing = b"" if not opening or _BLOCKS[opening] in line[len(opening) :] else _BLOCKS[opening]
+        elif line:
+            break
+        words.append(line.strip(_DECORATION))
+    return b" ".join(words).decode("utf-8", "replace")

@@ -1,0 +1,109 @@
+"""One `.gitignore`, `.docindexignore` or list of globs from the settings: its rules, and which one decides a path.
+
+Rules are asked about one entry at a time, parents first: a folder that is ignored is not entered, which is what makes
+a rule for a folder hold for all below it. Paths are bytes, relative to the folder that the rules stand in.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from docindex_dagster.sources.wildmatch import translate
+
+_BOM = b"\xef\xbb\xbf"
+_SPECIAL = re.compile(rb"[*?\[\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of an ignore file."""
+
+    line: int  # 1-based
+    text: bytes  # as written
+    glob: bytes  # without "!", the leading and the trailing slash
+    is_negated: bool
+    is_for_folders: bool
+    is_for_names: bool  # holds at any depth: the glob is for the last component
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """The rules of one file, in order; the last that matches decides."""
+
+    origin: str  # the file, as a user would look for it
+    rules: tuple[Rule, ...]
+    names: frozenset[bytes]  # what most rules are: a plain name…
+    endings: tuple[bytes, ...]  # …or "*" and a plain ending
+    other_names: re.Pattern[bytes] | None
+    paths: re.Pattern[bytes] | None
+
+    def decide(self, path: bytes, name: bytes, *, is_folder: bool) -> Rule | None:
+        """Return the rule that decides an entry: its path relative to the rules, and its last component."""
+        if not (
+            name in self.names
+            or name.endswith(self.endings)
+            or (self.other_names and self.other_names.match(name))
+            or (self.paths and self.paths.match(path))
+        ):
+            return None
+        for rule in reversed(self.rules):
+            if (is_folder or not rule.is_for_folders) and _matches(rule, path, name):
+                return rule
+        return None
+
+
+def parse(data: bytes, origin: str) -> RuleSet:
+    """Read the text of an ignore file."""
+    lines = enumerate(data.removeprefix(_BOM).split(b"\n"), start=1)
+    return _rule_set(origin, [rule for number, line in lines if (rule := _parse_line(number, line)) is not None])
+
+
+def from_globs(globs: Sequence[str], origin: str) -> RuleSet:
+    """Read a list of globs of the settings."""
+    return parse("\n".join(globs).encode("utf-8", "surrogateescape"), origin)
+
+
+def _parse_line(number: int, line: bytes) -> Rule | None:
+    text = line.removesuffix(b"\r")
+    trimmed = text.rstrip(b" ")
+    if (len(trimmed) - len(trimmed.rstrip(b"\\"))) % 2:
+        trimmed = text[: len(trimmed) + 1]  # the backslash keeps the first of the spaces
+    if not trimmed or trimmed.startswith(b"#"):
+        return None
+    glob = trimmed.removeprefix(b"!")
+    return Rule(
+        line=number,
+        text=trimmed,
+        glob=glob.removesuffix(b"/").removeprefix(b"/"),
+        is_negated=trimmed.startswith(b"!"),
+        is_for_folders=glob.endswith(b"/"),
+        is_for_names=b"/" not in glob.removesuffix(b"/"),
+    )
+
+
+def _rule_set(origin: str, rules: Sequence[Rule]) -> RuleSet:
+    names, endings, other_names, paths = set(), set(), [], []
+    for rule in rules:
+        if not rule.is_for_names:
+            paths.append(rule.glob)
+        elif not _SPECIAL.search(rule.glob):
+            names.add(rule.glob)
+        elif rule.glob.startswith(b"*") and not _SPECIAL.search(rule.glob, 1):
+            endings.add(rule.glob[1:])
+        else:
+            other_names.append(rule.glob)
+    return RuleSet(origin, tuple(rules), frozenset(names), tuple(endings), _any_of(other_names), _any_of(paths))
+
+
+def _any_of(globs: Sequence[bytes]) -> re.Pattern[bytes] | None:
+    return re.compile(b"|".join(map(translate, dict.fromkeys(globs))), re.DOTALL) if globs else None
+
+
+def _matches(rule: Rule, path: bytes, name: bytes) -> bool:
+    return _compiled(rule.glob).match(name if rule.is_for_names else path) is not None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(glob: bytes) -> re.Pattern[bytes]:
+    return re.compile(translate(glob), re.DOTALL)

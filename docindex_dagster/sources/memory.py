@@ -1,0 +1,76 @@
+"""What the previous table of a source still tells about its files, so that unchanged ones are not read again."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from docindex_dagster.schemas import DISCOVERED_FILES
+from docindex_dagster.sources.classify import FileKind
+from docindex_dagster.sources.content import Content
+from docindex_dagster.sources.entries import Entry
+from docindex_dagster.sources.paths import name_to_path
+
+# Keys of the metadata of a `discovered_files` table.
+STARTED_NS = b"docindex.started_ns"  # when discovery began, nanoseconds since 1970
+HEAD = b"docindex.head"  # git: id of the last commit; absent before the first
+RULES = b"docindex.rules"  # version of the rules that look at content
+
+RULES_VERSION = b"1"
+_RACY_NS = 2_000_000_000  # the coarsest time stamps of file systems in use
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The previous table, by path; its columns are lists, which are quicker to look into than Arrow's."""
+
+    positions: dict[bytes, int] = field(default_factory=dict)
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+    started_ns: int = 0
+    head: str | None = None
+
+    def content(self, entry: Entry) -> Content | None:
+        """Return what reading an entry would tell, if it was read before and cannot have changed since."""
+        at = self.positions.get(entry.path)
+        if at is None or not self._is_unchanged(at, entry):
+            return None
+        column = self.columns
+        return Content(
+            _kind(column["source_type"][at], column["language"][at], column["loader"][at]),
+            column["content_hash"][at],
+            column["encoding"][at],
+            column["is_lossy"][at],
+            column["skipped_reason"][at],
+        )
+
+    def commit(self, path: bytes) -> str | None:
+        """Return the last commit that changed a file, as of `head`, if it is known."""
+        at = self.positions.get(path)
+        return self.columns["commit"][at] if at is not None else None
+
+    def _is_unchanged(self, at: int, entry: Entry) -> bool:
+        column = self.columns
+        if column["content_hash"][at] is None or column["size"][at] != entry.size:
+            return False
+        mtime_ns, blob = column["mtime_ns"][at], column["git_blob"][at]
+        if blob is not None:
+            # What was written while discovery ran may not have been read as the blob that git had seen.
+            return bool(blob == entry.blob and mtime_ns < self.started_ns)
+        return bool(mtime_ns == entry.mtime_ns and mtime_ns < self.started_ns - _RACY_NS)
+
+
+def remember(previous: pa.Table | None) -> Memory:
+    """Open the previous table. One that other rules made, or none, remembers nothing."""
+    metadata = (previous.schema.metadata or {}) if previous is not None else {}
+    if previous is None or metadata.get(RULES) != RULES_VERSION:
+        return Memory()
+    columns = {name: previous[name].to_pylist() for name in DISCOVERED_FILES.names}
+    positions = {name_to_path(name): at for at, name in enumerate(columns["path"])}
+    head = metadata.get(HEAD)
+    return Memory(positions, columns, int(metadata[STARTED_NS]), head.decode() if head else None)
+
+
+@lru_cache
+def _kind(source_type: str | None, language: str | None, loader: str | None) -> FileKind | None:
+    return FileKind(source_type, language, loader) if source_type is not None and loader is not None else None

@@ -1,0 +1,76 @@
+"""Names that are never worth indexing, and names that must never be: build output, binaries, secrets.
+
+These hold in every source and cannot be switched off. File names are compared without regard
+to case, folder names as they are.
+"""
+
+import re
+
+_VERSION_CONTROL = frozenset({b".git", b".hg", b".svn"})
+_FOLDERS = _VERSION_CONTROL | frozenset(
+    b"node_modules __pycache__ .venv venv env .env dist build target out .next .nuxt .pytest_cache .mypy_cache "
+    b".ruff_cache .tox coverage htmlcov site-packages "
+    b".docindex .nox .hypothesis .gradle .terraform .eggs bower_components .ipynb_checkpoints".split()
+)
+_BY_NAME = {
+    name.encode(): f"{rule}: {name}"
+    for rule, names in (
+        ("always-skipped", "package-lock.json npm-shrinkwrap.json pnpm-lock.yaml go.sum go.work.sum"),
+        ("always-skipped", ".ds_store thumbs.db desktop.ini"),
+        ("secret", ".npmrc .flaskenv .netrc _netrc .pypirc .pgpass .htpasswd .git-credentials .dockercfg"),
+    )
+    for name in names.split()
+}
+_BY_ENDING = {
+    ending.encode(): f"{rule}: *{ending}"
+    for rule, endings in (
+        ("secret", ".pem .key .jks .p12 .pfx .keystore .kdbx .ppk"),
+        ("always-skipped", ".lock .log .map .svg .pyc .pyo .class .o .obj .tsbuildinfo .swp .orig .rej"),
+        ("binary", ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .heic .tif .tiff .psd"),
+        ("binary", ".mp3 .mp4 .m4a .m4v .mov .avi .mkv .webm .wav .flac .ogg .ogv .opus"),
+        ("binary", ".woff .woff2 .ttf .otf .eot"),
+        ("binary", ".pdf .doc .docx .xls .xlsx .ppt .pptx .odt .ods .odp .epub .mobi"),
+        ("binary", ".zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .jar .war .ear .whl .egg .gem .nupkg .deb .rpm .dmg"),
+        ("binary", ".iso .apk .so .dylib .dll .exe .a .lib .pyd .wasm .pdb .mo"),
+        ("binary", ".db .sqlite .sqlite3 .parquet .arrow .feather .npy .npz .pkl .pickle .h5 .hdf5"),
+        ("binary", ".onnx .pt .pth .safetensors .gguf"),
+    )
+    for ending in endings.split()
+}
+_LONG_ENDINGS = (b".min.js", b".min.mjs", b".min.css", b".bundle.js", b".chunk.js", b"~")
+# What begins a secret's name. `credentials.json` holds secrets, but `credentials.py` handles and `credentials.md`
+# explains them: it is a secret only without an ending or with one of data.
+_BEGINNINGS = (b".env", b"id_rsa", b"id_dsa", b"id_ecdsa", b"id_ed25519", b"credentials")
+_CREDENTIALS = re.compile(
+    rb"credentials[^.]*(?:\.(?:json|ya?ml|toml|ini|cfg|conf|properties|env|xml|csv|tsv|txt|enc|gpg|bak|old|db|"
+    rb"local|dev|prod|production|test|example|sample))*"
+)
+
+
+def is_version_control(name: bytes) -> bool:
+    """Whether an entry is a version control system's own, which does not even get a row."""
+    return name in _VERSION_CONTROL
+
+
+def folder_reason(name: bytes) -> str | None:
+    """Why a folder of this name is skipped, if it is."""
+    return f"always-skipped: {name.decode()}/" if name in _FOLDERS else None
+
+
+def file_reason(name: bytes) -> str | None:
+    """Why a file of this name is skipped, if it is."""
+    lower = name.lower()
+    dot = lower.rfind(b".")
+    reason = _BY_NAME.get(lower) or (_BY_ENDING.get(lower[dot:]) if dot >= 0 else None)
+    if reason is None and lower.startswith(_BEGINNINGS):
+        return _secret_by_beginning(lower)
+    if reason is None and lower.endswith(_LONG_ENDINGS):
+        return "always-skipped: *" + next(filter(lower.endswith, _LONG_ENDINGS)).decode()
+    return reason
+
+
+def _secret_by_beginning(lower: bytes) -> str | None:
+    beginning = next(filter(lower.startswith, _BEGINNINGS))
+    if beginning == b"credentials" and not _CREDENTIALS.fullmatch(lower):
+        return None
+    return f"secret: {beginning.decode()}*"

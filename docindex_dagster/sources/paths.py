@@ -1,0 +1,76 @@
+"""File names: between bytes, which the kernel knows, and text, which the tables hold; and opening them safely.
+
+A path in a table is POSIX, relative to its source, and text. Bytes that are not UTF-8 are written %XX. So that this can
+be undone, a '%' that two hexadecimal digits follow is written %25; every other '%' stays as it is.
+"""
+
+import errno
+import os
+import re
+import stat
+import sys
+
+_BLOCK = 1 << 20
+_AMBIGUOUS = re.compile(r"%(?=[0-9A-Fa-f]{2})|[\udc80-\udcff]")
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
+
+
+def path_to_name(path: bytes) -> str:
+    """Write a path as a table holds it. `name_to_path` gives it back."""
+    if path.isascii() and b"%" not in path:
+        return path.decode("ascii")
+    return _AMBIGUOUS.sub(_escape, path.decode("utf-8", "surrogateescape"))
+
+
+def name_to_path(name: str) -> bytes:
+    """Return the bytes of the path that a table calls `name`."""
+    path = name.encode("utf-8")
+    return _ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), path) if b"%" in path else path
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"%{ord(match[0]) & 0xFF:02X}"  # surrogateescape maps byte 0xNN to U+DCNN
+
+
+def join(root: bytes, path: bytes) -> bytes:
+    """Return the absolute path of what lies at `path` below `root`."""
+    return b"%b/%b" % (root.rstrip(b"/"), path)
+
+
+def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
+    """Read a regular file below `root`, at most `limit` bytes of it.
+
+    No component of `path` may be a symbolic link, so nothing outside of `root` can be read, not even when a folder is
+    replaced by a link meanwhile. Never blocks on a FIFO.
+
+    Raises:
+        OSError: The file is missing, unreadable, not a regular file, or reached through a link; or `path` is absolute
+            or has empty, "." or ".." components.
+    """
+    *folders, name = path.split(b"/")
+    if b"\0" in path or any(part in {b"", b".", b".."} for part in (*folders, name)):
+        raise OSError(errno.EINVAL, "not a path inside the source")
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in folders:
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    finally:
+        os.close(folder)
+    try:
+        return _read(file, limit)
+    finally:
+        os.close(file)
+
+
+def _read(file: int, limit: int | None) -> bytes:
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    blocks: list[bytes] = []
+    left = sys.maxsize if limit is None else limit
+    while left > 0 and (block := os.read(file, min(left, _BLOCK))):
+        blocks.append(block)
+        left -= len(block)
+    return b"".join(blocks)

@@ -1,0 +1,128 @@
+"""Every rule that decides an entry by its path alone, in the order in which they are asked.
+
+A reason is written `rule: detail`. The rules here are `always-skipped`, `secret`, `binary` (by extension),
+`not-recursive`, `excluded`, `ignored` and `not-included`; the others need the file itself.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+from docindex_dagster.sources import ignore, noise
+from docindex_dagster.sources.ignore import RuleSet
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import join, path_to_name, read_beneath
+
+_MAX_IGNORE_FILE = 1 << 20  # bytes
+_MAX_DETAIL = 100  # characters of a pattern that a reason shows
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What holds for the entries of one folder."""
+
+    path: bytes  # empty for the root, else ending in a slash
+    chains: tuple[tuple[tuple[int, RuleSet], ...], ...]  # for each kind of ignore file: (length of its path, rules)
+    is_included: bool  # by an include glob for this folder or one above
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """A folder that is not entered."""
+
+    path: bytes  # ends in a slash
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathRules:
+    """The path rules of one source. Ignore files are read once, when their folder is first asked about."""
+
+    root: bytes
+    ignore_files: tuple[bytes, ...]  # their names; a decision by the first kind stands against the second
+    include: RuleSet | None
+    exclude: RuleSet | None
+    is_recursive: bool
+    _scopes: dict[bytes, Scope | Pruned] = field(default_factory=dict)
+
+    def scope(self, path: bytes) -> Scope | Pruned:
+        """Return what holds in the folder `path`, or the outermost pruned folder that it is or lies in."""
+        known = self._scopes.get(path)
+        if known is not None:
+            return known
+        scope = self._scopes.get(b"") or self._root_scope()
+        end = path.find(b"/") + 1
+        while end and isinstance(scope, Scope):
+            scope = self._scopes.get(path[:end]) or self._enter(scope, path[:end])
+            self._scopes[path[:end]] = scope
+            end = path.find(b"/", end) + 1
+        self._scopes[path] = scope
+        return scope
+
+    def file_reason(self, scope: Scope, name: bytes) -> str | None:
+        """Why the file `name` in the folder of `scope` is skipped, if it is."""
+        path = scope.path + name
+        reason = noise.file_reason(name) or self._listed_reason(scope, path, name, is_folder=False)
+        if reason is None and not self._is_included(scope, path, name, is_folder=False):
+            return "not-included: no include glob matches"
+        return reason
+
+    def _root_scope(self) -> Scope:
+        return self._open(b"", tuple(() for _ in self.ignore_files), is_included=self.include is None)
+
+    def _enter(self, parent: Scope, folder: bytes) -> Scope | Pruned:
+        path = folder[:-1]
+        name = path[len(parent.path) :]
+        reason = noise.folder_reason(name) or self._listed_reason(parent, path, name, is_folder=True)
+        if reason is None and not self.is_recursive:
+            reason = "not-recursive: recursive is false"
+        if reason is not None:
+            return Pruned(folder, reason)
+        return self._open(folder, parent.chains, is_included=self._is_included(parent, path, name, is_folder=True))
+
+    def _open(
+        self, folder: bytes, inherited: tuple[tuple[tuple[int, RuleSet], ...], ...], *, is_included: bool
+    ) -> Scope:
+        chains = []
+        for name, outer in zip(self.ignore_files, inherited, strict=True):
+            rules = self._read(folder + name)
+            chains.append(((len(folder), rules), *outer) if rules else outer)
+        return Scope(folder, tuple(chains), is_included)
+
+    def _read(self, path: bytes) -> RuleSet | None:
+        if not os.path.lexists(join(self.root, path)):  # the usual case, and reading safely has its price
+            return None
+        try:
+            data = read_beneath(self.root, path, _MAX_IGNORE_FILE)
+        except OSError:  # a link, a folder or unreadable, and then without effect, as for git
+            return None
+        return ignore.parse(data, path_to_name(path)) if data else None
+
+    def _listed_reason(self, scope: Scope, path: bytes, name: bytes, *, is_folder: bool) -> str | None:
+        rule = self.exclude.decide(path, name, is_folder=is_folder) if self.exclude else None
+        if rule is not None and not rule.is_negated:
+            return f"excluded: {_shown(rule.text)}"
+        for chain in scope.chains:
+            for depth, rules in chain:
+                rule = rules.decide(path[depth:], name, is_folder=is_folder)
+                if rule is not None:
+                    return None if rule.is_negated else f"ignored: {rules.origin}:{rule.line} {_shown(rule.text)}"
+        return None
+
+    def _is_included(self, scope: Scope, path: bytes, name: bytes, *, is_folder: bool) -> bool:
+        rule = self.include.decide(path, name, is_folder=is_folder) if self.include else None
+        return scope.is_included if rule is None else not rule.is_negated
+
+
+def path_rules(source: Source) -> PathRules:
+    """Return the path rules of a source. Git itself answers for the `.gitignore` files of its work trees."""
+    return PathRules(
+        root=os.fsencode(source.path),
+        ignore_files=(b".docindexignore",) if source.kind == "git" else (b".docindexignore", b".gitignore"),
+        include=ignore.from_globs(source.include, "include") if source.include else None,
+        exclude=ignore.from_globs(source.exclude, "exclude") if source.exclude else None,
+        is_recursive=source.recursive,
+    )
+
+
+def _shown(text: bytes) -> str:
+    return path_to_name(text)[:_MAX_DETAIL]

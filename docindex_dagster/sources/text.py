@@ -1,0 +1,106 @@
+"""From a file's bytes to its text."""
+
+import codecs
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from docindex_dagster.hashing import digest
+from docindex_dagster.sources.paths import name_to_path, read_beneath
+
+_BOMS = (  # the UTF-32 mark begins with the UTF-16 one, so it comes first
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CONTROLS = bytes(byte for byte in range(0x20) if byte not in b"\t\n\v\f\r\b\x1b") + b"\x7f"
+_MAX_CONTROLS = 0.05  # random bytes hold 10 %, text in any encoding next to none
+_MAX_DAMAGED = 0.1  # of the characters beyond ASCII, in a file still taken for UTF-8
+_SAMPLE = 1 << 16  # bytes that decide
+_WESTERN = "cp1252"
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The text of a file. It has no byte-order mark and can always be encoded as UTF-8."""
+
+    text: str
+    encoding: str
+    is_lossy: bool  # bytes that the encoding does not have were replaced, or the encoding is a guess of last resort
+
+
+def read_document(root: Path, path: str) -> tuple[Decoded, str]:
+    """Read the file that a table calls `path`, below `root`; its text and the hash of its bytes.
+
+    Raises:
+        OSError: It cannot be read, or not without following a symbolic link.
+    """
+    data = read_beneath(os.fsencode(root), name_to_path(path))
+    return decode(data), digest(data)
+
+
+def decode(data: bytes) -> Decoded:
+    """Decode bytes as UTF-8, by a byte-order mark, or by a detected encoding. Never raises."""
+    try:
+        return Decoded(data.removeprefix(codecs.BOM_UTF8).decode(), "utf-8", is_lossy=False)
+    except UnicodeDecodeError as error:
+        is_cut_off = error.reason == "unexpected end of data"
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return _decode_as(data[len(mark) :], encoding)
+    damaged = _decode_as(data, "utf-8")
+    if is_cut_off or _is_mostly_intact(damaged.text):
+        return damaged
+    detected = _detect(data)
+    if detected is not None:
+        return _decode_as(data, detected)
+    return Decoded(data.decode("latin-1"), "latin-1", is_lossy=True)
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether bytes are not text: NUL bytes or many control characters, and no byte-order mark that explains them."""
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            text = data[len(mark) : _SAMPLE].decode(encoding, "replace")
+            return "\0" in text or text.count(_UNKNOWN) > _MAX_DAMAGED * len(text) + 1
+    if b"\0" in data:
+        return True
+    sample = data[:_SAMPLE]
+    return len(sample) - len(sample.translate(None, _CONTROLS)) > _MAX_CONTROLS * len(sample)
+
+
+def _decode_as(data: bytes, encoding: str) -> Decoded:
+    try:
+        text, is_lossy = data.decode(encoding), False
+    except UnicodeDecodeError:
+        text, is_lossy = data.decode(encoding, "replace"), True
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a decoder that lets lone surrogates through
+        text, is_lossy = text.encode("utf-8", "replace").decode(), True
+    return Decoded(text, encoding, is_lossy)
+
+
+def _is_mostly_intact(text: str) -> bool:
+    """Whether text decoded as UTF-8 with replacements has few of them beside many characters that were valid."""
+    damaged = text.count(_UNKNOWN)
+    beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
+    return damaged <= _MAX_DAMAGED * beyond_ascii
+
+
+def _detect(data: bytes) -> str | None:
+    """Guess a legacy encoding from the first lines."""
+    from charset_normalizer import from_bytes
+
+    sample = data[: data.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE] if len(data) > _SAMPLE else data
+    matches = from_bytes(sample)
+    best = matches.best()
+    if best is None:
+        return None
+    for match in matches:  # code with three accents fits any code page: the most common one goes first
+        if match.chaos <= best.chaos and _WESTERN in {match.encoding, *match.could_be_from_charset}:
+            return _WESTERN
+    return best.encoding

@@ -1,0 +1,56 @@
+"""Walking a library's folder."""
+
+import os
+from collections.abc import Iterator
+
+from docindex_dagster.errors import SourceError
+from docindex_dagster.sources import noise
+from docindex_dagster.sources.entries import Entry, error_reason, folder_entry, type_reason
+from docindex_dagster.sources.paths import join
+from docindex_dagster.sources.rules import PathRules, Pruned, Scope
+
+
+def walk(rules: PathRules) -> Iterator[Entry]:
+    """Yield the files below the root in no order, and one entry for each folder that is not entered.
+
+    Names are bytes, so that any name survives. Links are reported and never followed, so that a cycle ends.
+
+    Raises:
+        SourceError: The root cannot be listed.
+    """
+    folders = [b""]
+    while folders:
+        folder = folders.pop()
+        scope = rules.scope(folder)
+        if isinstance(scope, Pruned):
+            yield folder_entry(scope.path, scope.reason)
+            continue
+        try:
+            with os.scandir(join(rules.root, folder)) as children:
+                for child in children:
+                    if noise.is_version_control(child.name):
+                        continue
+                    if child.is_dir(follow_symlinks=False):
+                        folders.append(folder + child.name + b"/")
+                    elif (entry := _file_entry(rules, scope, child)) is not None:
+                        yield entry
+        except OSError as error:
+            if not folder:
+                raise SourceError(_unusable(rules.root, error)) from error
+            yield folder_entry(folder, error_reason(error))
+
+
+def _file_entry(rules: PathRules, scope: Scope, child: os.DirEntry[bytes]) -> Entry | None:
+    path = scope.path + child.name
+    try:
+        status = child.stat(follow_symlinks=False)
+    except FileNotFoundError:  # removed since its folder was listed
+        return None
+    except OSError as error:
+        return Entry(path, 0, 0, error_reason(error))
+    reason = rules.file_reason(scope, child.name) or type_reason(rules.root, path, status.st_mode)
+    return Entry(path, status.st_size, status.st_mtime_ns, reason)
+
+
+def _unusable(root: bytes, error: OSError) -> str:
+    return f"{os.fsdecode(root)} cannot be listed ({error.strerror}); mend its path in docindex.toml or bring it back"

@@ -1,0 +1,81 @@
+"""Why a path is indexed or not, by the same rules that discovery applies."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from docindex_dagster.errors import SourceError
+from docindex_dagster.sources import git, noise
+from docindex_dagster.sources.discover import judge, list_entries
+from docindex_dagster.sources.entries import Entry
+from docindex_dagster.sources.memory import Memory
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import join, path_to_name
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What decides a path."""
+
+    path: str  # as the table writes it
+    decided_at: str  # the path of the row that decides: `path`, or a folder above it
+    skipped_reason: str | None  # None: it is indexed
+    sentence: str
+
+
+def why(source: Source, path: Path) -> Explanation:
+    """Explain whether `path`, absolute or relative to the source, is indexed.
+
+    Raises:
+        SourceError: `path` is not in the source or does not exist, or the source cannot be listed.
+    """
+    wanted = _relative(source, path)
+    name = path_to_name(wanted)
+    _, entries = list_entries(source)
+    entry = next((entry for entry in entries if _decides(entry, wanted)), None)
+    if entry is None:
+        reason = _unlisted_reason(source, wanted)
+        return Explanation(name, name, reason, f"{name} is not indexed: {reason}")
+    content = judge(source, entry, Memory())
+    if content.reason is None and content.kind is not None:
+        about = " ".join(filter(None, (content.kind.language, content.kind.source_type)))
+        return Explanation(name, name, None, f"{name} is to be indexed, as {about} (loader {content.kind.loader})")
+    decided_at = path_to_name(entry.path)
+    place = "" if decided_at == name else f", decided at {decided_at}"
+    return Explanation(name, decided_at, content.reason, f"{name} is not indexed: {content.reason}{place}")
+
+
+def _relative(source: Source, path: Path) -> bytes:
+    """Return the path below the source. Links on the way to the source are resolved, those in it are not."""
+    normal = Path(os.path.normpath(source.path / path))
+    for root in (source.path, source.path.resolve()):
+        if normal.is_relative_to(root) and normal != root:
+            return os.fsencode(normal.relative_to(root))
+    raise SourceError(f"{path} is not below {source.path}, the folder of {source.key}")
+
+
+def _decides(entry: Entry, wanted: bytes) -> bool:
+    if entry.path.endswith(b"/"):
+        return (wanted + b"/").startswith(entry.path)
+    is_link_above = entry.reason is not None and wanted.startswith(entry.path + b"/")
+    return entry.path == wanted or is_link_above
+
+
+def _unlisted_reason(source: Source, wanted: bytes) -> str:
+    """Why discovery does not meet a path at all."""
+    if any(noise.is_version_control(part) for part in wanted.split(b"/")):
+        return "version-control: a version control system keeps its own data there"
+    root = os.fsencode(source.path)
+    try:
+        found = os.lstat(join(root, wanted))
+    except OSError as error:
+        return f"missing: {error.strerror}"
+    if stat.S_ISDIR(found.st_mode):
+        return "folder: it is not indexed itself; ask about a file in it"
+    if source.kind == "git" and (rule := git.attempt(root, "check-ignore", "--verbose", "--", wanted)):
+        deciding, _, _ = rule.partition(b"\t")
+        return f"ignored: {path_to_name(deciding)}"
+    if source.kind == "git" and not source.untracked:
+        return "untracked: git does not track it, and untracked is false"
+    return "unlisted: it is not among the files of the source"

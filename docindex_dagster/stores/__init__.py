@@ -1,0 +1,1 @@
+"""The three places that chunks are served from, and their publication as one."""

@@ -1,0 +1,94 @@
+"""The file `CURRENT`: which generation readers use, and what it is made of."""
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from docindex_dagster.errors import StoreError
+from docindex_dagster.files import replacing
+from docindex_dagster.layout import Layout
+
+# Raise it when the stores' columns or fields change: an index of another version is rebuilt.
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFiles:
+    """The Parquet files of one source's graph: names within the graph folder."""
+
+    nodes: str
+    triples: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSource:
+    """What a generation holds of one source."""
+
+    version: str  # of its chunks and vectors: equal content has an equal version
+    graph: GraphFiles | None
+    files: int
+    chunks: int
+    text_bytes: int
+    nodes: int
+    edges: int
+    languages: dict[str, int]  # chunks by language
+    changed_at: str  # UTC, ISO 8601: when this version was published
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One published state of the three stores."""
+
+    number: int
+    model: str
+    table: str
+    table_version: int
+    tantivy: str  # name of its folder
+    sources: dict[str, PublishedSource] = field(default_factory=dict)
+    optimized_version: int = 0  # the table's version at its last compaction
+    schema_version: int = SCHEMA_VERSION
+
+    def with_source(self, key: str, source: PublishedSource | None) -> "Generation":
+        """The same generation with one source put in, or taken out."""
+        others = {name: value for name, value in self.sources.items() if name != key}
+        return replace(self, sources=dict(sorted({**others, **({key: source} if source else {})}.items())))
+
+    def graph_files(self) -> set[str]:
+        """The names of all graph files that it uses."""
+        graphs = [source.graph for source in self.sources.values() if source.graph]
+        return {name for graph in graphs for name in (graph.nodes, graph.triples)}
+
+
+def read_generation(layout: Layout, *, previous: bool = False) -> Generation | None:
+    """The published generation (or the one before it), or None where nothing is published.
+
+    Raises:
+        StoreError: the file is not one of ours.
+    """
+    file = layout.previous if previous else layout.current
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        values: dict[str, Any] = json.loads(text)
+        sources = {key: _source(value) for key, value in values.pop("sources").items()}
+        return Generation(**values, sources=sources)
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreError(
+            f"{file} is damaged ({error}); run `docindex index --full` to rebuild the index from the files"
+        ) from error
+
+
+def write_generation(layout: Layout, generation: Generation) -> None:
+    """Publish: from here on readers follow `generation`; the one before stays for a rollback."""
+    if layout.current.exists():
+        with replacing(layout.previous) as temporary:
+            temporary.write_bytes(layout.current.read_bytes())
+    with replacing(layout.current) as temporary:
+        temporary.write_text(json.dumps(asdict(generation), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _source(values: dict[str, Any]) -> PublishedSource:
+    graph = values.pop("graph")
+    return PublishedSource(**values, graph=GraphFiles(**graph) if graph else None)

@@ -1,0 +1,73 @@
+"""The graph: one Parquet file of nodes and one of triples a source, opened together as a networkx graph."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster import tables
+from docindex_dagster.layout import Layout, file_name
+from docindex_dagster.stores.generation import Generation, GraphFiles
+from docindex_dagster.stores.triples import Graph
+
+if TYPE_CHECKING:
+    from networkx import MultiDiGraph
+
+_VERSION_DIGITS = 16
+
+
+def write(layout: Layout, source: str, graph: Graph) -> GraphFiles:
+    """Write a source's graph under names that follow from its content: an equal graph is not written twice."""
+    return GraphFiles(
+        nodes=_write(layout, source, "nodes", graph.nodes), triples=_write(layout, source, "triples", graph.triples)
+    )
+
+
+def _write(layout: Layout, source: str, kind: str, table: pa.Table) -> str:
+    version = tables.data_version(table)
+    name = f"{file_name(source)}.{version[:_VERSION_DIGITS]}.{kind}.parquet"
+    tables.write(layout.graph / name, tables.stamp(table, version))
+    return name
+
+
+def stray_edges(graph: Graph, chunks: pa.Table) -> str:
+    """An empty string when every edge is proved by a chunk and joins known nodes, else what is wrong."""
+    unproved = pc.invert(pc.is_in(graph.triples["chunk_id"], chunks["chunk_id"]))
+    for column in ("subject", "object"):
+        unproved = pc.or_(unproved, pc.invert(pc.is_in(graph.triples[column], graph.nodes["node"])))
+    strays = graph.triples.filter(unproved)
+    if not strays.num_rows:
+        return ""
+    first = strays.slice(0, 1).select(["subject", "predicate", "object"]).to_pylist()[0]
+    return f"{strays.num_rows} edges without their chunk or node, first {' '.join(first.values())}"
+
+
+def remove_unused(layout: Layout, used: set[str]) -> None:
+    """Delete the files of generations that are gone."""
+    for file in layout.graph.glob("*.parquet"):
+        if file.name not in used:
+            file.unlink(missing_ok=True)
+
+
+def open_graph(layout: Layout, generation: Generation) -> "MultiDiGraph[str]":
+    """The graph of a whole generation; nodes are named `source!node`, so that sources do not run into each other."""
+    from networkx import MultiDiGraph
+
+    graph: MultiDiGraph[str] = MultiDiGraph()
+    for source in generation.sources.values():
+        if source.graph is None:
+            continue
+        nodes, triples = (_read(layout.graph / name) for name in (source.graph.nodes, source.graph.triples))
+        graph.add_nodes_from((f"{row['source']}!{row['node']}", row) for row in nodes.to_pylist())
+        for row in triples.to_pylist():
+            subject, target = (f"{row['source']}!{row[end]}" for end in ("subject", "object"))
+            graph.add_edge(subject, target, key=row["predicate"], **row)
+    return graph
+
+
+def _read(path: Path) -> pa.Table:
+    table = tables.read(path)
+    if table is None:
+        raise FileNotFoundError(path)
+    return table

@@ -1,0 +1,64 @@
+"""Reading the published generation: a reader follows `CURRENT` alone, is never blocked, never sees half a change."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from docindex_dagster.errors import StoreError
+from docindex_dagster.layout import Layout
+from docindex_dagster.stores import graph_files, lance_table, tantivy_index
+from docindex_dagster.stores.generation import SCHEMA_VERSION, Generation, read_generation
+
+if TYPE_CHECKING:
+    from lancedb.table import LanceTable
+    from networkx import MultiDiGraph
+    from tantivy import Index, Searcher
+
+# A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The stores of one generation, each opened when it is first used."""
+
+    layout: Layout
+    generation: Generation
+    index: "Index" = field(repr=False)
+    searcher: "Searcher" = field(repr=False)
+
+    @cached_property
+    def table(self) -> "LanceTable":
+        """The LanceDB table at the published version."""
+        return lance_table.open_for_reading(self.layout, self.generation.table, self.generation.table_version)
+
+    @cached_property
+    def graph(self) -> "MultiDiGraph[str]":
+        """The knowledge graph of all sources."""
+        return graph_files.open_graph(self.layout, self.generation)
+
+
+def open_reader(layout: Layout) -> Reader:
+    """Open what is published now.
+
+    Raises:
+        StoreError: nothing is published, it is of another version, or it is damaged.
+    """
+    failure: Exception | None = None
+    for _ in range(_ATTEMPTS):
+        generation = read_generation(layout)
+        if generation is None:
+            raise StoreError(f"nothing is indexed in {layout.home} yet; run `docindex index`")
+        if generation.schema_version != SCHEMA_VERSION:
+            raise StoreError("the index was written by another version of docindex; run `docindex index --full`")
+        try:
+            index = tantivy_index.open_index(layout.tantivy / generation.tantivy)
+            return Reader(layout, generation, index, index.searcher())
+        except ValueError as error:  # the folder went away after CURRENT was read
+            failure = error
+    raise StoreError(f"the Tantivy index cannot be opened ({failure}); run `docindex doctor`") from failure
+
+
+def is_current(reader: Reader) -> bool:
+    """Whether the generation is still the published one; long-lived readers ask this before each search."""
+    return read_generation(reader.layout) == reader.generation

@@ -1,0 +1,204 @@
+"""The Tantivy index: BM25 over text, symbols, headings and paths, and every chunk's row to show.
+
+Each generation has a folder of its own. A new one starts as a clone of hard links, since segments never change.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from docindex_dagster.stores.analysis import terms
+from docindex_dagster.stores.difference import Difference, difference
+
+if TYPE_CHECKING:
+    from tantivy import DocAddress, Index, IndexWriter, Schema, Searcher
+
+# Fields that are matched as they are, for filters; each is also a column of the chunks.
+EXACT_FIELDS = ("chunk_id", "source", "path", "language", "source_type")
+# Fields of terms, for ranking.
+TERM_FIELDS = ("body", "symbols", "headings", "path_terms")
+# Numbers that make up (chunk_id, row_hash), since only numbers can be read as a column.
+_ID_FIELDS = ("id_high", "id_low")
+_HASH_FIELDS = ("hash_high", "hash_low")
+_KEY_FIELDS = (*_ID_FIELDS, *_HASH_FIELDS)
+_ROW = "row"
+_MUTABLE = ("meta.json", ".managed.json")
+_HEAP_BYTES = 64 << 20
+_HEX_DIGITS = 32
+
+
+def schema() -> "Schema":
+    """The fields; see `SCHEMA_VERSION` before changing them."""
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    for name in EXACT_FIELDS:
+        builder.add_text_field(name, stored=False, tokenizer_name="raw", index_option="basic")
+    for name in TERM_FIELDS:
+        builder.add_text_field(name, stored=False, tokenizer_name="whitespace", index_option="freq")
+    for name in _KEY_FIELDS:
+        builder.add_unsigned_field(name, stored=False, indexed=False, fast=True)
+    builder.add_bytes_field(_ROW, stored=True, indexed=False, fast=False)
+    return builder.build()
+
+
+def create(folder: Path) -> "Index":
+    """A new, empty index."""
+    import tantivy
+
+    folder.mkdir(parents=True)
+    return tantivy.Index(schema(), path=str(folder), reuse=False)
+
+
+def clone(published: Path, folder: Path) -> "Index":
+    """A copy of a published index that shares its segments."""
+    folder.mkdir(parents=True)
+    for file in published.iterdir():
+        if file.suffix == ".lock":
+            continue
+        if file.name in _MUTABLE:
+            shutil.copyfile(file, folder / file.name)
+        else:
+            os.link(file, folder / file.name)
+    return open_index(folder)
+
+
+def open_index(folder: Path) -> "Index":
+    """Open an index that exists; raises ValueError where there is none."""
+    import tantivy
+
+    return tantivy.Index.open(str(folder))
+
+
+def held(searcher: "Searcher", index_schema: "Schema", source: str) -> pa.Table:
+    """The (chunk_id, row_hash) that the index holds for a source."""
+    import tantivy
+
+    query = tantivy.Query.term_query(index_schema, "source", source)
+    hits = searcher.search(query, limit=max(1, searcher.num_docs), count=False).hits
+    addresses = [address for _, address in hits]
+    ids, hashes = (_read_hashes(searcher, addresses, fields) for fields in (_ID_FIELDS, _HASH_FIELDS))
+    return pa.table({"chunk_id": pa.array(ids, pa.string()), "row_hash": pa.array(hashes, pa.string())})
+
+
+def chunk_ids(searcher: "Searcher", addresses: "list[DocAddress]") -> list[str]:
+    """The ids of hits, read without their rows."""
+    return _read_hashes(searcher, addresses, _ID_FIELDS)
+
+
+def matching(searcher: "Searcher", index_schema: "Schema", field: str, value: str, limit: int) -> list[dict[str, Any]]:
+    """The rows whose exact field has a value, at most `limit`, in the order of their chunks."""
+    import tantivy
+
+    query = tantivy.Query.term_query(index_schema, field, value)
+    hits = searcher.search(query, limit=limit, count=False).hits
+    found = (stored_row(searcher, address) for _, address in hits)
+    return sorted(found, key=lambda row: (row["source"], row["path"], row["chunk_index"]))
+
+
+def reconcile(index: "Index", source: str, chunks: pa.Table) -> Difference:
+    """Make the index hold exactly these chunks of a source, in one commit; write nothing when it does."""
+    change = difference(held(index.searcher(), index.schema, source), chunks)
+    if change.is_empty:
+        return change
+    with_writer(index, lambda writer: _apply(writer, change))
+    return change
+
+
+def remove(index: "Index", source: str) -> None:
+    """Delete every row of a source."""
+    with_writer(index, lambda writer: writer.delete_documents_by_term("source", source))
+
+
+def rows(searcher: "Searcher", index_schema: "Schema", chunk_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The stored rows of chunks, by id; ids that the index does not hold are left out."""
+    import tantivy
+
+    wanted = list(chunk_ids)
+    if not wanted:
+        return {}
+    query = tantivy.Query.term_set_query(index_schema, "chunk_id", wanted)
+    hits = searcher.search(query, limit=len(wanted), count=False).hits
+    found = (stored_row(searcher, address) for _, address in hits)
+    return {row["chunk_id"]: row for row in found}
+
+
+def stored_row(searcher: "Searcher", address: Any) -> dict[str, Any]:
+    """The row of one hit."""
+    row: dict[str, Any] = json.loads(bytes(searcher.doc(address)[_ROW][0]))
+    return row
+
+
+def with_writer(index: "Index", change: Any) -> None:
+    """Apply `change` to a writer and commit; roll back when it fails.
+
+    The writer's own `with` would commit either way.
+    """
+    writer: IndexWriter = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
+    try:
+        change(writer)
+        writer.commit()
+    except BaseException:
+        writer.rollback()
+        raise
+    finally:
+        writer.wait_merging_threads()
+    index.reload()
+
+
+def _apply(writer: "IndexWriter", change: Difference) -> None:
+    import tantivy
+
+    for chunk_id in change.deletes.to_pylist():
+        writer.delete_documents_by_term("chunk_id", chunk_id)
+    keys = np.concatenate([_numbers(change.upserts["chunk_id"]), _numbers(change.upserts["row_hash"])], axis=1)
+    for batch_start, batch in _batches(change.upserts):
+        for offset, row in enumerate(batch.to_pylist()):
+            writer.delete_documents_by_term("chunk_id", row["chunk_id"])
+            document = tantivy.Document(**{name: row[name] for name in EXACT_FIELDS if row[name] is not None})
+            for name, text in _term_texts(row).items():
+                document.add_text(name, text)
+            for name, number in zip(_KEY_FIELDS, keys[batch_start + offset].tolist(), strict=True):
+                document.add_unsigned(name, number)
+            document.add_bytes(_ROW, json.dumps(row, ensure_ascii=False).encode())
+            writer.add_document(document)
+
+
+def _batches(table: pa.Table) -> Iterable[tuple[int, pa.RecordBatch]]:
+    start = 0
+    for batch in table.to_batches(max_chunksize=1000):
+        yield start, batch
+        start += batch.num_rows
+
+
+def _term_texts(row: dict[str, Any]) -> dict[str, str]:
+    """The terms of each ranked field, joined by spaces."""
+    symbols = [row["qualified_name"] or "", *(symbol["name"] for symbol in row["symbols"] or ())]
+    texts = {
+        "body": row["text"],
+        "symbols": " ".join(symbols),
+        "headings": " ".join(row["heading_path"] or ()),
+        "path_terms": row["path"],
+    }
+    return {name: " ".join(terms(text)) for name, text in texts.items()}
+
+
+def _numbers(hashes: pa.ChunkedArray) -> np.ndarray:
+    """128-bit hashes in hexadecimal as an array (n, 2) of 64-bit numbers."""
+    data = bytes.fromhex("".join(hashes.to_pylist()))
+    return np.frombuffer(data, dtype=">u8").reshape(-1, 2).astype(np.uint64)
+
+
+def _read_hashes(searcher: "Searcher", addresses: "list[DocAddress]", fields: tuple[str, str]) -> list[str]:
+    """The inverse of `_numbers`, read from the index."""
+    if not addresses:
+        return []
+    columns = [searcher.fast_field_values(name, addresses) for name in fields]
+    data = np.array(columns, dtype=np.uint64).T.astype(">u8").tobytes().hex()
+    return [data[start : start + _HEX_DIGITS] for start in range(0, len(data), _HEX_DIGITS)]

@@ -1,0 +1,74 @@
+"""The intermediate tables: one Parquet file per asset and source, replaced as a whole.
+
+A table's data version is a hash of its content; a file whose version stays the same is not written again.
+"""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from docindex_dagster.files import replacing
+from docindex_dagster.hashing import digest, digest_parts
+
+_VERSION = b"docindex.data_version"
+_ZSTD_LEVEL = 1
+
+
+def data_version(table: pa.Table) -> str:
+    """Hash the content of a table in row order; chunk layout and metadata play no part."""
+    sink = pa.BufferOutputStream()
+    bare = table.replace_schema_metadata(None).combine_chunks()
+    with pa.ipc.new_stream(sink, bare.schema) as stream:
+        stream.write_table(bare)
+    return digest(sink.getvalue().to_pybytes())
+
+
+def column_version(table: pa.Table, column: str) -> str:
+    """Hash one string column in row order: the data version of a table whose rows carry hashes of their own."""
+    return digest_parts(*table[column].to_pylist())
+
+
+def stamp(table: pa.Table, version: str) -> pa.Table:
+    """The table with its data version in its schema's metadata."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _VERSION: version.encode()})
+
+
+def stamped_version(metadata: dict[bytes, bytes] | None) -> str | None:
+    """The data version that `stamp` put there."""
+    version = (metadata or {}).get(_VERSION)
+    return version.decode() if version else None
+
+
+def read(path: Path) -> pa.Table | None:
+    """Read a table, or return None where there is none or it cannot be read: it is then made anew."""
+    try:
+        return pq.read_table(path, memory_map=False, partitioning=None)
+    except (FileNotFoundError, pa.ArrowInvalid):
+        return None
+
+
+def write(path: Path, table: pa.Table) -> bool:
+    """Write a stamped table unless the file has the same version; says whether it wrote."""
+    version = stamped_version(table.schema.metadata)
+    if version is not None and version == _version_on_disk(path):
+        return False
+    vectors = [field.name for field in table.schema if pa.types.is_fixed_size_list(field.type)]
+    texts = [field.name for field in table.schema if field.name not in vectors]
+    with replacing(path) as temporary:
+        pq.write_table(
+            table,
+            temporary,
+            compression="zstd",
+            compression_level=_ZSTD_LEVEL,
+            use_dictionary=texts,
+            column_encoding={f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in vectors} or None,
+        )
+    return True
+
+
+def _version_on_disk(path: Path) -> str | None:
+    try:
+        return stamped_version(pq.read_schema(path).metadata)
+    except (FileNotFoundError, pa.ArrowInvalid):
+        return None

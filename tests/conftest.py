@@ -1,0 +1,57 @@
+"""What several test modules share."""
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from docindex_dagster.chunking.draft import Draft, FileDrafts
+from docindex_dagster.chunking.rows import FileIdentity, rows, with_row_hashes
+from docindex_dagster.code.symbols import Symbol
+from docindex_dagster.embedding.build import build_embeddings
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.hashing import digest
+from docindex_dagster.layout import Layout
+from docindex_dagster.stores.publish import Model
+from docindex_dagster.tokenizer import count_tokens
+
+MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)
+
+
+def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample", language: str = "python") -> pa.Table:
+    """A `chunks` table in which each text is a chunk that defines a function named after its first word."""
+    batches = []
+    for path, texts in sorted(files.items()):
+        drafts = []
+        for index, text in enumerate(texts):
+            symbol = Symbol(text.split()[0], "function", text.split()[0], None, None, index + 1, index + 1, 0, len(text))
+            drafts.append(Draft(text, "function", index + 1, index + 1, None, None, symbol, (symbol,)))
+        content_hash = digest("\n".join(texts).encode())
+        file = FileIdentity(source, "library", path, content_hash, "code", language, None, is_uncommitted=False)
+        batches.append(rows(file, FileDrafts(tuple(drafts), imports=("os",)), count_tokens))
+    return with_row_hashes(pa.Table.from_batches(batches))
+
+
+def vectors_of(chunks: pa.Table) -> pa.Table:
+    return build_embeddings(chunks, None, StaticEmbedder(), "library/sample").table
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout(tmp_path / "home")
+
+
+@pytest.fixture
+def git(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Run git in a folder, with no configuration but its own."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
+
+    def run(folder: Path, *arguments: str) -> str:
+        identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "init.defaultBranch=main")
+        command = ["git", *identity, *arguments]
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+    return run

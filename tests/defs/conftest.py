@@ -1,0 +1,71 @@
+"""A project on disk, and the Dagster runs that index it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from docindex_dagster.definitions import build_definitions
+from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.layout import Layout
+from docindex_dagster.search.engine import Mode, search
+from docindex_dagster.stores.reader import open_reader
+
+KEY = "library/notes"
+CONFIG = '[[source]]\nkind = "library"\nname = "notes"\npath = "notes"\n'
+GUIDE = """# Guide
+
+## Installing
+
+Run the installer and wait. It unpacks the archive, checks every signature, and writes the files to the folder that you named.
+
+## Using
+
+Open the application and press the green button. It reads the settings, connects to the server and shows the first page.
+"""
+CODE = '''"""Sums."""
+
+import math
+
+
+def total(values: list[float]) -> float:
+    """Add all values."""
+    return math.fsum(values)
+'''
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with a `docindex.toml` and one library, and an instance to run it on."""
+
+    root: Path
+    instance: dg.DagsterInstance
+
+    @property
+    def notes(self) -> Path:
+        return self.root / "notes"
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.root / ".docindex")
+
+    def index(self, key: str = KEY, *, tags: dict[str, str] | None = None, **resources) -> dg.ExecuteInProcessResult:
+        self.instance.add_dynamic_partitions(SOURCES.name, [key])
+        job = build_definitions(self.root, resources).resolve_job_def("index_source")
+        return job.execute_in_process(instance=self.instance, partition_key=key, raise_on_error=False, tags=tags)
+
+    def search(self, query: str) -> list[str]:
+        """Paths of the hits, best first."""
+        return [hit.path for hit in search(open_reader(self.layout), query, lambda: None, mode=Mode.BM25)]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "docindex.toml").write_text(CONFIG)
+    (tmp_path / "notes" / "guide.md").write_text(GUIDE)
+    (tmp_path / "notes" / "sums.py").write_text(CODE)
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Project(tmp_path, instance)

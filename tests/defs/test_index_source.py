@@ -1,0 +1,209 @@
+"""The job `index_source`, on real files, stores and a Dagster instance."""
+
+import threading
+from collections.abc import Sequence
+
+import dagster as dg
+import numpy as np
+import pytest
+
+from docindex_dagster import tables
+from docindex_dagster.defs.resources import FULL_TAG, EmbeddingModel
+from docindex_dagster.embedding.protocol import Vectors
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.locks import exclusive
+from docindex_dagster.stores.doctor import examine
+from tests.defs.conftest import GUIDE, KEY
+
+ASSETS = {
+    "discovered_files",
+    "chunks",
+    "embeddings",
+    "lancedb_table",
+    "tantivy_index",
+    "knowledge_graph",
+    "index_catalog",
+}
+
+
+class PlantedModel(EmbeddingModel):
+    """A model that gives one vector with a value that is not a number."""
+
+    def load(self) -> "PlantedEmbedder":
+        return PlantedEmbedder()
+
+
+class PlantedEmbedder(StaticEmbedder):
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        vectors = super().embed_documents(texts)
+        vectors[0, 0] = np.nan
+        return vectors
+
+
+def snapshot(project) -> dict[str, tuple[int, int, int]]:
+    """Every file that the index consists of, with its inode, size and time of change."""
+    files = (path for path in project.layout.home.rglob("*") if path.is_file() and path.parent.name != "locks")
+    return {str(path): (path.stat().st_ino, path.stat().st_size, path.stat().st_mtime_ns) for path in files}
+
+
+def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, object]:
+    materializations = [event.step_materialization_data.materialization for event in result.get_asset_materialization_events()]
+    (found,) = (item for item in materializations if item.asset_key.to_user_string() == asset)
+    return {name: value.value for name, value in found.metadata.items()}
+
+
+STORES = ("lancedb_table", "tantivy_index", "knowledge_graph")
+
+
+def chunk_changes(result: dg.ExecuteInProcessResult) -> tuple[int, ...]:
+    found = metadata(result, "chunks")
+    return tuple(found[name] for name in ("added", "changed", "removed"))
+
+
+def test_one_run_materialises_every_asset_and_all_checks_pass(project):
+    result = project.index()
+
+    assert result.success
+    events = result.get_asset_materialization_events()
+    assert {event.asset_key.to_user_string() for event in events} == ASSETS
+    evaluations = result.get_asset_check_evaluations()
+    assert len(evaluations) == 18
+    assert all(check.passed for check in evaluations)
+    assert project.search("green button") == ["guide.md"]
+    assert project.search("fsum") == ["sums.py"]
+    assert list(examine(project.layout)) == []
+
+
+def test_assets_show_counts_columns_and_a_short_sample(project):
+    shown = metadata(project.index(), "chunks")
+
+    assert shown["dagster/partition_row_count"] == shown["added"] > 0
+    assert "chunk_id" in {column.name for column in shown["dagster/column_schema"].columns}
+    assert all(len(cell) <= 200 for record in shown["sample"].records for cell in record.data.values())
+
+
+def test_a_second_run_writes_nothing_and_the_catalogue_does_not_change(project):
+    project.index()
+    before = snapshot(project)
+
+    result = project.index()
+
+    assert result.success
+    assert chunk_changes(result) == (0, 0, 0)
+    assert snapshot(project) == before
+
+
+def test_a_full_run_reuses_nothing_and_gives_the_same_rows(project):
+    project.index()
+    before = tables.read(project.layout.table("chunks", KEY))
+
+    result = project.index(tags={FULL_TAG: "true"})
+
+    assert metadata(result, "embeddings")["reused"] == 0
+    assert tables.read(project.layout.table("chunks", KEY)).equals(before)
+
+
+def test_an_edit_changes_only_the_chunks_of_its_file(project):
+    project.index()
+    (project.notes / "guide.md").write_text(GUIDE.replace("green", "violet"))
+
+    result = project.index()
+
+    assert metadata(result, "lancedb_table")["reused"] >= 1
+    assert metadata(result, "lancedb_table")["removed"] == 0
+    assert project.search("violet") == ["guide.md"]
+    assert project.search("green") == []
+
+
+def test_an_added_a_deleted_and_a_renamed_file_change_only_their_chunks(project):
+    project.index()
+    others = tables.read(project.layout.table("chunks", KEY))["row_hash"].to_pylist()
+
+    (project.notes / "new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
+    assert chunk_changes(project.index()) == (1, 0, 0)
+
+    (project.notes / "new.md").rename(project.notes / "old.md")
+    renamed = project.index()
+    assert chunk_changes(renamed) == (1, 0, 1)
+    assert project.search("marmots") == ["old.md"]
+
+    (project.notes / "old.md").unlink()
+    assert chunk_changes(project.index()) == (0, 0, 1)
+    assert tables.read(project.layout.table("chunks", KEY))["row_hash"].to_pylist() == others
+
+
+def test_a_changed_setting_is_noticed_like_a_changed_file(project):
+    project.index()
+    config = project.root / "docindex.toml"
+    config.write_text(config.read_text() + "\n[chunking]\ntarget_tokens = 32\nmin_tokens = 8\noverlap_tokens = 4\n")
+
+    result = project.index()
+
+    assert result.success
+    assert sum(chunk_changes(result)) > 0
+
+
+def test_a_planted_bad_vector_fails_the_checks_and_searches_go_on(project):
+    project.index()
+    before = project.layout.current.read_bytes()
+    (project.notes / "new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
+
+    result = project.index(embedding_model=PlantedModel(root=str(project.root)))
+
+    assert not result.success
+    failed = {check.check_name for check in result.get_asset_check_evaluations() if not check.passed}
+    assert failed == {"vectors_are_finite"}
+    materialised = {event.asset_key.to_user_string() for event in result.get_asset_materialization_events()}
+    assert materialised == {"discovered_files", "chunks"}
+    assert project.layout.current.read_bytes() == before
+    assert project.search("green button") == ["guide.md"]
+    assert project.index().success
+    assert project.search("marmots") == ["new.md"]
+
+
+def test_a_planted_missing_row_fails_the_publication_and_searches_go_on(project, monkeypatch):
+    project.index()
+    before = project.layout.current.read_bytes()
+    (project.notes / "new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
+    from docindex_dagster.stores import tantivy_index
+
+    write = tantivy_index.reconcile
+    monkeypatch.setattr(tantivy_index, "reconcile", lambda index, source, rows: write(index, source, rows.slice(1)))
+
+    result = project.index()
+
+    assert not result.success
+    failed = {(check.asset_key.to_user_string(), check.check_name) for check in result.get_asset_check_evaluations() if not check.passed}
+    assert failed == {(store, "stores_agree") for store in STORES}
+    materialised = {event.asset_key.to_user_string() for event in result.get_asset_materialization_events()}
+    assert not materialised & {*STORES, "index_catalog"}
+    assert project.layout.current.read_bytes() == before
+    assert project.search("marmots") == []
+
+
+def test_a_second_run_of_a_source_waits_for_the_first(project):
+    results = []
+    waiting = threading.Event()
+
+    def run() -> None:
+        waiting.set()
+        results.append(project.index())
+
+    with exclusive(project.layout.source_lock(KEY), owner="run 1", on_wait=pytest.fail):
+        thread = threading.Thread(target=run)
+        thread.start()
+        waiting.wait()
+        thread.join(timeout=3)
+        assert thread.is_alive()
+        assert not project.layout.current.exists()
+    thread.join(timeout=60)
+
+    assert results[0].success
+
+
+def test_a_run_of_a_source_that_is_not_declared_fails_with_its_name(project):
+    result = project.index("library/unknown")
+
+    assert not result.success
+    errors = [event.step_failure_data.error.to_string() for event in result.get_step_failure_events()]
+    assert "there is no source 'library/unknown'" in errors[0]

@@ -1,0 +1,1 @@
+"""Which files a source has, as specifications."""

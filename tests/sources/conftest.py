@@ -1,0 +1,91 @@
+"""Real folders and real git repositories to discover."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pytest
+
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.model import Source
+
+LONG_AGO_NS = 1_600_000_000_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_the_user(monkeypatch):
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A folder on disk that is a source."""
+
+    root: Path
+    kind: Literal["library", "git"] = "library"
+
+    def write(self, path: str | bytes, text: str | bytes = "text\n", *, mtime_ns: int = LONG_AGO_NS) -> bytes:
+        """Write a file and its folders; its time stamp is long ago, so that it counts as settled."""
+        place = os.path.join(os.fsencode(self.root), os.fsencode(path))
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "wb") as file:
+            file.write(text.encode() if isinstance(text, str) else text)
+        os.utime(place, ns=(mtime_ns, mtime_ns))
+        return place
+
+    def write_all(self, *paths: str) -> None:
+        for path in paths:
+            self.write(path)
+
+    def source(self, **settings: Any) -> Source:
+        return Source(key=f"{self.kind}/demo", kind=self.kind, name="demo", path=self.root, **settings)
+
+    def discover(self, previous: pa.Table | None = None, **settings: Any) -> dict[str, dict[str, Any]]:
+        """The rows by path."""
+        return rows(discover(self.source(**settings), previous))
+
+    def reasons(self, **settings: Any) -> dict[str, str | None]:
+        """Why each path is skipped."""
+        return {path: row["skipped_reason"] for path, row in self.discover(**settings).items()}
+
+    def indexed(self, **settings: Any) -> set[str]:
+        return {path for path, reason in self.reasons(**settings).items() if reason is None}
+
+    def git(self, *arguments: str | bytes) -> str:
+        """Run git in the folder."""
+        identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
+        command = ["git", "-C", self.root, *identity, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True, errors="replace").stdout.strip()
+
+    def commit(self, message: str = "change") -> str:
+        """Commit everything; the id of the commit."""
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", message)
+        return self.git("rev-parse", "HEAD")
+
+
+def rows(table: pa.Table) -> dict[str, dict[str, Any]]:
+    """The rows of a table by path."""
+    return {row["path"]: row for row in table.to_pylist()}
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Tree:
+    """An empty library."""
+    root = tmp_path / "library"
+    root.mkdir()
+    return Tree(root)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Tree:
+    """A git repository without commits."""
+    root = tmp_path / "repository"
+    root.mkdir()
+    tree = Tree(root, "git")
+    tree.git("init", "--quiet", "--initial-branch=main")
+    return tree

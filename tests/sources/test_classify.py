@@ -1,0 +1,111 @@
+import pytest
+from tree_sitter_language_pack import SupportedLanguage
+
+from docindex_dagster.sources import languages
+from docindex_dagster.sources.classify import classify, classify_name
+
+
+@pytest.mark.parametrize(
+    ("path", "source_type", "language", "loader"),
+    [
+        ("README.md", "doc", "markdown", "markdown"),
+        ("docs/Guide.MARKDOWN", "doc", "markdown", "markdown"),
+        ("docs/page.mdx", "doc", "markdown", "mdx"),
+        ("docs/index.rst", "doc", "rst", "rst"),
+        ("notes.txt", "doc", None, "text"),
+        ("site/index.htm", "doc", "html", "html"),
+        ("manual.adoc", "doc", "asciidoc", "asciidoc"),
+        ("analysis.ipynb", "doc", "jupyter", "notebook"),
+        ("LICENSE", "doc", None, "text"),
+        ("LICENSE-MIT", "doc", None, "text"),
+        ("tests/README.md", "doc", "markdown", "markdown"),
+        ("src/app.py", "code", "python", "code"),
+        ("src/app.pyi", "code", "python", "code"),
+        ("src/latest.py", "code", "python", "code"),
+        ("main.go", "code", "go", "code"),
+        ("src/lib.rs", "code", "rust", "code"),
+        ("web/App.tsx", "code", "tsx", "code"),
+        ("web/app.jsx", "code", "javascript", "code"),
+        ("web/contest.ts", "code", "typescript", "code"),
+        ("src/Main.java", "code", "java", "code"),
+        ("src/Contest.java", "code", "java", "code"),
+        ("src/Order.cs", "code", "csharp", "code"),
+        ("lib/x.cpp", "code", "cpp", "code"),
+        ("schema.sql", "code", "sql", "code"),
+        ("make.bat", "code", None, "code"),
+        ("tests/helpers.py", "test", "python", "code"),
+        ("pkg/test_app.py", "test", "python", "code"),
+        ("pkg/app_test.py", "test", "python", "code"),
+        ("pkg/conftest.py", "test", "python", "code"),
+        ("pkg/server_test.go", "test", "go", "code"),
+        ("pkg/testdata/input.go", "test", "go", "code"),
+        ("web/app.spec.ts", "test", "typescript", "code"),
+        ("web/app.test.jsx", "test", "javascript", "code"),
+        ("web/__tests__/app.js", "test", "javascript", "code"),
+        ("src/test/java/Helper.java", "test", "java", "code"),
+        ("src/OrderTest.java", "test", "java", "code"),
+        ("src/OrderIT.java", "test", "java", "code"),
+        ("Shop.Tests/Orders.cs", "test", "csharp", "code"),
+        ("app/order_spec.rb", "test", "ruby", "code"),
+        ("lib/buffer_unittest.cc", "test", "cpp", "code"),
+        ("run.bats", "test", "bash", "code"),
+        ("pyproject.toml", "config", "toml", "code"),
+        (".github/workflows/ci.yml", "config", "yaml", "code"),
+        ("tests/fixture.json", "config", "json", "code"),
+        ("setup.cfg", "config", "ini", "code"),
+        ("Dockerfile", "config", "dockerfile", "code"),
+        ("docker/Dockerfile.dev", "config", "dockerfile", "code"),
+        ("Makefile", "config", "make", "code"),
+        ("CMakeLists.txt", "config", "cmake", "code"),
+        ("go.mod", "config", "gomod", "code"),
+        ("dev-requirements.txt", "config", "requirements", "code"),
+        ("requirements-test.txt", "config", "requirements", "code"),
+        (".editorconfig", "config", "ini", "code"),
+        ("data.unknown", "doc", None, "text"),
+        ("bin/something", "doc", None, "text"),
+    ],
+)
+def test_a_path_tells_the_kind(path, source_type, language, loader):
+    kind = classify(path.encode(), b"")
+    assert (kind.source_type, kind.language, kind.loader) == (source_type, language, loader)
+
+
+@pytest.mark.parametrize(
+    ("first_line", "language"),
+    [
+        (b"#!/bin/sh", "bash"),
+        (b"#!/usr/bin/env python3", "python"),
+        (b"#!/usr/bin/env -S python3.11 -u", "python"),
+        (b"#! /usr/local/bin/node --harmony", "javascript"),
+        (b"#!/usr/bin/env PYTHONPATH=. python", "python"),
+    ],
+)
+def test_a_script_without_ending_tells_by_its_first_line(first_line, language):
+    kind = classify(b"bin/tool", first_line + b"\nrest\n")
+    assert (kind.source_type, kind.language, kind.loader) == ("code", language, "code")
+    assert classify_name(b"bin/tool") is None
+
+
+def test_an_unknown_interpreter_leaves_a_script_as_text():
+    assert classify(b"bin/tool", b"#!/opt/odd\n").loader == "text"
+
+
+def test_a_header_is_cpp_when_it_holds_what_c_has_not():
+    assert classify(b"a.h", b"struct point { int x; };\n").language == "c"
+    assert classify(b"a.h", b"namespace geo {\nclass Point;\n}\n").language == "cpp"
+
+
+def test_an_m_file_is_objective_c_when_it_imports():
+    assert classify(b"a.m", b"function y = f(x)\n").language == "matlab"
+    assert classify(b"a.m", b"#import <Foundation/Foundation.h>\n").language == "objc"
+
+
+def test_every_language_is_one_of_the_grammar_pack():
+    named = {*languages.CODE, *languages.CONFIG, *languages.NAMED_CONFIG, *languages.INTERPRETERS.values()} - {None}
+    assert named <= set(SupportedLanguage.__args__)
+
+
+def test_no_ending_means_two_kinds():
+    tables = (languages.CODE, languages.CONFIG, languages.DOCUMENTS)
+    endings = [ending for table in tables for words in table.values() for ending in words.split()]
+    assert len(endings) == len(set(endings))

@@ -1,0 +1,90 @@
+import codecs
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from docindex_dagster.hashing import digest
+from docindex_dagster.sources.text import Decoded, decode, is_binary, read_document
+
+
+@given(st.binary(max_size=400))
+@settings(deadline=None)
+def test_any_bytes_decode_to_text_that_utf_8_can_hold(data):
+    decode(data).text.encode()
+    is_binary(data)
+
+
+@given(st.text())
+def test_utf_8_comes_back_as_it_was(text):
+    text = text.removeprefix("\ufeff")
+    assert decode(text.encode()) == Decoded(text, "utf-8", is_lossy=False)
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"),
+    [
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+    ],
+)
+def test_a_byte_order_mark_decides_and_is_no_part_of_the_text(mark, encoding):
+    data = mark + "naïve 🚀\n".encode(encoding)
+    assert decode(data) == Decoded("naïve 🚀\n", encoding, is_lossy=False)
+    assert not is_binary(data)
+
+
+def test_a_file_cut_off_in_a_character_is_still_utf_8():
+    cut = "Größe: 10 €".encode()[:-1]
+    assert decode(cut) == Decoded("Größe: 10 \ufffd", "utf-8", is_lossy=True)
+
+
+def test_one_wrong_byte_among_many_right_ones_is_still_utf_8():
+    data = "größer, höher, weiter, schöner, kühner, müßig".encode() + b" \xe9 " + "öäü".encode()
+    decoded = decode(data)
+    assert (decoded.encoding, decoded.is_lossy) == ("utf-8", True)
+    assert "schöner" in decoded.text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("# Auteur: André\nx = 1\n", "latin-1"),
+        ("Die Größe der Datei ändert sich nicht, wenn sie übersetzt wird.\n", "cp1252"),
+        ("Привет, мир. Это текст на русском языке для проверки.\n", "cp1251"),
+        ("これは日本語のテキストです。テストのために書かれました。\n", "shift_jis"),
+        ("这是一个用于测试的中文文本。我们需要检测编码。\n", "gb2312"),
+    ],
+)
+def test_legacy_encodings_are_detected(text, encoding):
+    decoded = decode(text.encode(encoding))
+    assert decoded.text == text
+    assert not decoded.is_lossy
+
+
+def test_utf_16_of_odd_length_is_decoded_with_loss():
+    assert decode(codecs.BOM_UTF16_LE + b"h\0i") == Decoded("h\ufffd", "utf-16-le", is_lossy=True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"MZ\0\0", b"\x89PNG\r\n\x1a\n\0\0", bytes(range(1, 256)) * 4, codecs.BOM_UTF16_LE + b"A\0\0\0B\0"],
+)
+def test_nul_bytes_and_control_characters_make_a_file_binary(data):
+    assert is_binary(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"plain\ttext\r\n\f", b"\x1b[31mred\x1b[0m text in a terminal log", b"caf\xe9\n"])
+def test_text_with_the_usual_controls_is_not_binary(data):
+    assert not is_binary(data)
+
+
+def test_a_document_is_read_by_the_name_in_the_table(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a%41.md").write_bytes(b"\xef\xbb\xbf# Title\n")
+    decoded, content_hash = read_document(tmp_path, "docs/a%2541.md")
+    assert decoded == Decoded("# Title\n", "utf-8", is_lossy=False)
+    assert content_hash == digest(b"\xef\xbb\xbf# Title\n")

@@ -1,0 +1,236 @@
+"""Publication: all three stores or none, and only what changed."""
+
+import os
+import shutil
+
+import pyarrow as pa
+import pytest
+
+from docindex_dagster import tables
+from docindex_dagster.errors import VerificationError
+from docindex_dagster.layout import Layout
+from docindex_dagster.stores import lance_table, publish as publishing, tantivy_index
+from docindex_dagster.stores.difference import disagreement
+from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.publish import Publication, publish, withdraw
+from docindex_dagster.stores.reader import open_reader
+from tests.conftest import MODEL, chunks_of, vectors_of
+
+KEY = "library/sample"
+FILES = {"a.py": ["alpha reads a file", "beta writes a file"], "b.py": ["gamma sorts numbers"]}
+
+
+def publish_files(layout: Layout, files: dict[str, list[str]], source: str = KEY, *, force: bool = False) -> Publication:
+    chunks = chunks_of(files, source)
+    tables.write(layout.table("chunks", source), chunks)
+    return publish(layout, source, chunks, vectors_of(chunks), MODEL, force=force)
+
+
+def state(layout: Layout) -> dict[str, tuple[int, int]]:
+    """Every file of the stores with its size and time of change."""
+    files = (path for path in layout.stores.rglob("*") if path.is_file())
+    return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
+
+
+def held_everywhere(layout: Layout, source: str = KEY) -> pa.Table:
+    """The rows of a source, after making sure that both stores hold the same."""
+    reader = open_reader(layout)
+    in_lance = lance_table.held(reader.table, source)
+    in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, source)
+    assert disagreement(in_tantivy, in_lance) == ""
+    return in_lance
+
+
+def test_published_rows_are_in_all_three_stores(layout):
+    publication = publish_files(layout, FILES)
+
+    assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
+    graph = open_reader(layout).graph
+    assert graph.has_edge(f"{KEY}!a.py", f"{KEY}!a.py::alpha", key="defines")
+    assert graph.has_edge(f"{KEY}!b.py", f"{KEY}!module:os", key="imports")
+    assert publication.lance.added == 3
+    assert list(examine(layout)) == []
+
+
+def test_publishing_the_same_again_touches_no_file(layout):
+    publish_files(layout, FILES)
+    before = state(layout)
+
+    publication = publish_files(layout, FILES)
+
+    assert not publication.is_new
+    assert state(layout) == before
+
+
+def test_only_the_rows_of_an_edited_file_are_written(layout):
+    publish_files(layout, FILES)
+
+    publication = publish_files(layout, {**FILES, "b.py": ["gamma sorts letters", "delta is new"]})
+
+    for change in (publication.lance, publication.tantivy):
+        assert (change.added, change.changed, change.reused, change.removed) == (1, 1, 2, 0)
+    assert held_everywhere(layout).num_rows == 4
+
+
+def test_rows_of_a_deleted_file_go_away(layout):
+    publish_files(layout, FILES)
+
+    publication = publish_files(layout, {"a.py": FILES["a.py"]})
+
+    assert publication.lance.removed == publication.tantivy.removed == 1
+    assert disagreement(held_everywhere(layout), chunks_of({"a.py": FILES["a.py"]})) == ""
+    assert f"{KEY}!b.py" not in open_reader(layout).graph
+
+
+def test_a_source_does_not_disturb_another(layout):
+    publish_files(layout, FILES)
+    publish_files(layout, {"a.py": ["other text"]}, "git/other")
+
+    withdraw(layout, "git/other", MODEL)
+
+    assert held_everywhere(layout, "git/other").num_rows == 0
+    assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
+    assert list(read_generation(layout).sources) == [KEY]
+
+
+def test_withdrawing_a_source_that_was_never_published_changes_nothing(layout):
+    assert withdraw(layout, KEY, MODEL) is None
+    assert not layout.current.exists()
+
+
+def test_a_vector_that_is_not_finite_is_refused(layout):
+    publish_files(layout, FILES)
+    before = layout.current.read_bytes()
+    chunks = chunks_of({"a.py": ["changed text"]})
+    bad = vectors_of(chunks)
+    values = pa.array([float("nan")] * MODEL.dimension, pa.float16())
+    vector = pa.FixedSizeListArray.from_arrays(values, type=bad.schema.field("vector").type)
+    bad = bad.set_column(3, bad.schema.field("vector"), vector)
+
+    with pytest.raises(VerificationError, match="vectors_are_finite"):
+        publish(layout, KEY, chunks, bad, MODEL)
+
+    assert layout.current.read_bytes() == before
+    assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
+
+
+def test_vectors_of_other_chunks_are_refused(layout):
+    with pytest.raises(VerificationError, match="one_vector_a_chunk"):
+        publish(layout, KEY, chunks_of(FILES), vectors_of(chunks_of({"a.py": ["alpha"]})), MODEL)
+
+    assert not layout.current.exists()
+
+
+@pytest.mark.parametrize("store", [lance_table, tantivy_index])
+def test_a_row_that_a_store_lost_while_writing_stops_the_publication(layout, monkeypatch, store):
+    publish_files(layout, FILES)
+    before = layout.current.read_bytes()
+    write = store.reconcile
+
+    def write_all_but_one(target, source, chunks, *more):
+        return write(target, source, chunks.slice(1), *(table.slice(1) for table in more))
+
+    monkeypatch.setattr(store, "reconcile", write_all_but_one)
+    with pytest.raises(VerificationError, match="1 rows missing"):
+        publish_files(layout, {**FILES, "c.py": ["epsilon is new"]})
+    monkeypatch.undo()
+
+    assert layout.current.read_bytes() == before
+    assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
+    publish_files(layout, {**FILES, "c.py": ["epsilon is new"]})
+    assert held_everywhere(layout).num_rows == 4
+
+
+def test_a_writer_that_died_before_going_live_is_undone_by_the_next(layout, monkeypatch):
+    publish_files(layout, FILES)
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_):
+        raise Killed
+
+    monkeypatch.setattr(publishing, "write_generation", die)
+    monkeypatch.setattr(publishing.clean_up, "remove_old_generations", lambda _: None)
+    with pytest.raises(Killed):
+        publish_files(layout, {"x.py": ["half done"]})
+    monkeypatch.undo()
+
+    assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
+    publish_files(layout, {"c.py": ["zeta comes after"]})
+    assert disagreement(held_everywhere(layout), chunks_of({"c.py": ["zeta comes after"]})) == ""
+    assert list(examine(layout)) == []
+
+
+def test_a_graph_that_cannot_be_extracted_costs_a_warning_not_the_publication(layout, monkeypatch):
+    def fail_on_rows(chunks):
+        if chunks.num_rows:
+            raise RuntimeError("unheard-of symbol")
+        return real(chunks)
+
+    real = publishing.build_graph
+    monkeypatch.setattr(publishing, "build_graph", fail_on_rows)
+
+    publication = publish_files(layout, FILES)
+
+    assert "unheard-of symbol" in publication.warnings[0]
+    assert held_everywhere(layout).num_rows == 3
+
+
+def test_one_generation_before_the_published_one_is_kept(layout):
+    for text in ("one", "two", "three", "four"):
+        publish_files(layout, {"a.py": [text]})
+
+    kept = {read_generation(layout).tantivy, read_generation(layout, previous=True).tantivy}
+    assert {folder.name for folder in layout.tantivy.iterdir()} == kept
+    assert len(kept) == 2
+
+
+def test_rolling_back_is_a_file_replacement_and_the_next_run_goes_on_from_there(layout):
+    publish_files(layout, FILES)
+    publish_files(layout, {"a.py": ["regretted"]})
+
+    os.replace(layout.previous, layout.current)
+
+    assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
+    publish_files(layout, {"a.py": ["better"]})
+    assert disagreement(held_everywhere(layout), chunks_of({"a.py": ["better"]})) == ""
+
+
+def test_a_reader_goes_on_with_its_generation_while_others_are_published(layout):
+    publish_files(layout, FILES)
+    reader = open_reader(layout)
+    assert reader.table.count_rows() == 3
+
+    for text in ("one", "two", "three"):
+        publish_files(layout, {"a.py": [text]})
+
+    assert tantivy_index.held(reader.searcher, reader.index.schema, KEY).num_rows == 3
+    assert lance_table.held(reader.table, KEY).num_rows == 3
+
+
+def test_the_doctor_names_the_store_that_lost_its_rows_and_a_full_run_mends_it(layout):
+    publish_files(layout, FILES)
+    folder = layout.tantivy / read_generation(layout).tantivy
+    shutil.rmtree(folder)
+    index = tantivy_index.create(folder)
+    tantivy_index.reconcile(index, KEY, chunks_of({"a.py": FILES["a.py"]}))
+
+    findings = list(examine(layout))
+
+    assert {(finding.source, finding.store) for finding in findings} == {(KEY, "Tantivy")}
+    publish_files(layout, FILES, force=True)
+    assert list(examine(layout)) == []
+
+
+def test_an_index_of_another_schema_version_is_rebuilt(layout, monkeypatch):
+    monkeypatch.setattr(publishing, "SCHEMA_VERSION", 0)
+    publish_files(layout, FILES)
+    layout.current.write_text(layout.current.read_text().replace('"schema_version": 1', '"schema_version": 0'))
+    monkeypatch.undo()
+
+    publication = publish_files(layout, FILES)
+
+    assert publication.lance.added == 3
+    assert list(examine(layout)) == []
