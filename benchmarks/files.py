@@ -16,7 +16,8 @@ from typing import Any
 
 from benchmarks.pipeline import index
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.search.engine import Mode, search
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.model import Mode
 
 TOP = 10
 

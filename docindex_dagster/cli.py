@@ -14,7 +14,7 @@ import typer
 from docindex_dagster import __version__, console
 from docindex_dagster.errors import DocindexError, SourceError
 from docindex_dagster.layout import Layout
-from docindex_dagster.search.engine import Mode
+from docindex_dagster.search.model import Mode
 from docindex_dagster.settings import LIBRARY_PLACEHOLDER, Settings, find_root, load_settings
 from docindex_dagster.sources import edit, registry
 from docindex_dagster.sources.model import Source

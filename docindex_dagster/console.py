@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from docindex_dagster import events
-from docindex_dagster.search.engine import Hit
+from docindex_dagster.search.model import Hit
 
 out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 err = Console(stderr=True, highlight=False, soft_wrap=True)

@@ -16,6 +16,13 @@ class Layout:
 
     home: Path
 
+    def prepare(self) -> None:
+        """Make the home folder, and keep it out of git: an index is no part of the work tree that it lies in."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        ignore = self.home / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+
     def table(self, asset: str, source: str) -> Path:
         """The Parquet file of one asset's partition."""
         return self.home / "tables" / asset / f"{file_name(source)}.parquet"

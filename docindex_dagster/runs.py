@@ -46,8 +46,10 @@ def dagster_home(settings: Settings) -> Path:
     """
     if chosen := os.environ.get("DAGSTER_HOME"):
         return Path(chosen)
-    home = Layout(settings.home).dagster
-    home.mkdir(parents=True, exist_ok=True)
+    layout = Layout(settings.home)
+    layout.prepare()
+    home = layout.dagster
+    home.mkdir(exist_ok=True)
     own = settings.root / _INSTANCE_FILE
     template = own if own.is_file() else Path(__file__).parent / "defs" / _INSTANCE_FILE
     config: dict[str, Any] = yaml.safe_load(template.read_text(encoding="utf-8")) or {}

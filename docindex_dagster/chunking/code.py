@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from docindex_dagster.chunking.draft import Draft, FileDrafts
+from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.packing import Cut, MeasuredText, Rank, measure, pack
 from docindex_dagster.chunking.placing import place_symbols
 from docindex_dagster.code.extract import TYPE_KINDS, extract
@@ -37,43 +37,77 @@ def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDr
     measured = measure(text)
     tree = parse(measured.data, language)
     outline = extract(tree, measured.data, language)
-    ranks = _ranks(tree.root_node, measured, outline.symbols, budget)
-    walls = _walls(measured, outline.symbols, ranks, budget)
-    spans = list(pack(measured, ranks, walls, budget))
+    spans = _spans(tree.root_node, measured, outline.symbols, budget)
     return FileDrafts(drafts=tuple(place_symbols(measured, spans, outline.symbols)), imports=outline.imports)
+
+
+def _spans(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int) -> list[tuple[int, int]]:
+    """The spans of bytes of the chunks."""
+    if text.total <= budget:
+        return list(pack(text, {}, (), budget))
+    ranks = _ranks(root, text, symbols, budget)
+    return list(pack(text, ranks, _walls(text, symbols, ranks, budget), budget))
 
 
 def _ranks(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int) -> dict[int, Rank]:
     """Where the pieces of a file begin: the largest nodes and definitions that fit, and the tokens between them."""
     weights = text.weights
-    symbol_places = {weights[symbol.start_byte] for symbol in symbols}
-    units: dict[int, int] = {}  # start of a definition that fits, with all that belongs to it -> its end
+    whole: dict[int, int] = {}  # start of a definition that fits, with all that belongs to it -> its end
     for symbol in symbols:
-        if weights[symbol.end_byte] - weights[symbol.start_byte] <= budget:
-            units.setdefault(symbol.start_byte, symbol.end_byte)
+        if _size(text, symbol) <= budget:
+            whole.setdefault(symbol.start_byte, symbol.end_byte)
+    symbol_places = {weights[symbol.start_byte] for symbol in symbols}
     ranks: dict[int, Rank] = {}
     covered = 0
-    comment_end = -1  # the place behind a comment that stands above what follows it
+    comment_end = -1  # the place behind a comment that begins its line
     stack = [(root, text.total, 0)]
     while stack:
-        node, parent_size, depth = stack.pop()
+        node, opened_size, depth = stack.pop()
         start, end = node.start_byte, node.end_byte
         if end <= covered:
             continue
         place = weights[start]
         size = weights[end] - place
-        begins_line = place in text.line_places
-        if start >= covered and place not in ranks:
-            ranks[place] = (_cut(node, begins_line, place in symbol_places, place == comment_end), depth)
-        if start >= covered and start in units and units[start] > end - 0 * size:
-            pass
+        if start >= covered:
+            begins_line = place in text.line_places
+            if place not in ranks:
+                cut = _cut(
+                    node,
+                    begins_line=begins_line,
+                    begins_symbol=place in symbol_places,
+                    follows_comment=place == comment_end,
+                )
+                ranks[place] = (cut, depth)
+            definition_end = whole.get(start, 0)
+            # A body that is nearly all of what did not fit is opened too, lest its head stands alone.
+            if definition_end < end and size <= budget and opened_size - size >= budget // _CROWD:
+                covered = end
+                comment_end = weights[end] if node.is_extra and begins_line else -1
+                continue
+            if definition_end:
+                covered = definition_end
+        if end > covered:
+            opened_size = size if size > budget else opened_size
+            stack.extend((child, opened_size, depth + 1) for child in reversed(node.children))
     return ranks
+
+
+def _cut(node: "Node", *, begins_line: bool, begins_symbol: bool, follows_comment: bool) -> Cut:
+    if not (begins_line and node.is_named):
+        return Cut.INLINE
+    if follows_comment:
+        return Cut.COMMENTED
+    return Cut.SYMBOL if begins_symbol else Cut.NODE
+
+
+def _size(text: MeasuredText, symbol: Symbol) -> int:
+    return text.weights[symbol.end_byte] - text.weights[symbol.start_byte]
 
 
 def _walls(text: MeasuredText, symbols: tuple[Symbol, ...], ranks: Mapping[int, Rank], budget: int) -> set[int]:
     """The places that chunks never span: around each symbol that does not fit, and behind the head of a class."""
     weights = text.weights
-    large = [symbol for symbol in symbols if weights[symbol.end_byte] - weights[symbol.start_byte] > budget]
+    large = [symbol for symbol in symbols if _size(text, symbol) > budget]
     fitting = {weights[symbol.start_byte] for symbol in symbols} - {weights[symbol.start_byte] for symbol in large}
     walls = {weights[at] for symbol in large for at in (symbol.start_byte, symbol.end_byte)}
     walls.update(weights[member.start_byte] for member in _first_members(symbols, large))

@@ -90,11 +90,12 @@ def _symbols(captures: Captures, source: bytes) -> tuple[Symbol, ...]:
     open_symbols: list[Symbol] = []
     found: list[Symbol] = []
     for span in spans:
+        closed_at = 0
         while open_symbols and not _encloses(open_symbols[-1], span):
-            open_symbols.pop()
+            closed_at = open_symbols.pop().end_byte
         if len(open_symbols) >= _DEPTH_LIMIT:
             continue
-        symbol = reader.symbol(span, open_symbols[-1] if open_symbols else None)
+        symbol = reader.symbol(_after(closed_at, span), open_symbols[-1] if open_symbols else None)
         open_symbols.append(symbol)
         found.append(symbol)
     return tuple(found)
@@ -104,6 +105,12 @@ def _span(definition: Definition, leads: Leads, source: bytes) -> _Span:
     before = leads.before(definition.start)
     start = before[0].start_byte if before else definition.start
     return _Span(definition, before, start, leads.end_of_line(source, definition.end))
+
+
+def _after(end: int, span: _Span) -> _Span:
+    """The span without the comments above it, if those stand inside a definition that ends at a byte in it."""
+    overlaps = span.start < end < span.end
+    return _Span(span.definition, [], span.definition.start, span.end) if overlaps else span
 
 
 def _encloses(outer: Symbol, inner: _Span) -> bool:

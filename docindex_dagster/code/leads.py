@@ -13,8 +13,8 @@ from docindex_dagster.code.captures import Captures
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_INDENT = re.compile(rb"^[ \t\f\v\r]*", re.MULTILINE)
-_TO_NEXT_LINE = re.compile(rb"[ \t\f\r]*\n?[ \t\f\r]*")
+_INDENT = re.compile(rb"(?:\A|\n)[ \t\f\v\r]*")
+_TO_CODE = re.compile(rb"[ \t\f\r]*(?:\n(?P<indent>[ \t\f\r]*))?")  # on the same line or the next
 _TERMINATOR = re.compile(rb"[ \t]*;")
 _BLANKS = re.compile(rb"[ \t]*")
 
@@ -49,14 +49,17 @@ def find_leads(captures: Captures, source: bytes) -> Leads:
     line_starts = {match.end() for match in _INDENT.finditer(source)}
     comments = [node for node in captures.comments if node.start_byte in line_starts]
     return Leads(
-        above={_next_code(source, node): node for node in [*captures.decorators, *comments]},
+        above={start: node for node in [*captures.decorators, *comments] if (start := _code_below(source, node))},
         trailing={node.start_byte: node for node in captures.comments if node.start_byte not in line_starts},
     )
 
 
-def _next_code(source: bytes, node: "Node") -> int:
+def _code_below(source: bytes, node: "Node") -> int | None:
+    """Where the code starts that a node stands above. What is indented deeper belongs to a block that ends with it."""
     end = node.end_byte
     if source[end - 1 : end] == b"\n":  # some grammars count the line end to the comment
         end -= 1
-    match = _TO_NEXT_LINE.match(source, end)
-    return match.end() if match else end
+    match = _TO_CODE.match(source, end)
+    if match is None or (match["indent"] is not None and node.start_point.column > len(match["indent"])):
+        return None
+    return match.end()

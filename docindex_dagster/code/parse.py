@@ -2,7 +2,7 @@
 
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from docindex_dagster.code.languages import LANGUAGES
 from docindex_dagster.errors import DocindexError
@@ -48,4 +48,5 @@ def _grammar(language: str) -> "tree_sitter.Language":
 
     if language not in LANGUAGES:
         raise ParseError(f"{language}: no grammar is known for this language")
-    return tree_sitter.Language(tree_sitter_language_pack.get_binding(LANGUAGES[language].grammar))
+    grammar = cast("tree_sitter_language_pack.SupportedLanguage", LANGUAGES[language].grammar)
+    return tree_sitter.Language(tree_sitter_language_pack.get_binding(grammar))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One definition: a function, method, class, type…
+    """One definition: a function, method, class, type or the like.
 
     The span covers the whole definition with its decorators and leading comment; bytes are offsets into UTF-8,
     lines are 1-based and inclusive.

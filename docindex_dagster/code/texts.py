@@ -44,5 +44,5 @@ def _without_marks(comment: str) -> str:
 
 
 def _limited(text: str) -> str | None:
-    text = text.strip()
+    text = text.strip().replace("\r\n", "\n")
     return (text if len(text) <= _DOCSTRING_LIMIT else text[: _DOCSTRING_LIMIT - 1] + "…") or None

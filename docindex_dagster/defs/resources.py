@@ -67,6 +67,7 @@ class SourceRun(Project):
         self._key = tags[PARTITION_NAME_TAG]
         self._is_full = tags.get(FULL_TAG) == "true"
         self._settings = self.read_settings()
+        self.layout.prepare()
         run_id = context.run.run_id if context.run else ""
         waiting = f"waiting for another run of {self._key}: "
         with exclusive(

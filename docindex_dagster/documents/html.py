@@ -177,13 +177,14 @@ class _Reader:
         if tag == "pre":
             yield rendered.fenced(whole.replace(_BREAK, "\n").strip("\n"), _language(node), start, end)
         elif tag == "table":
-            rows = [
-                [" ".join(_tidy("".join(self._texts(cell)))) for cell in row.iter() if cell.tag in _CELLS]
-                for row in node.css("tr")
-            ]
-            yield rendered.table(rows, start, end)
+            rows = [self._row(row) for row in node.css("caption, tr")]
+            yield rendered.table([row for row in rows if row], start, end)
         else:
             yield rendered.heading(" ".join(_tidy(whole)), _HEADINGS[tag], start, end)
+
+    def _row(self, row: "LexborNode") -> list[str]:
+        cells = [row] if row.tag == "caption" else [cell for cell in row.iter() if cell.tag in _CELLS]
+        return [" ".join(_tidy("".join(self._texts(cell)))) for cell in cells]
 
     def _texts(self, root: "LexborNode") -> Iterator[str]:
         """All text in an element, in order."""

@@ -46,7 +46,11 @@ def load_rst(text: str) -> Document:
     lines = text.splitlines()
     if len(lines) > _MAX_LINES or any(len(line) > _MAX_LINE for line in lines):
         raise ValueError(f"more than {_MAX_LINES} lines, or a line of more than {_MAX_LINE} characters")
-    sections = build_sections(rendered.separated([*_blocks(parse_rst(text.removeprefix("\ufeff")))]))
+    blocks = [
+        replace(block, end_line=min(block.end_line, max(len(lines), block.start_line)))
+        for block in _blocks(parse_rst(text.removeprefix("\ufeff")))
+    ]
+    sections = build_sections(rendered.separated(blocks))
     title = next((part.section for part in sections if part.section), None)
     return Document(title=title, sections=sections, transformed=True)
 
@@ -82,14 +86,17 @@ def _children(node: Any, place: _Place) -> list[tuple[Any, _Place]] | None:
         place = replace(place, depth=place.depth + 1)
     elif isinstance(node, nodes.definition):
         place = _Place(place.depth, place.rest + "    ", place.rest + "    ")
-    elif isinstance(node, nodes.list_item):
-        place = place.inside(_marker(node))
-    elif isinstance(node, nodes.field | nodes.option_list_item | nodes.footnote | nodes.citation):
+    elif isinstance(node, nodes.bullet_list | nodes.enumerated_list):
+        items = enumerate(_placed(node.children, place))
+        return [(item, where.inside(_marker(node, index))) for index, (item, where) in items]
+    elif isinstance(node, nodes.footnote | nodes.citation) and isinstance(next(iter(node), None), nodes.label):
         label, *body = node.children
-        shown = f"[{label.astext()}] " if isinstance(label, nodes.label) else f"{label.astext()}: "
+        return _placed(body, place.inside(f"[{label.astext()}] "))
+    elif isinstance(node, nodes.field | nodes.option_list_item):
+        label, *body = node.children
         if not "".join(part.astext() for part in body).strip():
             body = [nodes.paragraph()]
-        return _placed(body, place.inside(shown))
+        return _placed(body, place.inside(f"{label.astext()}: "))
     return _placed(node.children, place)
 
 
@@ -99,11 +106,8 @@ def _placed(children: list[Any], place: _Place) -> list[tuple[Any, _Place]]:
     return [(child, below if index else place) for index, child in enumerate(children)]
 
 
-def _marker(item: Any) -> str:
-    listing = item.parent
-    if listing.tagname == "bullet_list":
-        return "- "
-    return f"{listing.get('start', 1) + listing.index(item)}. "
+def _marker(listing: Any, index: int) -> str:
+    return "- " if listing.tagname == "bullet_list" else f"{listing.get('start', 1) + index}. "
 
 
 def _block(node: Any, place: _Place, line: int) -> Block:

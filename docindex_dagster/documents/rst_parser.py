@@ -19,8 +19,8 @@ from docutils.parsers.rst import Parser, states
 
 from docindex_dagster.documents.words import words
 
-# docutils' inline patterns take quadratic time in the length of a paragraph.
-_MAX_INLINE = 5_000
+# docutils searches all of a paragraph for the end of each inline markup: characters times possible starts.
+_MAX_INLINE_STEPS = 300_000
 _SILENT = 6  # above the worst level of a system message
 _DIRECTIVE = re.compile(r"\.\.[ ]+([\w](?:[\w.:+-]*[\w+])?)[ ]?::(?:[ ]+|$)")
 _SUBSTITUTION = re.compile(r"\.\.[ ]+(?=\|[^ |])")
@@ -73,7 +73,8 @@ def _inliner() -> Any:
     parse = inliner.parse
 
     def parse_bounded(text: str, lineno: int, memo: Any, parent: Any) -> Any:
-        return ([nodes.Text(text)], []) if len(text) > _MAX_INLINE else parse(text, lineno, memo, parent)
+        steps = len(text) * sum(text.count(start) for start in "*`|_")
+        return ([nodes.Text(text)], []) if steps > _MAX_INLINE_STEPS else parse(text, lineno, memo, parent)
 
     inliner.parse = parse_bounded
     inliner.interpreted = _role_text
@@ -134,8 +135,7 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
             inline, _ = self.inline_text(directive.argument, directive.line)
             container += _at(nodes.paragraph(directive.argument, "", *inline), directive.line)
         elif directive.argument:
-            container += _paragraph(directive.argument, directive.line)
-            container[0][_IS_TERM] = True
+            container += _term(directive.argument, directive.line)
         container += [_paragraph(f"{key}: {value}", directive.line) for key, value in directive.options]
         if directive.name in _LISTINGS:
             container += _paragraph("\n".join(directive.content), directive.content_line)
@@ -202,14 +202,22 @@ def _verbatim(directive: _Directive) -> Any:
     code = "\n".join([*argument.splitlines(), *directive.content])
     block = nodes.literal_block(code, code, language="" if language in _CODE else language)
     container = nodes.container()
-    container += [_paragraph(f"{key}: {value}", directive.line) for key, value in directive.options]
+    container += [_term(f"{key}: {value}", directive.line) for key, value in directive.options]
     container += _at(block, directive.content_line)
     return container
 
 
 def _paragraph(text: str, line: int) -> Any:
     """Text in which nothing is markup."""
+    text = text.rstrip()
     return _at(nodes.paragraph(text, "", nodes.Text(text)), line)
+
+
+def _term(text: str, line: int) -> Any:
+    """A paragraph that names what follows it."""
+    paragraph = _paragraph(text, line)
+    paragraph[_IS_TERM] = True
+    return paragraph
 
 
 def _at(node: Any, line: int) -> Any:

@@ -1,47 +1,16 @@
 """`search`: candidates from each retriever, fused, with the rows to show."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.errors import QueryError, StoreError
 from docindex_dagster.search import candidates
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.fusion import Signal, fuse
+from docindex_dagster.search.fusion import fuse
+from docindex_dagster.search.model import Hit, Mode, Signal
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.reader import Reader
-
-
-class Mode(StrEnum):
-    """Which retrievers answer."""
-
-    HYBRID = "hybrid"
-    VECTOR = "vector"
-    BM25 = "bm25"
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One result: a chunk, its score, and each retriever's part in it."""
-
-    chunk_id: str
-    source: str
-    path: str
-    start_line: int
-    end_line: int
-    score: float
-    text: str
-    chunk_type: str
-    source_type: str
-    language: str | None
-    symbol_name: str | None
-    symbol_kind: str | None
-    qualified_name: str | None
-    heading_path: tuple[str, ...]
-    is_uncommitted: bool
-    signals: tuple[Signal, ...]
 
 
 def search(

@@ -1,20 +1,11 @@
 """Reciprocal rank fusion: Cormack, Clarke and Büttcher, SIGIR 2009."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from docindex_dagster.search.candidates import Ranking
+from docindex_dagster.search.model import Signal
 
 RRF_K = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """What one retriever said of a chunk: its rank there, from 1, and its score."""
-
-    retriever: str
-    rank: int
-    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +17,7 @@ class Fused:
     signals: tuple[Signal, ...]
 
 
-def fuse(rankings: Mapping[str, Ranking]) -> list[Fused]:
+def fuse(rankings: Mapping[str, Sequence[tuple[str, float]]]) -> list[Fused]:
     """Rank by the sum over retrievers of 1 / (60 + rank); equal sums in the order of ids."""
     signals: dict[str, list[Signal]] = {}
     for retriever, ranking in rankings.items():

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.layout import Layout
-from docindex_dagster.search.engine import Mode, search
+from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.reader import open_reader
 

@@ -18,7 +18,6 @@ _OPTIONS = (
     *("-c", "log.showSignature=false"),
 )
 _SETTINGS = {
-    "GIT_LITERAL_PATHSPECS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",

@@ -6,7 +6,7 @@ from contextlib import closing
 from docindex_dagster.sources import git
 
 # Merges count where they differ from all of their parents: what they took over unchanged was changed elsewhere.
-_LOG = ("log", "-z", "--format=%x00%H", "--name-only", "--no-renames", "-c", "--no-relative", "--no-color")
+_LOG = ("log", "-z", "--format=/%H", "--name-only", "--no-renames", "-c", "--no-relative", "--no-color")
 
 
 def last_commits(root: bytes, head: str, paths: Collection[bytes]) -> dict[bytes, str]:
@@ -38,13 +38,16 @@ def changed_since(root: bytes, old: str, head: str) -> set[bytes] | None:
 
 
 def _changes(root: bytes, revisions: str) -> Generator[tuple[str, bytes], None, None]:
-    """Yield (commit, path) newest first. In the log, an empty record announces a commit id, and names follow."""
-    commit, is_first, is_announced = "", False, False
+    """Yield (commit, path), newest first.
+
+    A record with a slash in front is a commit id, which no path is. Names follow: of a plain commit, the first after a
+    newline; of a merge, after an empty record.
+    """
+    commit, is_first = "", False
     for record in git.records(root, *_LOG, revisions, "--"):
-        if not record:
-            is_announced = True
-        elif is_announced:
-            commit, is_first, is_announced = record.decode(), True, False
-        else:
-            yield commit, record[1:] if is_first else record  # git puts a newline before the first name
-            is_first = False
+        if record.startswith(b"/"):
+            commit, is_first = record[1:].decode(), True
+            continue
+        if record:
+            yield commit, record[1:] if is_first else record
+        is_first = False

@@ -73,7 +73,7 @@ def _unlisted_reason(source: Source, wanted: bytes) -> str:
         return f"missing: {error.strerror}"
     if stat.S_ISDIR(found.st_mode):
         return "folder: it is not indexed itself; ask about a file in it"
-    if source.kind == "git" and (rule := git.attempt(root, "check-ignore", "--verbose", "--", wanted)):
+    if source.kind == "git" and (rule := git.attempt(root, "check-ignore", "--verbose", b"./" + wanted)):
         deciding, _, _ = rule.partition(b"\t")
         return f"ignored: {path_to_name(deciding)}"
     if source.kind == "git" and not source.untracked:

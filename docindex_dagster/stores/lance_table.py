@@ -1,6 +1,5 @@
 """The LanceDB table: every column of the chunks, and their vectors, for semantic search."""
 
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -49,7 +48,8 @@ def open_for_writing(layout: Layout, model: str, dimension: int, pinned: int | N
             table.restore()
         return table
     schema = pa.schema([*CHUNKS, embeddings_schema(dimension).field(VECTOR)])
-    table = _opened(database.create_table(name, schema=schema, mode="overwrite"))
+    database.drop_table(name, ignore_missing=True)
+    table = _opened(database.create_table(name, schema=schema))
     table.set_unenforced_primary_key("chunk_id")
     table.create_index("source", config=Bitmap())
     return table
@@ -63,8 +63,6 @@ def open_for_reading(layout: Layout, name: str, version: int) -> "LanceTable":
 
 
 def _connect(layout: Layout) -> "DBConnection":
-    # Its warnings speak of what is normal here, such as a table that is about to be made.
-    os.environ.setdefault("LANCEDB_LOG", "error")
     import lancedb
 
     return lancedb.connect(layout.lance)

@@ -10,7 +10,8 @@ import pytest
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.layout import Layout
-from docindex_dagster.search.engine import Mode, search
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.reader import open_reader
 
 KEY = "library/notes"

@@ -288,6 +288,10 @@ class TestHtml:
         text = "<body><header>Site</header><aside>Links</aside><div><p>Text.</p><p>More.</p></div><footer>End</footer>"
         assert rendered(load_document(text, "a.html", "html")) == "Text.\n\nMore.\n\n"
 
+    def test_a_caption_belongs_to_its_table(self):
+        text = "<main><table><caption>Limits</caption><tr><td>a</td><td>b</td></tr></table></main>"
+        assert rendered(load_document(text, "a.html", "html")) == "| Limits |\n| a | b |\n\n"
+
     def test_code_in_a_layout_table_stays_code(self):
         text = (
             '<main><table><tr><td class="linenos"><pre>1\n2</pre></td>'

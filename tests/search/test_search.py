@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import DocindexError, QueryError
 from docindex_dagster.layout import Layout
-from docindex_dagster.search.engine import Hit, Mode, search
+from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.lookup import find_chunks
+from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import MODEL, chunks_of, vectors_of
@@ -83,7 +84,20 @@ def test_every_hit_meets_every_filter(reader, mode, filters, paths):
 
 @pytest.mark.parametrize(
     "query",
-    ["foo::bar(", '"unbalanced', "x:y AND", "🙂", "a" * 10_000, "parse " * 2000, "it's", "<T>", "-foo", "* ?", "\udcff", "a\0b"],
+    [
+        "foo::bar(",
+        '"unbalanced',
+        "x:y AND",
+        "🙂",
+        "a" * 10_000,
+        "parse " * 2000,
+        "it's",
+        "<T>",
+        "-foo",
+        "* ?",
+        "\udcff",
+        "a\0b",
+    ],
 )
 @pytest.mark.parametrize("mode", list(Mode))
 def test_no_query_is_a_syntax_error(reader, query, mode):
@@ -103,7 +117,11 @@ def test_any_text_is_answered_or_refused_by_a_typed_error(reader, query, glob, n
     try:
         find(reader, query, filters=filters)
     except DocindexError as error:
-        assert "\n" not in str(error)
+        lines = str(error).splitlines()
+    else:
+        lines = []
+
+    assert len(lines) <= 1
 
 
 def test_the_same_query_is_answered_the_same(reader):

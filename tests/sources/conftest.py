@@ -28,12 +28,11 @@ class Tree:
     root: Path
     kind: Literal["library", "git"] = "library"
 
-    def write(self, path: str | bytes, text: str | bytes = "text\n", *, mtime_ns: int = LONG_AGO_NS) -> bytes:
+    def write(self, path: str | bytes, text: str | bytes = "text\n", *, mtime_ns: int = LONG_AGO_NS) -> Path:
         """Write a file and its folders; its time stamp is long ago, so that it counts as settled."""
-        place = os.path.join(os.fsencode(self.root), os.fsencode(path))
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        with open(place, "wb") as file:
-            file.write(text.encode() if isinstance(text, str) else text)
+        place = self.root / os.fsdecode(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text.encode() if isinstance(text, str) else text)
         os.utime(place, ns=(mtime_ns, mtime_ns))
         return place
 

@@ -1,3 +1,5 @@
+from typing import get_args
+
 import pytest
 from tree_sitter_language_pack import SupportedLanguage
 
@@ -102,7 +104,7 @@ def test_an_m_file_is_objective_c_when_it_imports():
 
 def test_every_language_is_one_of_the_grammar_pack():
     named = {*languages.CODE, *languages.CONFIG, *languages.NAMED_CONFIG, *languages.INTERPRETERS.values()} - {None}
-    assert named <= set(SupportedLanguage.__args__)
+    assert named <= set(get_args(SupportedLanguage))
 
 
 def test_no_ending_means_two_kinds():

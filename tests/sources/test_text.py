@@ -77,7 +77,9 @@ def test_nul_bytes_and_control_characters_make_a_file_binary(data):
     assert is_binary(data)
 
 
-@pytest.mark.parametrize("data", [b"", b"plain\ttext\r\n\f", b"\x1b[31mred\x1b[0m text in a terminal log", b"caf\xe9\n"])
+@pytest.mark.parametrize(
+    "data", [b"", b"plain\ttext\r\n\f", b"\x1b[31mred\x1b[0m text in a terminal log", b"caf\xe9\n"]
+)
 def test_text_with_the_usual_controls_is_not_binary(data):
     assert not is_binary(data)
 

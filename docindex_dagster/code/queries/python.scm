@@ -11,7 +11,7 @@
   body: (block) @body) @definition.class
 
 (type_alias_statement
-  left: (type) @name) @definition.type
+  left: (type [(identifier) @name (generic_type (identifier) @name)])) @definition.type
 
 (function_definition body: (block . (string) @docstring)) @definition
 (class_definition body: (block . (string) @docstring)) @definition

@@ -1,0 +1,43 @@
+"""What a search is asked and what it answers."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Mode(StrEnum):
+    """Which retrievers answer."""
+
+    HYBRID = "hybrid"
+    VECTOR = "vector"
+    BM25 = "bm25"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What one retriever said of a chunk: its rank there, from 1, and its score."""
+
+    retriever: str
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result: a chunk, its score, and each retriever's part in it."""
+
+    chunk_id: str
+    source: str
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    text: str
+    chunk_type: str
+    source_type: str
+    language: str | None
+    symbol_name: str | None
+    symbol_kind: str | None
+    qualified_name: str | None
+    heading_path: tuple[str, ...]
+    is_uncommitted: bool
+    signals: tuple[Signal, ...]

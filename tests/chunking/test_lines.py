@@ -1,0 +1,53 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docindex_dagster.chunking.lines import chunk_lines
+
+TEXTS = st.text(st.sampled_from("ab é漢😀\t\r\n\n{}"), max_size=200)
+
+
+def dense(text: str) -> int:
+    return len("".join(text.split()))
+
+
+@given(TEXTS, st.integers(1, 40))
+def test_chunks_put_end_to_end_are_the_text(text, budget):
+    chunks = chunk_lines(text, budget)
+    assert "".join(chunk.text for chunk in chunks) == (text if text.strip() else "")
+
+
+@given(TEXTS, st.integers(1, 40))
+def test_no_chunk_exceeds_the_budget_or_is_blank(text, budget):
+    assert all(0 < dense(chunk.text) <= budget for chunk in chunk_lines(text, budget))
+
+
+@given(TEXTS, st.integers(1, 40))
+def test_bytes_and_lines_are_those_of_the_text(text, budget):
+    data = text.encode()
+    for chunk in chunk_lines(text, budget):
+        assert data[chunk.start_byte : chunk.end_byte].decode() == chunk.text
+        assert chunk.start_line == data.count(b"\n", 0, chunk.start_byte) + 1
+        assert chunk.end_line == data.count(b"\n", 0, chunk.end_byte - 1) + 1
+
+
+@given(st.lists(st.text(st.sampled_from("ab é漢 "), max_size=10), max_size=30))
+def test_lines_that_fit_are_never_cut(lines):
+    for chunk in chunk_lines("\n".join(lines), 10)[:-1]:
+        assert chunk.text.endswith("\n")
+
+
+def test_chunks_are_about_equally_large():
+    sizes = [dense(chunk.text) for chunk in chunk_lines("line\n" * 330, 1000)]
+    assert sizes == [660, 660]
+
+
+def test_line_longer_than_the_budget_is_cut_between_characters():
+    assert [chunk.text for chunk in chunk_lines("漢字漢字漢\n", 2)] == ["漢字", "漢字", "漢\n"]
+
+
+def test_empty_text_has_no_chunks():
+    assert chunk_lines("", 10) == ()
+
+
+def test_chunk_type_is_what_the_caller_says():
+    assert chunk_lines("a", 10, chunk_type="message")[0].chunk_type == "message"

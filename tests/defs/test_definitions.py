@@ -1,0 +1,76 @@
+"""What Dagster shows: a change of the pipeline shows as a change of `asset_graph.json` in the diff."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from docindex_dagster.definitions import build_definitions
+from docindex_dagster.runs import dagster_home
+from docindex_dagster.settings import load_settings
+
+SNAPSHOT = Path(__file__).parent / "asset_graph.json"
+ROOT = Path(__file__).parents[2]
+
+
+def asset_graph() -> dict[str, Any]:
+    graph = build_definitions(ROOT).resolve_asset_graph()
+    return {
+        node.key.to_user_string(): {
+            "depends_on": sorted(key.to_user_string() for key in node.parent_keys),
+            "group": node.group_name,
+            "kinds": sorted(node.kinds),
+            "partitions": getattr(node.partitions_def, "name", None),
+            "code_version": node.code_version,
+            "is_external": not node.is_materializable,
+            "checks": sorted(key.name for key in graph.get_check_keys_for_assets([node.key])),
+        }
+        for node in graph.asset_nodes
+    }
+
+
+def test_the_asset_graph_is_the_one_in_the_snapshot():
+    # To accept a change: python -m tests.defs.test_definitions
+    assert asset_graph() == json.loads(SNAPSHOT.read_text())
+
+
+def test_everything_that_a_user_sees_is_described():
+    definitions = build_definitions(ROOT)
+    repository = definitions.get_repository_def()
+    graph = definitions.resolve_asset_graph()
+
+    assert all(node.description for node in graph.asset_nodes)
+    assert all(graph.get_check_spec(key).description for key in graph.asset_check_keys)
+    assert all(item.description for item in (*repository.sensor_defs, *repository.schedule_defs))
+    assert all(definitions.resolve_job_def(name).description for name in ("index_source", "remove_source"))
+
+
+def test_definitions_are_loadable():
+    dg.Definitions.validate_loadable(build_definitions(ROOT))
+
+
+def test_loading_definitions_imports_no_heavy_library():
+    code = (
+        "import sys; from docindex_dagster.definitions import build_definitions; build_definitions();"
+        "print(*{'lancedb', 'tantivy', 'tree_sitter', 'networkx', 'docutils', 'model2vec'} & set(sys.modules))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+    assert loaded.split() == []
+
+
+def test_the_project_and_other_folders_get_the_same_instance_settings(tmp_path, monkeypatch):
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    monkeypatch.setenv("DOCINDEX_HOME", str(tmp_path / "home"))
+    ours = (dagster_home(load_settings(ROOT)) / "dagster.yaml").read_text()
+
+    theirs = (dagster_home(load_settings(tmp_path)) / "dagster.yaml").read_text()
+
+    assert ours == theirs
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text(json.dumps(asset_graph(), indent=1, sort_keys=True) + "\n")

@@ -1,0 +1,194 @@
+"""The command line, run as a user would: arguments in, output and an exit code out."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster import cli
+
+GUIDE = "# Guide\n\n## Pumps\n\nThe pump moves water from the well to the tank. Prime it before the first use.\n"
+CODE = "def prime_pump(litres: int) -> None:\n    \"\"\"Fill the pump with water.\"\"\"\n    print(litres)\n"
+
+
+@dataclass(frozen=True)
+class Output:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Output]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd) -> Run:
+    """Run `docindex ARGUMENTS` in a folder that holds a library `manual`."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("DAGSTER_HOME", "DOCINDEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    manual = tmp_path / "manual"
+    manual.mkdir()
+    (manual / "guide.md").write_text(GUIDE)
+    (manual / "pump.py").write_text(CODE)
+
+    def invoke(*arguments: str) -> Output:
+        monkeypatch.setattr(sys, "argv", ["docindex", *arguments])
+        capfd.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capfd.readouterr()
+        return Output(code, captured.out, captured.err)
+
+    return invoke
+
+
+def test_a_folder_is_indexed_and_searched_with_two_commands(run):
+    indexed = run("index", "manual")
+    assert indexed.code == 0
+    assert "library/manual: 2 files" in indexed.out
+
+    found = json.loads(run("search", "prime", "pump", "--json").out)
+
+    assert {hit["path"] for hit in found} == {"guide.md", "pump.py"}
+    assert {signal["retriever"] for signal in found[0]["signals"]} == {"bm25", "vector"}
+
+
+def test_results_are_readable_without_a_terminal(run):
+    run("index", "manual")
+
+    shown = run("search", "prime_pump", "--mode", "bm25", "--language", "python").out
+
+    assert "pump.py:1-3" in shown
+    assert "bm25 #1" in shown
+
+
+def test_indexing_again_says_that_nothing_changed(run):
+    run("index", "manual")
+
+    assert "nothing changed" in run("index").out
+
+
+def test_show_prints_the_chunk_at_a_line_and_why_explains_a_file(run):
+    run("index", "manual")
+
+    assert "Fill the pump" in run("show", "pump.py:2").out
+    assert "searchable now" in run("why", "manual/pump.py").out
+    Path("manual/photo.png").write_bytes(b"\x89PNG\0\0")
+    answer = run("why", "manual/photo.png").out
+    assert "binary" in answer
+    assert "nothing of it is searchable" in answer
+
+
+def test_sources_are_added_listed_chosen_and_removed_with_comments_kept(run):
+    Path("docindex.toml").write_text("# ours\n")
+    assert run("source", "add", "manual", "--name", "pumps").code == 0
+    run("index")
+    assert run("source", "use", "pumps").code == 0
+
+    listed = json.loads(run("source", "list", "--json").out)
+    assert [(row["source"], row["default"]) for row in listed] == [("library/pumps", True)]
+    assert json.loads(run("status", "--json").out)[0]["state"] == "indexed"
+
+    assert run("source", "remove", "pumps").code == 0
+    assert json.loads(run("status", "--json").out) == []
+    assert "# ours" in Path("docindex.toml").read_text()
+    assert run("search", "pump").out == "nothing found\n"
+
+
+def test_each_child_of_a_folder_becomes_a_library(run):
+    for name in ("one", "two"):
+        (Path("raw/docs") / name).mkdir(parents=True)
+        (Path("raw/docs") / name / "page.md").write_text(f"# {name}\n\nWords about {name} that stand here.\n")
+
+    assert run("source", "add", "raw/docs/{library}").code == 0
+    assert run("index").code == 0
+
+    assert [row["source"] for row in json.loads(run("status", "--json").out)] == ["library/one", "library/two"]
+    only_two = json.loads(run("search", "words about", "--source", "two", "--json").out)
+    assert {hit["source"] for hit in only_two} == {"library/two"}
+
+
+@pytest.mark.parametrize(
+    "query", ["foo::bar(", '"unbalanced', "x:y AND", "", "a" * 10_000, "🙂", "--", "*", "path:/etc AND -x"]
+)
+def test_any_query_gives_an_answer_or_a_one_line_error(run, query):
+    run("index", "manual")
+
+    output = run("search", "--", query)
+
+    assert output.code in {0, 1}
+    assert "Traceback" not in output.err
+    assert len(output.err.splitlines()) <= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("search", "pump"), 1, "nothing is indexed"),
+        (("index",), 1, "there are no sources yet"),
+        (("index", "nowhere"), 1, "there is no source 'nowhere'"),
+        (("source", "add", "nowhere"), 1, "is not a folder"),
+        (("why", "/etc/hostname"), 1, "lies in no source"),
+        (("search", "pump", "--mode", "psychic"), 2, "psychic"),
+        (("search", "pump", "--top-k", "0"), 2, "--top-k"),
+    ],
+)
+def test_mistakes_are_explained_in_a_line_or_two(run, arguments, code, message):
+    output = run(*arguments)
+
+    assert output.code == code
+    assert message in " ".join(output.err.split())
+    assert "Traceback" not in output.err
+
+
+def test_a_wrong_setting_names_its_file_and_key(run):
+    Path("docindex.toml").write_text("[search]\ntop_k = 'many'\n")
+
+    output = run("status")
+
+    assert output.code == 1
+    assert "docindex.toml: search.top_k" in output.err
+
+
+def test_a_missing_folder_fails_its_own_source_only_and_keeps_its_index(run):
+    Path("other").mkdir()
+    Path("other/page.md").write_text("# Other\n\nQuite another page about valves.\n")
+    run("index", "manual")
+    run("source", "add", "other")
+    Path("manual").rename("moved")
+
+    output = run("index")
+
+    assert output.code == 1
+    assert "library/manual" in output.err
+    assert "library/other: 1 files" in output.out
+    assert "guide.md" in run("search", "pump").out
+    states = {row["source"]: row["state"] for row in json.loads(run("status", "--json").out)}
+    assert states["library/manual"] == "folder missing, index kept"
+
+
+def test_the_doctor_repairs_a_damaged_store(run):
+    run("index", "manual")
+    assert run("doctor").out == "the index is whole: all stores agree\n"
+    (graph,) = Path(".docindex/stores/graph").glob("*.triples.parquet")
+    graph.write_bytes(b"not parquet")
+
+    broken = run("doctor")
+    assert broken.code == 1
+    assert "library/manual: graph" in broken.out
+    assert run("doctor", "--repair").code == 0
+    assert run("doctor").code == 0
+
+
+def test_the_index_keeps_itself_out_of_git(run, git, tmp_path):
+    git(tmp_path, "init", "-q")
+    run("index", "manual")
+
+    assert ".docindex" not in git(tmp_path, "status", "--porcelain")

@@ -1,0 +1,68 @@
+"""Settings: the file, the environment over it, and errors that say where and what."""
+
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.errors import SettingsError
+from docindex_dagster.settings import find_root, load_settings
+
+
+def write(root: Path, text: str) -> Path:
+    (root / "docindex.toml").write_text(text)
+    return root
+
+
+def test_the_file_is_found_upwards(tmp_path):
+    write(tmp_path, "")
+    (tmp_path / "a/b").mkdir(parents=True)
+
+    assert find_root(tmp_path / "a/b") == tmp_path
+
+
+def test_a_variable_wins_over_the_file(tmp_path, monkeypatch):
+    write(tmp_path, "[search]\ntop_k = 5\ncandidates = 50\n")
+    monkeypatch.setenv("DOCINDEX_SEARCH__TOP_K", "7")
+
+    search = load_settings(tmp_path).search
+
+    assert (search.top_k, search.candidates) == (7, 50)
+
+
+def test_the_index_lies_beside_the_file_unless_a_variable_moves_it(tmp_path, monkeypatch):
+    write(tmp_path, "")
+    assert load_settings(tmp_path).home == tmp_path / ".docindex"
+
+    monkeypatch.setenv("DOCINDEX_HOME", str(tmp_path / "elsewhere"))
+
+    assert load_settings(tmp_path).home == tmp_path / "elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[search]\ntop_k = 0\n", "search.top_k"),
+        ("[search]\ntopk = 3\n", "search.topk is not a setting"),
+        ("[sarch]\n", "sarch is not a setting"),
+        ("[embedding]\nprovider = 'magic'\n", "'static'"),
+        ("[[source]]\nkind = 'svn'\npath = '.'\n", "'library' or 'git'"),
+        ("[[source]]\nkind = 'git'\npath = '.'\nname = '../x'\n", "source.0.name"),
+        ("[[source]]\nkind = 'library'\npath = '{library}/x'\n", "must be the last part"),
+        ("[schedule]\nnightly = 'at night'\n", "cron"),
+        ("home = '/tmp'\n", "DOCINDEX_HOME"),
+        ("not toml", "cannot be read"),
+    ],
+)
+def test_a_mistake_is_reported_with_its_file_key_and_what_is_allowed(tmp_path, text, message):
+    with pytest.raises(SettingsError) as caught:
+        load_settings(write(tmp_path, text))
+
+    assert message in str(caught.value)
+    assert "docindex.toml" in str(caught.value)
+
+
+def test_a_wrong_variable_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCINDEX_SEARCH__TOP_K", "many")
+
+    with pytest.raises(SettingsError, match="DOCINDEX_SEARCH__TOP_K"):
+        load_settings(tmp_path)
