@@ -1,0 +1,1 @@
+"""Speed and quality, measured by commands that anyone can run. See README.md."""

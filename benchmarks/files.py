@@ -1,8 +1,8 @@
 """Which file answers a question? NDCG@10 per repository and retriever: files.py BENCH CORPORA.
 
-BENCH is a folder with `repos.json` and `queries/NAME.json`; CORPORA holds each repository of `repos.json` by name, at its
-pinned revision. A question has target files; a target's rank is that of the first chunk from its file among the ten
-best, and the ideal ranking has min(10, number of targets) hits.
+BENCH is a folder with `repos.json` and `queries/NAME.json`; CORPORA holds each repository of `repos.json` by name, at
+its pinned revision. A question has target files; a target's rank is that of the first chunk from its file among the
+ten best, and the ideal ranking has min(10, number of targets) hits.
 """
 
 import argparse

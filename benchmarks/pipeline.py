@@ -26,7 +26,9 @@ class Indexed:
 def index(folder: Path, home: Path, kind: str = "library") -> Indexed:
     """Index a folder from nothing."""
     layout = Layout(home)
-    source = Source(key=f"{kind}/{folder.name}", kind="git" if kind == "git" else "library", name=folder.name, path=folder)
+    source = Source(
+        key=f"{kind}/{folder.name}", kind="git" if kind == "git" else "library", name=folder.name, path=folder
+    )
     embedder = StaticEmbedder()
     files = discover(source)
     chunks = build_chunks(source, files, None, ChunkingSettings()).table

@@ -310,7 +310,7 @@ def why(path: Annotated[Path, typer.Argument(help="A file or folder.")], json: J
     found = registry.containing(settings, path)
     if found is None:
         raise SourceError(f"{path} lies in no source; `docindex source list` shows them")
-    answer = explain(found, path.absolute())
+    answer = explain(found, path.absolute()).sentence
     chunks = _indexed_chunks(settings, found, path)
     if json:
         console.as_json({"source": found.key, "path": str(path), "answer": answer, "indexed_chunks": chunks})
@@ -409,3 +409,7 @@ def ui(
     console.out.print(f"the Dagster UI starts at http://{host}:{port}; stop it with Ctrl-C")
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
     os.execv(command[0], [*command, "--port", str(port), "--host", host])  # noqa: S606 there is no shell in between
+
+
+if __name__ == "__main__":
+    main()

@@ -75,10 +75,10 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
 
 def index(settings: Settings, key: str, opened: "dg.DagsterInstance", *, full: bool = False) -> RunOutcome:
     """Run `index_source` for one source, adding its partition first."""
-    from docindex_dagster.defs.partitions import SOURCES
+    from docindex_dagster.defs.partitions import SOURCES_NAME
     from docindex_dagster.defs.resources import FULL_TAG
 
-    opened.add_dynamic_partitions(SOURCES.name or "", [key])
+    opened.add_dynamic_partitions(SOURCES_NAME, [key])
     return _execute(settings, opened, "index_source", partition_key=key, tags={FULL_TAG: "true"} if full else {})
 
 

@@ -26,7 +26,9 @@ def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample"
     for path, texts in sorted(files.items()):
         drafts = []
         for index, text in enumerate(texts):
-            symbol = Symbol(text.split()[0], "function", text.split()[0], None, None, index + 1, index + 1, 0, len(text))
+            symbol = Symbol(
+                text.split()[0], "function", text.split()[0], None, None, index + 1, index + 1, 0, len(text)
+            )
             drafts.append(Draft(text, "function", index + 1, index + 1, None, None, symbol, (symbol,)))
         content_hash = digest("\n".join(texts).encode())
         file = FileIdentity(source, "library", path, content_hash, "code", language, None, is_uncommitted=False)

@@ -11,7 +11,7 @@ import pytest
 from docindex_dagster import cli
 
 GUIDE = "# Guide\n\n## Pumps\n\nThe pump moves water from the well to the tank. Prime it before the first use.\n"
-CODE = "def prime_pump(litres: int) -> None:\n    \"\"\"Fill the pump with water.\"\"\"\n    print(litres)\n"
+CODE = 'def prime_pump(litres: int) -> None:\n    """Fill the pump with water."""\n    print(litres)\n'
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""Parsing workers: spawned once, reused, and replaced when a file crashes or hangs them."""
+"""Parsing workers: spawned, reused for file after file, and replaced when a file crashes or hangs them."""
 
 import atexit
 import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -30,15 +31,16 @@ def chunk_in_workers(
     """
     if not jobs:
         return
-    pool = _pool(workers or _workers_for(sum(job.size for job in jobs)))
-    pending = [(batch, pool.schedule(chunk_files, (batch, options), timeout=timeout_s)) for batch in _batches(jobs)]
-    for batch, future in pending:
-        failure = _failure(future, timeout_s)
-        if failure is None:
-            yield len(batch), future.result()
-            continue
-        for job in batch:
-            yield 1, _alone(pool, job, options, timeout_s) if len(batch) > 1 else chunk_as_text(job, options, failure)
+    with _pool(workers or _workers_for(sum(job.size for job in jobs))) as pool:
+        pending = [(batch, pool.schedule(chunk_files, (batch, options), timeout=timeout_s)) for batch in _batches(jobs)]
+        for batch, future in pending:
+            failure = _failure(future, timeout_s)
+            if failure is None:
+                yield len(batch), future.result()
+                continue
+            for job in batch:
+                alone = len(batch) > 1
+                yield 1, _alone(pool, job, options, timeout_s) if alone else chunk_as_text(job, options, failure)
 
 
 def _alone(pool: "ProcessPool", job: FileJob, options: ChunkOptions, timeout_s: float) -> ChunkedFiles:
@@ -79,14 +81,31 @@ def _workers_for(size: int) -> int:
     return min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
 
 
-@cache
-def _pool(workers: int) -> "ProcessPool":
-    from pebble import ProcessPool
+@contextmanager
+def _pool(workers: int) -> "Iterator[ProcessPool]":
+    """One worker stays for the next small change; more of them are let go, since each holds about 150 MiB."""
+    if workers == 1:
+        yield _lasting_worker()
+        return
+    pool = _spawn(workers)
+    try:
+        yield pool
+    finally:
+        _close(pool)
 
-    # Spawned, not forked: the parent may have lancedb's threads. Pools live as long as the process.
-    pool = ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"))
+
+@cache
+def _lasting_worker() -> "ProcessPool":
+    pool = _spawn(1)
     atexit.register(_close, pool)
     return pool
+
+
+def _spawn(workers: int) -> "ProcessPool":
+    from pebble import ProcessPool
+
+    # Spawned, not forked: the parent may have lancedb's threads.
+    return ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"))
 
 
 def _close(pool: "ProcessPool") -> None:

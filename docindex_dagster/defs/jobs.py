@@ -3,7 +3,7 @@
 import dagster as dg
 
 from docindex_dagster import catalog
-from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import EmbeddingModel, Project
 from docindex_dagster.locks import exclusive
 from docindex_dagster.stores.publish import withdraw
@@ -40,7 +40,7 @@ def withdraw_source(
         catalog.rebuild(layout)
     for run in context.instance.get_runs(dg.RunsFilter(tags={"dagster/partition": key})):
         context.instance.delete_run(run.run_id)
-    context.instance.delete_dynamic_partition(SOURCES.name or "", key)
+    context.instance.delete_dynamic_partition(SOURCES_NAME, key)
 
 
 @dg.job(description="Remove a source from the index and from Dagster.")

@@ -2,4 +2,5 @@
 
 import dagster as dg
 
-SOURCES = dg.DynamicPartitionsDefinition(name="source")
+SOURCES_NAME = "source"
+SOURCES = dg.DynamicPartitionsDefinition(name=SOURCES_NAME)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import dagster as dg
 
 from docindex_dagster.defs.jobs import index_source
-from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.settings import ScheduleSettings
 
 
@@ -22,7 +22,7 @@ def nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
         day = context.scheduled_execution_time.date().isoformat()
-        for key in context.instance.get_dynamic_partitions(SOURCES.name or ""):
+        for key in context.instance.get_dynamic_partitions(SOURCES_NAME):
             yield dg.RunRequest(run_key=f"{day}:{key}", partition_key=key)
 
     return schedule

@@ -6,7 +6,7 @@ import time
 import dagster as dg
 
 from docindex_dagster.defs.jobs import index_source
-from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.partitions import SOURCES, SOURCES_NAME
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.errors import SourceError
 from docindex_dagster.sources import registry
@@ -29,7 +29,7 @@ def source_files_changed(context: dg.SensorEvaluationContext, project: Project) 
     declared = registry.sources(project.read_settings())
     seen: dict[str, str] = json.loads(context.cursor or "{}")
     seen = {key: value for key, value in seen.items() if key in declared}
-    partitions = set(context.instance.get_dynamic_partitions(SOURCES.name or ""))
+    partitions = set(context.instance.get_dynamic_partitions(SOURCES_NAME))
     started = time.monotonic()
     requests, observations, new = [], [], []
     # A dictionary keeps its order: keys that were looked at are put at its end.

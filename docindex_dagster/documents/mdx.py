@@ -36,7 +36,7 @@ def load_mdx(text: str) -> Document:
 
 def _cleaned(block: Block) -> Block:
     """A block without the blank lines that the taken code left behind."""
-    lines = block.text.rstrip().splitlines()
+    lines = block.text.rstrip().split("\n")
     if block.kind != "code":
         lines = [_GAP.sub(" ", line.rstrip()) for line in lines if line.strip()]
     gap = "\n\n" if block.kind != "item" or _BLANK_LINE.search(block.text) else "\n"

@@ -5,6 +5,7 @@ Comments, link targets and the addresses of links are left out; all other text i
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from docindex_dagster.documents import rendered
@@ -43,12 +44,18 @@ def load_rst(text: str) -> Document:
     """
     from docindex_dagster.documents.rst_parser import parse_rst
 
-    lines = text.splitlines()
+    text = text.removeprefix("\ufeff").translate({ord("\v"): " ", ord("\f"): " "})  # as docutils does
+    lines = text.splitlines(keepends=True)
     if len(lines) > _MAX_LINES or any(len(line) > _MAX_LINE for line in lines):
         raise ValueError(f"more than {_MAX_LINES} lines, or a line of more than {_MAX_LINE} characters")
+    # docutils ends lines at carriage returns and the like as well; our lines end at "\n" alone.
+    numbers = [*accumulate((line.count("\n") for line in lines), initial=1)]
+    last = max(len(lines), 1)
     blocks = [
-        replace(block, end_line=min(block.end_line, max(len(lines), block.start_line)))
-        for block in _blocks(parse_rst(text.removeprefix("\ufeff")))
+        replace(
+            block, start_line=numbers[min(block.start_line, last) - 1], end_line=numbers[min(block.end_line, last) - 1]
+        )
+        for block in _blocks(parse_rst(text))
     ]
     sections = build_sections(rendered.separated(blocks))
     title = next((part.section for part in sections if part.section), None)

@@ -20,7 +20,9 @@ from docutils.parsers.rst import Parser, states
 from docindex_dagster.documents.words import words
 
 # docutils searches all of a paragraph for the end of each inline markup: characters times possible starts.
-_MAX_INLINE_STEPS = 300_000
+_MAX_INLINE_STEPS = 1_000_000
+# Each inline markup without an end costs it a tenth of a millisecond, for a message that nobody reads.
+_MAX_COMPLAINTS = 5_000
 _SILENT = 6  # above the worst level of a system message
 _DIRECTIVE = re.compile(r"\.\.[ ]+([\w](?:[\w.:+-]*[\w+])?)[ ]?::(?:[ ]+|$)")
 _SUBSTITUTION = re.compile(r"\.\.[ ]+(?=\|[^ |])")
@@ -71,10 +73,16 @@ def _inliner() -> Any:
     """
     inliner: Any = states.Inliner()
     parse = inliner.parse
+    complaints = 0
 
     def parse_bounded(text: str, lineno: int, memo: Any, parent: Any) -> Any:
+        nonlocal complaints
         steps = len(text) * sum(text.count(start) for start in "*`|_")
-        return ([nodes.Text(text)], []) if steps > _MAX_INLINE_STEPS else parse(text, lineno, memo, parent)
+        if steps > _MAX_INLINE_STEPS or complaints > _MAX_COMPLAINTS:
+            return [nodes.Text(text)], []
+        found, messages = parse(text, lineno, memo, parent)
+        complaints += len(messages)
+        return found, []
 
     inliner.parse = parse_bounded
     inliner.interpreted = _role_text

@@ -14,7 +14,7 @@ from docindex_dagster.hashing import digest_parts
 from docindex_dagster.schemas import embeddings_schema
 from docindex_dagster.tables import column_version, stamp
 
-_BATCH = 1024
+_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ _DECORATION = b"#/*-;!%\"' \t"
 _GENERATED = re.compile(
     r"(?<![\w-])@generated(?![\w-])"
     r"|<auto-?generated"
-    r"|generated.{0,200}?\b(?:do not|don't|never|not be|must not) (?:be )?(?:manually |hand[ -])?(?:edit|modif|chang)\w*"
+    r"|generated.{0,200}?\b(?:do not|don't|never|not be|must not) (?:be )?(?:manually |hand[ -])?"
+    r"(?:edit|modif|chang)\w*"
     r"|\b(?:do not|don't) (?:manually |hand[ -])?(?:edit|modify|change)\b.{0,200}?generated",
     re.IGNORECASE,
 )

@@ -1,5 +1,6 @@
 """The LanceDB table: every column of the chunks, and their vectors, for semantic search."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -63,6 +64,8 @@ def open_for_reading(layout: Layout, name: str, version: int) -> "LanceTable":
 
 
 def _connect(layout: Layout) -> "DBConnection":
+    # Its warnings on standard error are about what is normal here, such as chunks with equal vectors.
+    os.environ.setdefault("LANCEDB_LOG", "error")
     import lancedb
 
     return lancedb.connect(layout.lance)

@@ -69,7 +69,7 @@ def test_chunks_put_end_to_end_are_the_file(text, language, budget):
     drafts = chunk_code(text, language, budget).drafts
     data = text.encode()
     assert "".join(draft.text for draft in drafts) == text or dense(text) == 0
-    position = 0
+    position: int | None = 0
     for draft in drafts:
         assert draft.start_byte == position
         assert data[draft.start_byte : draft.end_byte].decode() == draft.text

@@ -8,7 +8,8 @@ import dagster as dg
 import pytest
 
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
@@ -20,11 +21,13 @@ GUIDE = """# Guide
 
 ## Installing
 
-Run the installer and wait. It unpacks the archive, checks every signature, and writes the files to the folder that you named.
+Run the installer and wait. It unpacks the archive, checks every signature, and
+writes the files to the folder that you named.
 
 ## Using
 
-Open the application and press the green button. It reads the settings, connects to the server and shows the first page.
+Open the application and press the green button. It reads the settings, connects to the server and
+shows the first page.
 """
 CODE = '''"""Sums."""
 
@@ -53,13 +56,13 @@ class Project:
         return Layout(self.root / ".docindex")
 
     def index(self, key: str = KEY, *, tags: dict[str, str] | None = None, **resources) -> dg.ExecuteInProcessResult:
-        self.instance.add_dynamic_partitions(SOURCES.name, [key])
+        self.instance.add_dynamic_partitions(SOURCES_NAME, [key])
         job = build_definitions(self.root, resources).resolve_job_def("index_source")
         return job.execute_in_process(instance=self.instance, partition_key=key, raise_on_error=False, tags=tags)
 
     def search(self, query: str) -> list[str]:
         """Paths of the hits, best first."""
-        return [hit.path for hit in search(open_reader(self.layout), query, lambda: None, mode=Mode.BM25)]
+        return [hit.path for hit in search(open_reader(self.layout), query, StaticEmbedder, mode=Mode.BM25)]
 
 
 @pytest.fixture

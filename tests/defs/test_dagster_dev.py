@@ -26,9 +26,11 @@ ASSETS = """query($key: String!) { assetNodes { assetKey { path } isMaterializab
   assetMaterializations(partitions: [$key], limit: 1) { partition metadataEntries { label } }
   assetChecksOrError { ... on AssetChecks { checks { name
     executionForLatestMaterialization { status evaluation { success } } } } } } }"""
-UNPARTITIONED = """{ assetNodes { assetKey { path } assetMaterializations(limit: 1) { metadataEntries { label } } } }"""
+UNPARTITIONED = """{ assetNodes { assetKey { path }
+  assetMaterializations(limit: 1) { metadataEntries { label } } } }"""
 ADD = """mutation($selector: RepositorySelector!, $key: String!) {
-  addDynamicPartition(repositorySelector: $selector, partitionsDefName: "source", partitionKey: $key) { __typename } }"""
+  addDynamicPartition(repositorySelector: $selector, partitionsDefName: "source", partitionKey: $key) {
+    __typename } }"""
 LAUNCH = """mutation($params: ExecutionParams!) { launchPipelineExecution(executionParams: $params) {
   __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }"""
 RUN = """query($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }"""
@@ -53,16 +55,19 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER_", "DOCINDEX_"))}
     command = [sys.executable, "-m", "dagster", "dev", "--port", str(port), "--host", "127.0.0.1"]
     with (tmp_path / "dev.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=log, start_new_session=True)
+        server = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
 
     def request(query: str, **variables: Any) -> dict[str, Any]:
         body = json.dumps({"query": query, "variables": variables}).encode()
         headers = {"Content-Type": "application/json"}
         call = urllib.request.Request(f"http://127.0.0.1:{port}/graphql", body, headers)
         with urllib.request.urlopen(call, timeout=30) as answer:
-            found = json.load(answer)
+            found: dict[str, Any] = json.load(answer)
         assert "errors" not in found, found["errors"]
-        return found["data"]
+        data: dict[str, Any] = found["data"]
+        return data
 
     try:
         wait_for(lambda: repositories(request), "the code location")
@@ -87,9 +92,10 @@ def wait_for(condition: Callable[[], Any], what: str) -> Any:
 
 def repositories(ask: Ask) -> list[dict[str, Any]]:
     try:
-        return ask(REPOSITORIES)["repositoriesOrError"].get("nodes", [])
+        nodes: list[dict[str, Any]] = ask(REPOSITORIES)["repositoriesOrError"].get("nodes", [])
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return []
+    return nodes
 
 
 def test_a_launched_partition_shows_all_assets_their_metadata_and_passed_checks(ask):

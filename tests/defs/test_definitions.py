@@ -26,7 +26,7 @@ def asset_graph() -> dict[str, Any]:
             "partitions": getattr(node.partitions_def, "name", None),
             "code_version": node.code_version,
             "is_external": not node.is_materializable,
-            "checks": sorted(key.name for key in graph.get_check_keys_for_assets([node.key])),
+            "checks": sorted(key.name for key in graph.get_check_keys_for_assets({node.key})),
         }
         for node in graph.asset_nodes
     }
@@ -44,7 +44,8 @@ def test_everything_that_a_user_sees_is_described():
 
     assert all(node.description for node in graph.asset_nodes)
     assert all(graph.get_check_spec(key).description for key in graph.asset_check_keys)
-    assert all(item.description for item in (*repository.sensor_defs, *repository.schedule_defs))
+    assert all(sensor.description for sensor in repository.sensor_defs)
+    assert all(schedule.description for schedule in repository.schedule_defs)
     assert all(definitions.resolve_job_def(name).description for name in ("index_source", "remove_source"))
 
 

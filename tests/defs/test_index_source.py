@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import dagster as dg
 import numpy as np
@@ -46,8 +47,10 @@ def snapshot(project) -> dict[str, tuple[int, int, int]]:
     return {str(path): (path.stat().st_ino, path.stat().st_size, path.stat().st_mtime_ns) for path in files}
 
 
-def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, object]:
-    materializations = [event.step_materialization_data.materialization for event in result.get_asset_materialization_events()]
+def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
+    materializations = [
+        event.step_materialization_data.materialization for event in result.get_asset_materialization_events()
+    ]
     (found,) = (item for item in materializations if item.asset_key.to_user_string() == asset)
     return {name: value.value for name, value in found.metadata.items()}
 
@@ -173,7 +176,11 @@ def test_a_planted_missing_row_fails_the_publication_and_searches_go_on(project,
     result = project.index()
 
     assert not result.success
-    failed = {(check.asset_key.to_user_string(), check.check_name) for check in result.get_asset_check_evaluations() if not check.passed}
+    failed = {
+        (check.asset_key.to_user_string(), check.check_name)
+        for check in result.get_asset_check_evaluations()
+        if not check.passed
+    }
     assert failed == {(store, "stores_agree") for store in STORES}
     materialised = {event.asset_key.to_user_string() for event in result.get_asset_materialization_events()}
     assert not materialised & {*STORES, "index_catalog"}

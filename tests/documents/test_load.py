@@ -224,6 +224,10 @@ class TestRst:
             assert words.split()[-1] in "\n".join(lines[block.start_line - 1 : block.end_line])
             assert block.start_line in range(1, len(lines) + 1)
 
+    def test_a_form_feed_is_no_line_of_the_file(self):
+        document = load_document("first\n\n\f\n\nsecond\n", "a.rst", "rst")
+        assert [block.start_line for block in blocks(document)] == [1, 5]
+
     def test_documents_do_not_see_each_other(self):
         defining = ".. role:: shout\n   :class: loud\n\n.. default-role:: shout\n\n:shout:`one` `two`\n"
         using = ":shout:`three` and `four`\n"
@@ -368,7 +372,7 @@ def test_any_text_loads_with_any_loader(text, loader):
     document = load_document(text, "file", loader)
     lines = text.count("\n") + 1
     for block in blocks(document):
-        assert 1 <= block.start_line <= block.end_line <= lines + 1
+        assert 1 <= block.start_line <= block.end_line <= lines
     if loader in UNTRANSFORMED:
         assert document.fallback is None
         assert rendered(document) == text

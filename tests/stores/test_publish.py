@@ -1,6 +1,5 @@
 """Publication: all three stores or none, and only what changed."""
 
-import os
 import shutil
 
 import pyarrow as pa
@@ -9,19 +8,23 @@ import pytest
 from docindex_dagster import tables
 from docindex_dagster.errors import VerificationError
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import lance_table, publish as publishing, tantivy_index
+from docindex_dagster.stores import clean_up, lance_table, tantivy_index
+from docindex_dagster.stores import publish as publishing
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import Publication, publish, withdraw
 from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.triples import build_graph
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 KEY = "library/sample"
 FILES = {"a.py": ["alpha reads a file", "beta writes a file"], "b.py": ["gamma sorts numbers"]}
 
 
-def publish_files(layout: Layout, files: dict[str, list[str]], source: str = KEY, *, force: bool = False) -> Publication:
+def publish_files(
+    layout: Layout, files: dict[str, list[str]], source: str = KEY, *, force: bool = False
+) -> Publication:
     chunks = chunks_of(files, source)
     tables.write(layout.table("chunks", source), chunks)
     return publish(layout, source, chunks, vectors_of(chunks), MODEL, force=force)
@@ -152,7 +155,7 @@ def test_a_writer_that_died_before_going_live_is_undone_by_the_next(layout, monk
         raise Killed
 
     monkeypatch.setattr(publishing, "write_generation", die)
-    monkeypatch.setattr(publishing.clean_up, "remove_old_generations", lambda _: None)
+    monkeypatch.setattr(clean_up, "remove_old_generations", lambda _: None)
     with pytest.raises(Killed):
         publish_files(layout, {"x.py": ["half done"]})
     monkeypatch.undo()
@@ -169,7 +172,7 @@ def test_a_graph_that_cannot_be_extracted_costs_a_warning_not_the_publication(la
             raise RuntimeError("unheard-of symbol")
         return real(chunks)
 
-    real = publishing.build_graph
+    real = build_graph
     monkeypatch.setattr(publishing, "build_graph", fail_on_rows)
 
     publication = publish_files(layout, FILES)
@@ -191,7 +194,7 @@ def test_rolling_back_is_a_file_replacement_and_the_next_run_goes_on_from_there(
     publish_files(layout, FILES)
     publish_files(layout, {"a.py": ["regretted"]})
 
-    os.replace(layout.previous, layout.current)
+    layout.previous.replace(layout.current)
 
     assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
     publish_files(layout, {"a.py": ["better"]})

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-
 import dagster as dg
 
 from docindex_dagster import catalog
 from docindex_dagster.defs import metadata
-from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.locks import exclusive
 
@@ -54,7 +53,7 @@ def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterat
 
 
 def _checks(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
-    keys = context.instance.get_dynamic_partitions(SOURCES.name or "")
+    keys = context.instance.get_dynamic_partitions(SOURCES_NAME)
     failed = sorted(key for key in keys if _newest_run_failed(context, key))
     yield _warning(_NONE_FAILED, failed)
     oldest = datetime.now(UTC) - timedelta(days=1)
