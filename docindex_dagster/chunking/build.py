@@ -73,7 +73,7 @@ def build_chunks(
     reused = _reusable(files, previous, made_from)
     to_cut = files.filter(pc.invert(pc.is_in(files["path"], pc.unique(reused["path"]))))
     fresh, unreadable = _cut(source, to_cut, settings)
-    table = pa.concat_tables([_refreshed(reused, files), with_row_hashes(fresh)])
+    table = pa.concat_tables([_refreshed(reused, files), fresh])
     table = table.sort_by([("path", "ascending"), ("chunk_index", "ascending")]).combine_chunks()
     verify_chunks(table, files, tuple(path for path, _ in unreadable))
     stamped = stamp(table, digest_parts(made_from, column_version(table, "row_hash")))

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.worker import ChunkedFiles, ChunkOptions, FileJob, chunk_as_text, chunk_files
@@ -18,8 +17,9 @@ if TYPE_CHECKING:
 _BATCH_BYTES = 256 << 10
 _BATCH_FILES = 64
 # Below this a second worker takes longer to start than it saves.
-_BYTES_WORTH_A_WORKER = 2 << 20
+_BYTES_WORTH_A_WORKER = 512 << 10
 _MOST_WORKERS = 4
+_lasting: "list[ProcessPool]" = []
 
 
 def chunk_in_workers(
@@ -94,18 +94,24 @@ def _pool(workers: int) -> "Iterator[ProcessPool]":
         _close(pool)
 
 
-@cache
 def _lasting_worker() -> "ProcessPool":
-    pool = _spawn(1)
-    atexit.register(_close, pool)
-    return pool
+    """The one worker of this process, replaced when it is broken."""
+    if not _lasting or not _lasting[0].active:
+        _lasting[:] = [_spawn(1)]
+        atexit.register(_close, _lasting[0])
+    return _lasting[0]
 
 
 def _spawn(workers: int) -> "ProcessPool":
     from pebble import ProcessPool
 
     # Spawned, not forked: the parent may have lancedb's threads.
-    return ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"))
+    return ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"), initializer=_start_worker)
+
+
+def _start_worker() -> None:
+    """Keep a worker to its one core: the tokenizer would start a thread a core in each of them."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 def _close(pool: "ProcessPool") -> None:

@@ -10,7 +10,7 @@ from docindex_dagster.chunking.code import chunk_code
 from docindex_dagster.chunking.documents import Sizes, chunk_document
 from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.lines import chunk_lines
-from docindex_dagster.chunking.rows import FileIdentity, rows
+from docindex_dagster.chunking.rows import FileIdentity, rows, with_row_hashes
 from docindex_dagster.code.languages import grammar_for
 from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.sources.text import read_document
@@ -57,13 +57,13 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions) -> ChunkedFiles:
             batches.append(_chunk_file(job, options, fallback=None))
         except OSError as error:
             unreadable.append((job.path, f"unreadable: {error.strerror or error}"))
-    return ChunkedFiles(pa.Table.from_batches(batches, schema=CHUNKS), tuple(unreadable))
+    return ChunkedFiles(with_row_hashes(pa.Table.from_batches(batches, schema=CHUNKS)), tuple(unreadable))
 
 
 def chunk_as_text(job: FileJob, options: ChunkOptions, reason: str) -> ChunkedFiles:
     """Cut a file by lines alone, because structure could not be had for `reason`."""
     try:
-        return ChunkedFiles(pa.Table.from_batches([_chunk_file(job, options, fallback=reason)]))
+        return ChunkedFiles(with_row_hashes(pa.Table.from_batches([_chunk_file(job, options, fallback=reason)])))
     except OSError as error:
         return ChunkedFiles(CHUNKS.empty_table(), ((job.path, f"unreadable: {error.strerror or error}"),))
 
