@@ -49,9 +49,7 @@ def open_for_writing(layout: Layout, model: str, dimension: int, pinned: int | N
             table.restore()
         return table
     schema = pa.schema([*CHUNKS, embeddings_schema(dimension).field(VECTOR)])
-    if name in database.table_names():
-        database.drop_table(name)
-    table = _opened(database.create_table(name, schema=schema))
+    table = _opened(database.create_table(name, schema=schema, mode="overwrite"))
     table.set_unenforced_primary_key("chunk_id")
     table.create_index("source", config=Bitmap())
     return table
