@@ -1,0 +1,113 @@
+"""The `chunks` table of a source: what is reused, what is cut again, what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from docindex_dagster.chunking.build import ChunkingResult, build_chunks
+from docindex_dagster.chunking.verify import verify_chunks
+from docindex_dagster.errors import VerificationError
+from docindex_dagster.settings import ChunkingSettings
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.model import Source
+from tests.conftest import chunks_of
+
+SETTINGS = ChunkingSettings()
+
+
+@pytest.fixture
+def source(tmp_path: Path, git) -> Source:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "a.py").write_text("def alpha():\n    return 1\n")
+    (tmp_path / "b.md").write_text("# Beta\n\nSome words about beta that fill a line.\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "first")
+    return Source("git/x", "git", "x", tmp_path)
+
+
+def build(source: Source, previous: pa.Table | None = None, settings: ChunkingSettings = SETTINGS) -> ChunkingResult:
+    return build_chunks(source, discover(source), previous, settings)
+
+
+def test_an_incremental_build_equals_a_build_from_nothing(source, git):
+    before = build(source).table
+    (source.path / "a.py").write_text("def alpha():\n    return 2\n\n\ndef gamma():\n    return 3\n")
+    (source.path / "c.md").write_text("# Delta\n\nA new page with a line of words.\n")
+    git(source.path, "rm", "-q", "b.md")
+
+    incremental = build(source, before)
+
+    assert incremental.table.equals(build(source).table)
+    assert incremental.removed == 1
+
+
+def test_an_unchanged_source_gives_an_equal_table_and_cuts_nothing(source):
+    before = build(source).table
+
+    again = build(source, before)
+
+    assert again.table.equals(before)
+    assert again.table.schema.metadata == before.schema.metadata
+    assert (again.added, again.changed, again.removed, again.reused) == (0, 0, 0, before.num_rows)
+
+
+def test_a_commit_takes_the_mark_of_uncommitted_work_away_without_another_embedding(source, git):
+    (source.path / "a.py").write_text("def alpha():\n    return 2\n")
+    dirty = build(source).table
+    git(source.path, "commit", "-qam", "second")
+    head = git(source.path, "rev-parse", "HEAD").strip()
+
+    clean = build(source, dirty)
+
+    marks = dict(zip(dirty["path"].to_pylist(), dirty["is_uncommitted"].to_pylist(), strict=True))
+    assert marks == {"a.py": True, "b.md": False}
+    assert not any(clean.table["is_uncommitted"].to_pylist())
+    assert clean.table["commit"][0].as_py() == head
+    assert clean.table["embed_text_hash"].equals(dirty["embed_text_hash"])
+    assert clean.changed == 1
+    assert clean.table.equals(build(source).table)
+
+
+def test_other_settings_cut_every_file_again(source):
+    before = build(source).table
+    smaller = ChunkingSettings(target_tokens=16, min_tokens=4, overlap_tokens=2)
+
+    assert build(source, before, smaller).table.equals(build(source, None, smaller).table)
+
+
+def test_a_table_of_another_schema_is_not_reused(source):
+    before = build(source).table.drop_columns(["summary"])
+
+    assert build(source, before).table.equals(build(source).table)
+
+
+def rows(*changes: dict[str, Any]) -> pa.Table:
+    base = chunks_of({"a.py": ["alpha reads", "beta writes"]})
+    listed = [{**row, **change} for row, change in zip(base.to_pylist(), changes, strict=True)]
+    return pa.Table.from_pylist(listed, base.schema)
+
+
+FILES = pa.table({"path": ["a.py"]})
+
+
+@pytest.mark.parametrize(
+    ("chunks", "files", "rule"),
+    [
+        (rows({"chunk_id": "same"}, {"chunk_id": "same"}), FILES, "ids_are_unique"),
+        (rows({}, {}), pa.table({"path": ["a.py", "lost.py"]}), "files_are_covered"),
+        (rows({"start_line": 5, "end_line": 4}, {}), FILES, "spans_are_in_their_file"),
+        (rows({"start_byte": 0, "end_byte": 3}, {}), FILES, "spans_are_in_their_file"),
+        (rows({"chunk_index": 7}, {}), FILES, "spans_are_in_their_file"),
+    ],
+)
+def test_rows_that_break_a_rule_are_refused_by_its_name(chunks, files, rule):
+    with pytest.raises(VerificationError) as caught:
+        verify_chunks(chunks, files)
+
+    assert set(caught.value.failures) == {rule}
+
+
+def test_a_file_that_could_not_be_read_is_excused():
+    verify_chunks(rows({}, {}), pa.table({"path": ["a.py", "unreadable.py"]}), ["unreadable.py"])

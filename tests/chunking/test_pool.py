@@ -1,0 +1,78 @@
+"""Parsing workers: a file that crashes or hangs one costs that file its structure, and nothing else."""
+
+import os
+import time
+from pathlib import Path, PosixPath
+from typing import Any
+
+import pytest
+
+from docindex_dagster.chunking.documents import Sizes
+from docindex_dagster.chunking.pool import chunk_in_workers
+from docindex_dagster.chunking.worker import ChunkOptions, FileJob
+from docindex_dagster.schemas import CHUNKS
+
+OPTIONS = ChunkOptions(Sizes(), code_chars=1500)
+CODE = "def first():\n    return 1\n\n\ndef second():\n    return 2\n"
+
+
+class CrashesWorker(PosixPath):
+    """A folder whose use ends a worker, as a fault in a parser does, but not the process that started it."""
+
+    def __fspath__(self) -> str:
+        if os.environ.get("TOKENIZERS_PARALLELISM") == "false":
+            os._exit(139)
+        return super().__fspath__()
+
+
+class HangsWorker(PosixPath):
+    def __fspath__(self) -> str:
+        if os.environ.get("TOKENIZERS_PARALLELISM") == "false":
+            time.sleep(600)
+        return super().__fspath__()
+
+
+def job(root: Path, name: str) -> FileJob:
+    (root / name).write_text(CODE)
+    return FileJob(root, "library/x", "library", name, "code", "python", "code", len(CODE), None, is_uncommitted=False)
+
+
+def chunk(jobs: list[FileJob], workers: int, timeout_s: float = 60) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    counted = 0
+    for count, result in chunk_in_workers(jobs, OPTIONS, workers=workers, timeout_s=timeout_s):
+        counted += count
+        assert result.rows.schema == CHUNKS
+        for row in result.rows.to_pylist():
+            found.setdefault(row["path"], []).append(row)
+    assert counted == len(jobs)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "timeout_s", "reason"), [(CrashesWorker, 60, "crash: "), (HangsWorker, 3, "time-out: ")]
+)
+def test_only_the_file_to_blame_is_cut_as_text(tmp_path, kind, timeout_s, reason):
+    jobs = [job(tmp_path, "a.py"), job(kind(tmp_path), "b.py"), job(tmp_path, "c.py")]
+
+    found = chunk(jobs, workers=1, timeout_s=timeout_s)
+
+    assert {path: rows[0]["fallback"] for path, rows in found.items() if path != "b.py"} == {"a.py": None, "c.py": None}
+    assert found["b.py"][0]["fallback"].startswith(reason)
+    assert "".join(row["text"] for row in found["b.py"]) == CODE
+
+
+def test_one_worker_and_two_give_the_same_rows(tmp_path):
+    jobs = [job(tmp_path, f"{number}.py") for number in range(150)]
+
+    assert chunk(jobs, workers=1) == chunk(jobs, workers=2)
+
+
+def test_a_file_that_is_gone_is_reported_and_the_others_go_on(tmp_path):
+    jobs = [job(tmp_path, "a.py"), job(tmp_path, "gone.py")]
+    (tmp_path / "gone.py").unlink()
+
+    (result,) = (result for _, result in chunk_in_workers(jobs, OPTIONS, workers=1, timeout_s=60))
+
+    assert [path for path, _ in result.unreadable] == ["gone.py"]
+    assert set(result.rows["path"].to_pylist()) == {"a.py"}
