@@ -1,0 +1,106 @@
+"""What everything stands on: atomic files, stamped tables, locks between processes, paths."""
+
+import multiprocessing
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docindex_dagster import tables
+from docindex_dagster.files import replacing
+from docindex_dagster.hashing import digest_parts
+from docindex_dagster.layout import Layout, file_name
+from docindex_dagster.locks import exclusive
+
+TABLE = pa.table({"name": ["a", "b"], "size": [1, 2]})
+
+
+def test_a_reader_sees_the_old_file_until_the_new_one_is_whole(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+
+    assert path.read_text() == "new"
+
+
+def test_a_writer_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def fail_half_way() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("ne")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
+
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_table_of_the_same_version_is_not_written_again(tmp_path):
+    stamped = tables.stamp(TABLE, tables.data_version(TABLE))
+
+    assert tables.write(tmp_path / "t.parquet", stamped)
+    assert not tables.write(tmp_path / "t.parquet", stamped)
+    assert tables.read(tmp_path / "t.parquet").equals(TABLE)
+
+
+def test_a_version_follows_from_content_alone():
+    pieces = pa.concat_tables([TABLE.slice(0, 1), TABLE.slice(1)])
+
+    assert tables.data_version(pieces) == tables.data_version(TABLE.replace_schema_metadata({"made": "today"}))
+    assert tables.data_version(TABLE.slice(1)) != tables.data_version(TABLE)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all"])
+def test_a_damaged_table_reads_as_none_so_that_it_is_made_anew(tmp_path, content):
+    (tmp_path / "t.parquet").write_bytes(content)
+
+    assert tables.read(tmp_path / "t.parquet") is None
+    assert tables.write(tmp_path / "t.parquet", tables.stamp(TABLE, "1"))
+
+
+@given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
+def test_different_parts_have_different_hashes(left, right):
+    assert (digest_parts(*left) == digest_parts(*right)) == (left == right)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=2, max_size=2, unique=True))
+def test_every_source_key_has_a_file_of_its_own_below_its_folder(keys):
+    layout = Layout(Path("/home"))
+
+    first, second = (layout.table("chunks", key) for key in keys)
+
+    assert first != second
+    assert first.parent == Path("/home/tables/chunks")
+    assert "/" not in file_name(keys[0])
+
+
+def _hold(path: Path, held: "multiprocessing.synchronize.Event") -> None:
+    with exclusive(path, "the first", on_wait=lambda _: None):
+        held.set()
+        time.sleep(60)
+
+
+def test_a_lock_says_whom_it_waits_for_and_is_free_when_its_holder_is_killed(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    held = context.Event()
+    holder = context.Process(target=_hold, args=(tmp_path / "lock", held))
+    holder.start()
+    assert held.wait(30)
+    waited_for: list[str] = []
+
+    def kill_the_holder(owner: str) -> None:
+        waited_for.append(owner)
+        holder.kill()
+
+    with exclusive(tmp_path / "lock", "the second", on_wait=kill_the_holder):
+        assert waited_for == ["the first"]
+    holder.join()
