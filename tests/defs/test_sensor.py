@@ -69,13 +69,15 @@ def test_a_source_that_cannot_be_read_does_not_disturb_the_others(project):
 
 
 def test_the_schedule_asks_for_one_run_a_source_and_night(project):
-    definitions = build_definitions(project.root)
-    schedule = definitions.get_repository_def().get_schedule_def("nightly_reindex")
+    repository = build_definitions(project.root).get_repository_def()
+    schedule = repository.get_schedule_def("nightly_reindex")
     at = datetime(2026, 11, 21, 3, tzinfo=UTC)
 
     with dg.instance_for_test() as instance:
         instance.add_dynamic_partitions(SOURCES_NAME, [KEY, "git/other"])
-        with dg.build_schedule_context(instance=instance, scheduled_execution_time=at) as context:
+        with dg.build_schedule_context(
+            instance=instance, scheduled_execution_time=at, repository_def=repository
+        ) as context:
             requests = schedule.evaluate_tick(context).run_requests
 
     assert [(request.partition_key, request.run_key) for request in requests] == [
