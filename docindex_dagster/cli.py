@@ -240,7 +240,7 @@ def search(
     json: Json = False,
 ) -> None:
     """Search what is indexed."""
-    from docindex_dagster.embedding.protocol import load_embedder
+    from docindex_dagster.embedding.providers import load_embedder
     from docindex_dagster.search.engine import search as run_search
     from docindex_dagster.search.filters import Filters
     from docindex_dagster.stores.reader import open_reader

@@ -11,7 +11,8 @@ from dagster._core.storage.tags import PARTITION_NAME_TAG
 from pydantic import PrivateAttr
 
 from docindex_dagster import tables
-from docindex_dagster.embedding.protocol import Embedder, load_embedder
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import Settings, load_settings

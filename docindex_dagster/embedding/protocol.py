@@ -1,12 +1,10 @@
-"""What every embedding provider offers, and which one the settings choose."""
+"""What every embedding provider offers."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-
-from docindex_dagster.settings import EmbeddingSettings
 
 Vectors = NDArray[np.float32]
 
@@ -45,10 +43,3 @@ class Embedder(Protocol):
             EmbeddingError: the provider failed.
         """
         ...
-
-
-def load_embedder(settings: EmbeddingSettings) -> Embedder:
-    """The embedder that the settings name. Its weights are loaded when it first embeds."""
-    from docindex_dagster.embedding.static import StaticEmbedder
-
-    return {"static": StaticEmbedder}[settings.provider]()
