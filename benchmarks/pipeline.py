@@ -10,8 +10,9 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores.publish import Model, publish
+from docindex_dagster.stores.publish import SourceRows, publish
 from docindex_dagster.stores.reader import Reader, open_reader
+from docindex_dagster.stores.staging import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +34,5 @@ def index(folder: Path, home: Path, kind: str = "library") -> Indexed:
     files = discover(source)
     chunks = build_chunks(source, files, None, ChunkingSettings()).table
     vectors = build_embeddings(chunks, None, embedder, source.key).table
-    publish(layout, source.key, chunks, vectors, Model(embedder.name, embedder.dimension))
+    publish(layout, SourceRows(source.key, chunks, vectors), Model(embedder.name, embedder.dimension))
     return Indexed(open_reader(layout), len(chunks["path"].unique()), chunks.num_rows)

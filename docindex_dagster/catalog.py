@@ -21,7 +21,8 @@ class CatalogEntry:
     nodes: int
     edges: int
     languages: dict[str, int]
-    version: str
+    version: str  # of its content: equal content has an equal version
+    revision: str | None
     changed_at: str
 
 
@@ -39,6 +40,7 @@ def entries(layout: Layout) -> list[CatalogEntry]:
             edges=source.edges,
             languages=source.languages,
             version=source.version,
+            revision=source.revision,
             changed_at=source.changed_at,
         )
         for key, source in published
@@ -60,6 +62,9 @@ def version(found: list[CatalogEntry]) -> str:
     return digest(json.dumps([[entry.source, entry.version] for entry in found]).encode())
 
 
+COLUMNS = ("source", "files", "chunks", "megabytes", "nodes", "edges", "languages", "revision", "changed_at")
+
+
 def as_row(entry: CatalogEntry) -> dict[str, Any]:
     """The entry for a table."""
     return {
@@ -70,6 +75,7 @@ def as_row(entry: CatalogEntry) -> dict[str, Any]:
         "nodes": entry.nodes,
         "edges": entry.edges,
         "languages": ", ".join(sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:5]),
+        "revision": (entry.revision or "")[:12],
         "changed_at": entry.changed_at,
     }
 
@@ -79,7 +85,7 @@ def as_markdown(found: list[CatalogEntry]) -> str:
     if not found:
         return "Nothing is indexed yet."
     rows = [as_row(entry) for entry in found]
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    lines = [list(COLUMNS), ["---"] * len(COLUMNS), *([_cell(value) for value in row.values()] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -4,20 +4,26 @@ Heavy modules are imported by the commands that need them, so that `docindex --h
 """
 
 import os
+import socket
 import sys
 import time
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from docindex_dagster import __version__, console
-from docindex_dagster.errors import DocindexError, SourceError
+from docindex_dagster.errors import DocindexError, QueryError, SourceError, StoreError, is_debugging, start_debugging
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.model import Mode
-from docindex_dagster.settings import LIBRARY_PLACEHOLDER, Settings, find_root, load_settings
+from docindex_dagster.settings import CONFIG_NAME, LIBRARY_PLACEHOLDER, Settings, find_root, load_settings
 from docindex_dagster.sources import edit, registry
 from docindex_dagster.sources.model import Source
+
+if TYPE_CHECKING:
+    from docindex_dagster.stores.generation import Generation
+    from docindex_dagster.stores.reader import Reader
 
 app = typer.Typer(
     help="One fresh, searchable index of the code and documentation that a team works with.",
@@ -28,6 +34,25 @@ app = typer.Typer(
 source_app = typer.Typer(help="Which folders and repositories are indexed.", no_args_is_help=True)
 app.add_typer(source_app, name="source")
 
+_INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
+
+
+class Kind(StrEnum):
+    """What a source is."""
+
+    LIBRARY = "library"
+    GIT = "git"
+
+
+class SourceType(StrEnum):
+    """What a file is for."""
+
+    DOC = "doc"
+    CODE = "code"
+    TEST = "test"
+    CONFIG = "config"
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SourceOption = Annotated[
     list[str] | None, typer.Option("--source", "-s", help="Only this source; may be given several times.")
@@ -36,24 +61,35 @@ SourceOption = Annotated[
 
 def main() -> None:
     """Run a command; an expected error is a line and exit code 1, anything else a traceback."""
-    debug = "--debug" in sys.argv[1:]
-    if debug:
+    if "--debug" in sys.argv[1:]:
         sys.argv.remove("--debug")
+        start_debugging()
     try:
         app()
-    except DocindexError as error:
-        if debug:
-            raise
-        console.failure(str(error))
-        sys.exit(1)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except KeyboardInterrupt:
+        console.failure("interrupted; what was published before is untouched, and the next run goes on from there")
+        sys.exit(_INTERRUPTED)
+    except DocindexError as error:
+        _fail(str(error), error)
+    except OSError as error:
+        _fail(f"{error.filename or 'file system'}: {error.strerror or error}", error)
+
+
+def _fail(message: str, error: Exception) -> None:
+    if is_debugging():
+        raise error
+    console.failure(message)
+    sys.exit(1)
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show stack traces; it may stand anywhere.")] = False,  # noqa: ARG001
+) -> None:
     """One fresh, searchable index of the code and documentation that a team works with."""
     if version:
         console.out.print(__version__)
@@ -66,7 +102,7 @@ def source_add(
         str, typer.Argument(help="A folder, a git work tree, or FOLDER/{library} for a folder of folders.")
     ],
     name: Annotated[str | None, typer.Option(help="Its name; default: the folder's.")] = None,
-    kind: Annotated[str | None, typer.Option(help="library or git; default: git where there is a .git.")] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Default: git where there is a .git.")] = None,
     include: Annotated[list[str] | None, typer.Option(help="Only files that match this glob.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="No files that match this glob.")] = None,
 ) -> None:
@@ -78,18 +114,29 @@ def source_add(
 def _add(
     path: str,
     name: str | None = None,
-    kind: str | None = None,
+    kind: Kind | None = None,
     include: list[str] | None = None,
     exclude: list[str] | None = None,
 ) -> list[str]:
     root = find_root()
-    folder = Path(path.removesuffix("/").removesuffix(LIBRARY_PLACEHOLDER)).expanduser().absolute()
+    is_parent = path.rstrip("/").endswith(LIBRARY_PLACEHOLDER)
+    folder = Path(path.rstrip("/").removesuffix(LIBRARY_PLACEHOLDER)).expanduser()
+    folder = Path(os.path.normpath(folder.absolute()))
     if not folder.is_dir():
-        raise SourceError(f"{folder} is not a folder")
+        raise SourceError(f"{folder} is {'a file; name its folder' if folder.is_file() else 'not a folder'}")
+    if all((folder / part).exists() for part in ("HEAD", "objects", "refs")):
+        raise SourceError(f"{folder} is a bare git repository; clone it, and index the clone")
+    is_work_tree = (folder / ".git").exists()
+    if kind is Kind.GIT and not is_work_tree:
+        raise SourceError(f"{folder} is not the root of a git work tree; without --kind git it is a library")
     written = folder.relative_to(root) if folder.is_relative_to(root) else folder
-    shown = str(written / LIBRARY_PLACEHOLDER) if path.rstrip("/").endswith(LIBRARY_PLACEHOLDER) else str(written)
-    found = kind or ("git" if (folder / ".git").exists() and LIBRARY_PLACEHOLDER not in shown else "library")
-    values: dict[str, Any] = {"kind": found, "name": name, "path": shown, "include": include, "exclude": exclude}
+    values: dict[str, Any] = {
+        "kind": (kind or (Kind.GIT if is_work_tree and not is_parent else Kind.LIBRARY)).value,
+        "name": name,
+        "path": str(written / LIBRARY_PLACEHOLDER) if is_parent else str(written),
+        "include": include,
+        "exclude": exclude,
+    }
     return edit.add(root, values)
 
 
@@ -166,8 +213,8 @@ def index(
             seconds = time.monotonic() - started
             if not outcome.succeeded:
                 failed.append(key)
-                for reason in outcome.failures:
-                    console.failure(f"{key}: {reason}")
+            for reason in outcome.failures:
+                console.failure(f"{key}: {reason}")
             summaries.append(_summary(key, outcome, seconds))
             if outcome.succeeded and not json:
                 _print_summary(summaries[-1])
@@ -178,16 +225,18 @@ def index(
 
 
 def _declared(argument: str) -> str:
-    """The key that an argument means; a folder that no source covers becomes one."""
+    """The key that an argument means; a folder that lies in no source becomes one."""
     settings = load_settings()
     folder = Path(argument).expanduser()
-    if not folder.is_dir() or argument in registry.sources(settings):
+    if argument in registry.sources(settings) or not ("/" in argument or folder.exists()):
         return registry.find(settings, argument).key
-    for source in registry.sources(settings).values():
-        if source.path.resolve() == folder.resolve():
-            return source.key
+    if "://" in argument:
+        raise SourceError(f"{argument} is a URL: clone it, and index the clone")
+    around = registry.containing(settings, folder) if folder.is_dir() else None
+    if around is not None:
+        return around.key
     (key,) = _add(argument)
-    console.err.print(f"added {key} to {find_root() / 'docindex.toml'}")
+    console.err.print(f"added {key} to {find_root() / CONFIG_NAME}")
     return key
 
 
@@ -210,9 +259,10 @@ def _summary(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
 
 def _print_summary(summary: dict[str, Any]) -> None:
     changes = ", ".join(f"{summary[name]:,} {name}" for name in ("added", "changed", "removed") if summary[name])
+    files, chunks = console.count(summary["files"], "file"), console.count(summary["chunks"], "chunk")
     console.out.print(
-        f"{summary['source']}: {summary['files']:,} files, {summary['chunks']:,} chunks "
-        f"({changes or 'nothing changed'}), {summary['skipped']:,} skipped, {summary['seconds']:.1f} s"
+        f"{summary['source']}: {files}, {chunks} ({changes or 'nothing changed'}), "
+        f"{summary['skipped']:,} skipped, {summary['seconds']:.1f} s"
     )
 
 
@@ -232,7 +282,7 @@ def search(
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=1000, help="How many results.")] = None,
     language: Annotated[list[str] | None, typer.Option("--language", "-l", help="Only this language.")] = None,
     source_type: Annotated[
-        list[str] | None, typer.Option("--type", "-t", help="Only doc, code, test or config.")
+        list[SourceType] | None, typer.Option("--type", "-t", help="Only files of this type.")
     ] = None,
     path: Annotated[
         str | None, typer.Option("--path", "-p", help="Only paths that match this glob, as 'src/**/*.py'.")
@@ -243,15 +293,14 @@ def search(
     from docindex_dagster.embedding.providers import load_embedder
     from docindex_dagster.search.engine import search as run_search
     from docindex_dagster.search.filters import Filters
-    from docindex_dagster.stores.reader import open_reader
 
     settings = load_settings()
-    reader = open_reader(Layout(settings.home))
+    reader = _reader(settings)
     filters = Filters(
-        sources=_searched(settings, set(reader.generation.sources), source or [], all_sources=all_sources),
-        languages=tuple(language or ()),
-        source_types=tuple(source_type or ()),
-        path_glob=path,
+        sources=_searched(settings, reader.generation, source or [], all_sources=all_sources),
+        languages=tuple(_language(reader.generation, name) for name in language or ()),
+        source_types=tuple(value.value for value in source_type or ()),
+        path_glob=None if path is None else _utf8(path).removeprefix("./"),
     )
     found = run_search(
         reader,
@@ -270,13 +319,34 @@ def search(
         console.hits(found, with_source=len(filters.sources) != 1)
 
 
-def _searched(settings: Settings, published: set[str], names: list[str], *, all_sources: bool) -> tuple[str, ...]:
-    """The keys of the sources to search; empty for all."""
+def _reader(settings: Settings) -> "Reader":
+    """The published index; where there is not even a project, the error says how to begin."""
+    from docindex_dagster.stores.reader import open_reader
+
+    if not settings.config_file.exists():
+        raise SourceError(f"there is no {CONFIG_NAME} here or above: begin with `docindex index PATH`")
+    return open_reader(Layout(settings.home))
+
+
+def _utf8(argument: str) -> str:
+    """An argument without the bytes that the shell passed and that are no text."""
+    return argument.encode("utf-8", "replace").decode()
+
+
+def _language(generation: "Generation", name: str) -> str:
+    known = {language for source in generation.sources.values() for language in source.languages}
+    if name.lower() not in known:
+        raise QueryError(f"nothing is indexed in {_utf8(name)!r}; languages: {', '.join(sorted(known))}")
+    return name.lower()
+
+
+def _searched(settings: Settings, generation: "Generation", names: list[str], *, all_sources: bool) -> tuple[str, ...]:
+    """The keys of the sources to look at; empty for all."""
     default = settings.search.default_source
     wanted = names or ([default] if default and not all_sources else [])
-    keys = tuple(name if name in published else registry.find(settings, name).key for name in wanted)
+    keys = tuple(name if name in generation.sources else registry.find(settings, name).key for name in wanted)
     for key in keys:
-        if key not in published:
+        if key not in generation.sources:
             raise SourceError(f"{key} is not indexed yet: run `docindex index {key}`")
     return keys
 
@@ -284,16 +354,16 @@ def _searched(settings: Settings, published: set[str], names: list[str], *, all_
 @app.command()
 def show(
     reference: Annotated[str, typer.Argument(help="A chunk id, SOURCE::PATH::INDEX, PATH or PATH:LINE.")],
-    source: Annotated[str | None, typer.Option("--source", "-s", help="Only in this source.")] = None,
+    source: SourceOption = None,
     json: Json = False,
 ) -> None:
     """Show an indexed chunk, the chunk at a line, or all chunks of a file."""
     from docindex_dagster.search.lookup import find_chunks
-    from docindex_dagster.stores.reader import open_reader
 
     settings = load_settings()
-    reader = open_reader(Layout(settings.home))
-    found = find_chunks(reader, reference, registry.find(settings, source).key if source else None)
+    reader = _reader(settings)
+    keys = _searched(settings, reader.generation, source or [], all_sources=True)
+    found = find_chunks(reader, _below_source(settings, reference), keys)
     if json:
         console.as_json(found)
         return
@@ -301,32 +371,63 @@ def show(
         console.chunk(row)
 
 
+def _below_source(settings: Settings, reference: str) -> str:
+    """A reference whose path leads to a file on disk, as the index writes it: relative to its source."""
+    from docindex_dagster.sources.paths import path_to_name
+
+    path, colon, line = reference.rpartition(":") if not Path(reference).exists() else (reference, "", "")
+    around = registry.containing(settings, Path(path)) if Path(path).exists() else None
+    if around is None:
+        return path_to_name(os.fsencode(reference)).removeprefix("./")
+    relative = Path(os.path.normpath(Path(path).absolute())).relative_to(around.path)
+    return path_to_name(os.fsencode(relative)) + colon + line
+
+
 @app.command()
-def why(path: Annotated[Path, typer.Argument(help="A file or folder.")], json: Json = False) -> None:
+def why(
+    path: Annotated[
+        Path, typer.Argument(help="A file or folder, as it lies on disk or as a search prints it.", readable=False)
+    ],
+    json: Json = False,
+) -> None:
     """Say whether a file is indexed, and if not, which rule keeps it out."""
     from docindex_dagster.sources.why import why as explain
 
     settings = load_settings()
-    found = registry.containing(settings, path)
-    if found is None:
-        raise SourceError(f"{path} lies in no source; `docindex source list` shows them")
-    answer = explain(found, path.absolute()).sentence
-    chunks = _indexed_chunks(settings, found, path)
+    source, place = _located(settings, path)
+    if place == source.path:
+        raise SourceError(f"{path} is the folder of {source.key}; name a file in it")
+    explanation = explain(source, place)
+    chunks = _indexed_chunks(settings, source, explanation.path)
     if json:
-        console.as_json({"source": found.key, "path": str(path), "answer": answer, "indexed_chunks": chunks})
+        console.as_json(
+            {"source": source.key, "path": explanation.path, "answer": explanation.sentence, "chunks": chunks}
+        )
         return
-    console.out.print(f"{found.key}: {answer}")
-    console.out.print(f"{chunks} of its chunks are searchable now" if chunks else "nothing of it is searchable now")
+    console.out.print(console.visible(f"{source.key}: {explanation.sentence}"))
+    console.out.print(
+        f"{console.count(chunks, 'chunk')} of it can be found now" if chunks else "nothing of it can be found"
+    )
 
 
-def _indexed_chunks(settings: Settings, source: Source, path: Path) -> int:
-    from docindex_dagster.errors import QueryError, StoreError
+def _located(settings: Settings, path: Path) -> tuple[Source, Path]:
+    """The source that a path lies in, and the path on disk; what a search prints is below one of the sources."""
+    found = registry.containing(settings, path)
+    if found is not None and (os.path.lexists(path) or path.is_absolute()):
+        return found, Path(os.path.normpath(path.absolute()))
+    for source in registry.sources(settings).values():
+        if os.path.lexists(source.path / path):
+            return source, source.path / path
+    if found is not None:
+        return found, Path(os.path.normpath(path.absolute()))
+    raise SourceError(f"{path} lies in no source; `docindex source list` shows them")
+
+
+def _indexed_chunks(settings: Settings, source: Source, name: str) -> int:
     from docindex_dagster.search.lookup import find_chunks
-    from docindex_dagster.stores.reader import open_reader
 
     try:
-        reader = open_reader(Layout(settings.home))
-        return len(find_chunks(reader, path.absolute().relative_to(source.path).as_posix(), source.key))
+        return len(find_chunks(_reader(settings), name, (source.key,)))
     except (StoreError, QueryError):
         return 0
 
@@ -357,7 +458,9 @@ def status(json: Json = False) -> None:
     elif not rows:
         console.out.print("no sources yet: add one with `docindex source add PATH`")
     else:
-        console.table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+        shown = [{**row, "changed_at": str(row["changed_at"])[:16].replace("T", " ")} for row in rows]
+        columns = ("source", "state", "files", "chunks", "MB", "changed (UTC)")
+        console.table(columns, [tuple(row.values()) for row in shown])
 
 
 def _state(source: Source | None, *, is_indexed: bool) -> str:
@@ -375,10 +478,11 @@ def doctor(
 ) -> None:
     """Verify that the three stores agree with each other and with the tables."""
     from docindex_dagster.stores.doctor import examine, sources_to_rebuild
-    from docindex_dagster.stores.generation import read_generation
 
     settings = load_settings()
     layout = Layout(settings.home)
+    if not layout.current.exists():
+        _reader(settings)  # says what to do first
     findings = list(examine(layout))
     if json:
         console.as_json(findings)
@@ -392,7 +496,7 @@ def doctor(
         if not json:
             console.out.print("`docindex doctor --repair` rebuilds this from the files")
         raise typer.Exit(1)
-    index(sources_to_rebuild(findings, read_generation(layout)) or None, full=True, json=json)
+    index(sources_to_rebuild(findings) or None, full=True, json=json)
 
 
 @app.command()
@@ -404,11 +508,23 @@ def ui(
     from docindex_dagster import runs
 
     settings = load_settings()
+    _refuse_busy_port(host, port)
+    with runs.instance(settings):
+        pass  # its databases are there before several processes look for them
     os.environ["DAGSTER_HOME"] = str(runs.dagster_home(settings))
     os.chdir(settings.root)
     console.out.print(f"the Dagster UI starts at http://{host}:{port}; stop it with Ctrl-C")
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
     os.execv(command[0], [*command, "--port", str(port), "--host", host])  # noqa: S606 there is no shell in between
+
+
+def _refuse_busy_port(host: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise SourceError(f"cannot listen on {host}:{port} ({error.strerror}); choose another --port") from error
 
 
 if __name__ == "__main__":

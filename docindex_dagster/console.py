@@ -16,10 +16,20 @@ from rich.text import Text
 from docindex_dagster import events
 from docindex_dagster.search.model import Hit
 
-out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+# No markup: brackets in paths and texts are theirs.
+out = Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
+err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 _SNIPPET_LINES = 4
+_WIDEST = 110
+# An indexed file may hold sequences that steer a terminal: they are shown as pictures of themselves.
+_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
+_VISIBLE |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+def visible(text: str) -> str:
+    """Text without control characters, to be shown on a terminal."""
+    return text.translate(_VISIBLE)
 
 
 def as_json(value: Any) -> None:
@@ -47,42 +57,43 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
 def hits(found: Sequence[Hit], *, with_source: bool) -> None:
     """Print search results: place, what it is, why it is there, and its first lines."""
     for rank, hit in enumerate(found, start=1):
-        place = f"{hit.source}  {hit.path}" if with_source else hit.path
+        place = visible(f"{hit.source}  {hit.path}" if with_source else hit.path)
         line = Text.assemble((f"{rank:2} ", "dim"), (f"{place}:{hit.start_line}-{hit.end_line}", "bold cyan"))
         name = hit.qualified_name or " > ".join(hit.heading_path)
-        line.append(f"  {hit.chunk_type} {name}".rstrip())
+        line.append(visible(f"  {hit.chunk_type} {name}".rstrip()))
         if hit.is_uncommitted:
             line.append("  uncommitted", "yellow")
         out.print(line)
         signals = ", ".join(f"{signal.retriever} #{signal.rank}" for signal in hit.signals)
         out.print(Text(f"   {hit.score:.4f} = {signals}", "dim"))
-        out.print(Text(_snippet(hit.text)))
+        out.print(Text(_snippet(hit.text)), no_wrap=out.is_terminal, overflow="ellipsis")
 
 
 def _snippet(text: str) -> str:
     """The first lines that are not blank, indented."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line.expandtabs(4) for line in visible(text).split("\n") if line.strip()]
     cut = [*lines[:_SNIPPET_LINES], *(["…"] if len(lines) > _SNIPPET_LINES else [])]
-    return "\n".join(f"   {line[:110]}" for line in cut)
+    return "\n".join(f"   {line}" if len(line) <= _WIDEST else f"   {line[:_WIDEST]}…" for line in cut)
 
 
 def chunk(row: dict[str, Any]) -> None:
     """Print one chunk whole, under a line that says what it is."""
-    title = f"{row['source']}  {row['path']}:{row['start_line']}-{row['end_line']}"
+    title = visible(f"{row['source']}  {row['path']}:{row['start_line']}-{row['end_line']}")
     details = [row["chunk_type"], row["qualified_name"] or " > ".join(row["heading_path"] or ()), row["signature"]]
     out.print(Text(title, "bold cyan"))
-    out.print(Text("  ".join(detail for detail in details if detail), "dim"))
+    out.print(Text(visible("  ".join(detail for detail in details if detail)), "dim"))
     out.print(Text(f"chunk {row['chunk_index'] + 1} of {row['total_chunks']}, {row['chunk_id']}", "dim"))
     if out.is_terminal:
-        out.print(Syntax(row["text"], row["language"] or "text", line_numbers=True, start_line=row["start_line"]))
+        language, first = row["language"] or "text", row["start_line"]
+        out.print(Syntax(visible(row["text"]), language, line_numbers=True, start_line=first))
     else:
-        out.print(Text(row["text"]))
+        out.print(Text(visible(row["text"])))
 
 
 @contextmanager
@@ -102,7 +113,10 @@ def progress() -> Iterator[None]:
     with Progress(*columns, console=err, transient=True) as bars:
         tasks: dict[tuple[str, str], Any] = {}
 
-        def show(event: events.Progress) -> None:
+        def show(event: events.Event) -> None:
+            if isinstance(event, events.Waiting):
+                bars.console.print(f"{event.source}: waiting for {event.reason}")
+                return
             key = (event.source, event.stage)
             if key not in tasks:
                 tasks[key] = bars.add_task(f"{event.source}  {event.stage}", total=event.total)
@@ -112,11 +126,18 @@ def progress() -> Iterator[None]:
             yield
 
 
-def _print_finished(event: events.Progress) -> None:
-    if event.total and event.done == event.total:
+def _print_finished(event: events.Event) -> None:
+    if isinstance(event, events.Waiting):
+        err.print(f"{event.source}: waiting for {event.reason}")
+    elif event.total and event.done == event.total:
         err.print(f"{event.source}: {event.stage}: {event.total:,} {event.unit}")
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun, in the plural where it is due."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def failure(message: str) -> None:
     """Print an error."""
-    err.print(Text(f"error: {message}", "red"))
+    err.print(Text(f"error: {visible(message)}", "red"))

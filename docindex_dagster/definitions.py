@@ -12,7 +12,8 @@ from docindex_dagster.defs.jobs import index_source, remove_source
 from docindex_dagster.defs.resources import EmbeddingModel, Project, SourceRun
 from docindex_dagster.defs.schedules import nightly_reindex
 from docindex_dagster.defs.sensors import source_files_changed
-from docindex_dagster.settings import load_settings
+from docindex_dagster.errors import SettingsError, first_line
+from docindex_dagster.settings import Settings, load_settings
 
 
 def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -30,17 +31,24 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
         ],
         jobs=[index_source, remove_source],
         sensors=[source_files_changed],
-        schedules=[nightly_reindex(settings.schedule)],
+        schedules=[_nightly(settings)],
         resources={
             "project": Project(root=root_path),
             "run": SourceRun(root=root_path),
             "embedding_model": EmbeddingModel(root=root_path),
-            "parquet": ParquetTables(root=root_path),
+            "parquet": ParquetTables(home=str(settings.home)),
             **(resources or {}),
         },
         # A process a step would cost about two seconds each; a source is indexed in one.
         executor=dg.in_process_executor,
     )
+
+
+def _nightly(settings: Settings) -> dg.ScheduleDefinition:
+    try:
+        return nightly_reindex(settings.schedule)
+    except dg.DagsterInvalidDefinitionError as error:
+        raise SettingsError(f"{settings.config_file}: schedule: {first_line(error)}") from error
 
 
 @dg.definitions

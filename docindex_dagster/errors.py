@@ -4,6 +4,20 @@ Each message says what happened, where, and what to do, in one or two lines, so 
 it is. Anything else that escapes is a bug and shows a traceback.
 """
 
+import os
+
+_DEBUG = "DOCINDEX_DEBUG"
+
+
+def is_debugging() -> bool:
+    """Whether stack traces are wanted."""
+    return os.environ.get(_DEBUG) == "1"
+
+
+def start_debugging() -> None:
+    """Ask for stack traces, in this process and in those that it starts."""
+    os.environ[_DEBUG] = "1"
+
 
 class DocindexError(Exception):
     """Base of all errors that a user can act on."""
@@ -39,3 +53,9 @@ class VerificationError(DocindexError):
 
 class QueryError(DocindexError):
     """A search cannot be run as asked."""
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of a library says, without the pages that some add."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else type(error).__name__

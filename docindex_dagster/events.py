@@ -17,7 +17,16 @@ class Progress:
     unit: str
 
 
-Listener = Callable[[Progress], None]
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A source cannot go on before another process has finished."""
+
+    source: str
+    reason: str
+
+
+Event = Progress | Waiting
+Listener = Callable[[Event], None]
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("docindex_listeners", default=())
 
 
@@ -31,7 +40,7 @@ def listening(listener: Listener) -> Iterator[None]:
         _listeners.reset(token)
 
 
-def emit(event: Progress) -> None:
+def emit(event: Event) -> None:
     """Tell all listeners."""
     for listener in _listeners.get():
         listener(event)

@@ -20,6 +20,11 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def folder_bytes(folder: Path) -> int:
+    """The size of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 def sync(paths: Iterable[Path]) -> None:
     """Ask the kernel to put files and folders on the disk."""
     for path in paths:

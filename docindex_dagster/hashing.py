@@ -3,7 +3,7 @@
 import hashlib
 
 
-def digest(data: bytes) -> str:
+def digest(data: bytes | memoryview) -> str:
     """Hash bytes."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 

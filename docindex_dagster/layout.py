@@ -2,12 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote
+
+from docindex_dagster.hashing import digest
+
+_LONGEST_NAME = 120  # file systems allow 255 bytes, and suffixes follow
 
 
 def file_name(key: str) -> str:
-    """A file name for a source key, reversible and free of separators."""
-    return quote(key, safe="@ ")
+    """A file name of its own for a source key, free of separators; a long one ends in a hash."""
+    name = quote(key, safe="@ ")
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}~{digest(key.encode())}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +32,9 @@ class Layout:
         """The Parquet file of one asset's partition."""
         return self.home / "tables" / asset / f"{file_name(source)}.parquet"
 
-    def tables(self, asset: str) -> dict[str, Path]:
-        """All partitions of an asset that have a file, by source key."""
-        files = (self.home / "tables" / asset).glob("*.parquet")
-        return {unquote(file.stem): file for file in sorted(files)}
+    def tables(self, asset: str) -> list[Path]:
+        """The Parquet files of all partitions of an asset."""
+        return sorted((self.home / "tables" / asset).glob("*.parquet"))
 
     @property
     def stores(self) -> Path:
@@ -75,6 +79,11 @@ class Layout:
     def source_lock(self, source: str) -> Path:
         """Held from the discovery of a source to its publication."""
         return self.home / "locks" / f"{file_name(source)}.lock"
+
+    @property
+    def instance_lock(self) -> Path:
+        """Held while the Dagster instance is opened."""
+        return self.home / "locks" / "dagster.lock"
 
     @property
     def publication_lock(self) -> Path:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from docindex_dagster import errors
+from docindex_dagster.files import replacing
 from docindex_dagster.layout import Layout
+from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,17 +28,13 @@ class RunOutcome:
     """How a run ended: its id, the numbers that its assets reported, and, when it failed, one line a reason."""
 
     run_id: str
+    succeeded: bool
     numbers: dict[str, dict[str, float]]
     failures: tuple[str, ...] = ()
 
     def number(self, asset: str, name: str) -> int:
         """One number of an asset's metadata, rounded; 0 where the asset did not report it."""
         return round(self.numbers.get(asset, {}).get(name, 0))
-
-    @property
-    def succeeded(self) -> bool:
-        """Everything was materialised and every blocking check passed."""
-        return not self.failures
 
 
 def dagster_home(settings: Settings) -> Path:
@@ -48,33 +46,39 @@ def dagster_home(settings: Settings) -> Path:
         return Path(chosen)
     layout = Layout(settings.home)
     layout.prepare()
-    home = layout.dagster
-    home.mkdir(exist_ok=True)
     own = settings.root / _INSTANCE_FILE
     template = own if own.is_file() else Path(__file__).parent / "defs" / _INSTANCE_FILE
     config: dict[str, Any] = yaml.safe_load(template.read_text(encoding="utf-8")) or {}
     if "sqlite" in config.get("storage", {"sqlite": {}}):
         config = {key: value for key, value in config.items() if key not in {"storage", *_LOCAL_STATE}}
     text = yaml.safe_dump(config)
-    target = home / _INSTANCE_FILE
+    target = layout.dagster / _INSTANCE_FILE
     if not target.exists() or target.read_text(encoding="utf-8") != text:
-        target.write_text(text, encoding="utf-8")
-    return home
+        with replacing(target) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return layout.dagster
 
 
 @contextmanager
 def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
-    """The project's Dagster instance."""
+    """The project's Dagster instance. Two processes that make its databases at once would damage them: one waits."""
     from dagster import DagsterInstance
     from dagster._core.instance.ref import InstanceRef
 
     home = dagster_home(settings)
-    with DagsterInstance.from_ref(InstanceRef.from_dir(str(home))) as opened:
+    lock = Layout(settings.home).instance_lock
+    with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
+        opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home)))
+    with opened:
         yield opened
 
 
 def index(settings: Settings, key: str, opened: "dg.DagsterInstance", *, full: bool = False) -> RunOutcome:
-    """Run `index_source` for one source, adding its partition first."""
+    """Run `index_source` for one source, adding its partition first.
+
+    Raises:
+        KeyboardInterrupt: the user stopped the run.
+    """
     from docindex_dagster.defs.partitions import SOURCES_NAME
     from docindex_dagster.defs.resources import FULL_TAG
 
@@ -83,18 +87,30 @@ def index(settings: Settings, key: str, opened: "dg.DagsterInstance", *, full: b
 
 
 def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOutcome:
-    """Run `remove_source` for one source."""
+    """Run `remove_source` for one source.
+
+    Raises:
+        KeyboardInterrupt: the user stopped the run.
+    """
     config = {"ops": {"withdraw_source": {"config": {"source": key}}}}
     return _execute(settings, opened, "remove_source", run_config=config)
 
 
 def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **arguments: Any) -> RunOutcome:
+    from dagster import DagsterRunStatus
+
     from docindex_dagster.definitions import build_definitions
 
     definition = build_definitions(settings.root).resolve_job_def(job)
-    config = {"loggers": {"console": {"config": {"log_level": "WARNING"}}}, **arguments.pop("run_config", {})}
+    # What failed is said in a line by the caller; the log with its stack traces stands in the UI.
+    level = "WARNING" if errors.is_debugging() else "CRITICAL"
+    config = {"loggers": {"console": {"config": {"log_level": level}}}, **arguments.pop("run_config", {})}
     result = definition.execute_in_process(instance=opened, raise_on_error=False, run_config=config, **arguments)
-    return RunOutcome(result.run_id, _numbers(result), () if result.success else tuple(_failures(result)))
+    run = opened.get_run_by_id(result.run_id)
+    if run is not None and run.status is DagsterRunStatus.CANCELED:
+        raise KeyboardInterrupt
+    failures = () if result.success else tuple(_failures(result)) or ("the run failed; see the Dagster UI",)
+    return RunOutcome(result.run_id, result.success, _numbers(result), failures)
 
 
 def _numbers(result: "dg.ExecuteInProcessResult") -> dict[str, dict[str, float]]:
@@ -118,18 +134,28 @@ def _failures(result: "dg.ExecuteInProcessResult") -> Iterator[str]:
         if not check.passed and check.blocking
         for reason in [check.metadata.get("reason")]
     ]
-    yield from dict.fromkeys(checks)
     if checks:
+        yield from dict.fromkeys(checks)
         return
-    for event in result.get_step_failure_events():
-        error = event.step_failure_data.error
-        while error is not None and error.cause is not None:
-            error = error.cause
-        yield f"{event.step_key}: {_first_line(error)}"
+    errors_by_step = {
+        event.step_key: error
+        for event in result.all_events
+        if event.is_failure and (error := getattr(event.event_specific_data, "error", None))
+    }
+    of_run = errors_by_step.pop(None, None)
+    yield from (f"{step}: {_explanation(error)}" for step, error in errors_by_step.items())
+    if of_run and not errors_by_step:
+        yield _explanation(of_run)
 
 
-def _first_line(error: Any) -> str:
-    text = str(error.message).strip() if error else "failed"
-    known = {name for name, value in vars(errors).items() if isinstance(value, type)}
-    name, separator, message = text.partition(": ")
-    return message if separator and name.rpartition(".")[2] in known else text
+def _explanation(error: Any) -> str:
+    """The message of the outermost error of ours in a chain of causes, else the first line of the innermost one."""
+    ours = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    innermost = error
+    while error is not None:
+        name, _, message = error.message.strip().partition(": ")
+        if name.rpartition(".")[2] in ours:
+            return str(message)
+        innermost, error = error, error.cause
+    lines = innermost.message.strip().splitlines()
+    return lines[0] if lines else "failed"

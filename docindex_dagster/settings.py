@@ -8,11 +8,13 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as EnvironmentSettingsError
 
-from docindex_dagster.errors import SettingsError
+from docindex_dagster.errors import SettingsError, first_line
 
 CONFIG_NAME = "docindex.toml"
 # The placeholder of a folder of folders: path = "raw/docs/{library}" makes each child a library.
@@ -24,6 +26,14 @@ _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 def _cron(value: object) -> object:
     if isinstance(value, str) and not _CRON.match(value):
         raise ValueError("must be a cron expression of five fields, such as '0 3 * * *'")
+    return value
+
+
+def _timezone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise ValueError("must be a time zone of the IANA database, such as 'Europe/Berlin'") from error
     return value
 
 
@@ -107,7 +117,14 @@ class ScheduleSettings(_Section):
     """When everything is indexed again."""
 
     nightly: Annotated[str, BeforeValidator(_cron)] = "0 3 * * *"
-    timezone: str = "UTC"
+    timezone: Annotated[str, AfterValidator(_timezone)] = "UTC"
+
+
+class _Environment(EnvSettingsSource):
+    """Variables for everything but the root, which decides what file is read and is known before."""
+
+    def __call__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__call__().items() if name != "root"}
 
 
 class Settings(BaseSettings):
@@ -139,14 +156,14 @@ class Settings(BaseSettings):
     @classmethod
     def settings_customise_sources(
         cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003 the base class names it
+        settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The environment wins over the file, whose values arrive as initial ones."""
-        return env_settings, init_settings
+        return _Environment(settings_cls), init_settings
 
     @property
     def config_file(self) -> Path:
@@ -155,8 +172,11 @@ class Settings(BaseSettings):
 
 
 def find_root(start: Path | None = None) -> Path:
-    """The nearest folder from `start` (the working directory) upwards with a `docindex.toml`, else `start` itself."""
-    start = (start or Path.cwd()).absolute()
+    """The nearest folder from `start` upwards with a `docindex.toml`, else `start` itself.
+
+    The default start is the folder that `DOCINDEX_ROOT` names, else the working directory.
+    """
+    start = (start or Path(os.environ.get("DOCINDEX_ROOT", Path.cwd()))).absolute()
     for folder in (start, *start.parents):
         if (folder / CONFIG_NAME).is_file():
             return folder
@@ -175,6 +195,16 @@ def load_settings(root: Path | None = None) -> Settings:
         values: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
+    return check_settings(root, values)
+
+
+def check_settings(root: Path, values: dict[str, Any]) -> Settings:
+    """The settings that the values of a file at `root` give, with the environment over them.
+
+    Raises:
+        SettingsError: as `load_settings`.
+    """
+    file = root / CONFIG_NAME
     for reserved in ("root", "home"):
         if reserved in values:
             raise SettingsError(f"{file}: {reserved} cannot be set in the file; set DOCINDEX_HOME to move the index")
@@ -182,6 +212,8 @@ def load_settings(root: Path | None = None) -> Settings:
         return Settings(root=root, **values)
     except ValidationError as error:
         raise SettingsError("\n".join(_explain(file, values, item) for item in error.errors())) from error
+    except EnvironmentSettingsError as error:
+        raise SettingsError(f"a DOCINDEX_ variable cannot be read: {first_line(error)}") from error
 
 
 def _explain(file: Path, values: dict[str, Any], item: Any) -> str:

@@ -41,17 +41,23 @@ def stamped_version(metadata: dict[bytes, bytes] | None) -> str | None:
 
 
 def read(path: Path) -> pa.Table | None:
-    """Read a table, or return None where there is none or it cannot be read: it is then made anew."""
+    """Read a table, or return None where there is none or it is damaged: it is then made anew.
+
+    Raises:
+        PermissionError: the file may not be read.
+    """
     try:
         return pq.read_table(path, memory_map=False, partitioning=None)
-    except (FileNotFoundError, pa.ArrowInvalid):
+    except PermissionError:
+        raise
+    except (OSError, pa.ArrowException):
         return None
 
 
 def write(path: Path, table: pa.Table) -> bool:
-    """Write a stamped table unless the file has the same version; says whether it wrote."""
+    """Write a stamped table unless the file holds the same version, whole; says whether it wrote."""
     version = stamped_version(table.schema.metadata)
-    if version is not None and version == _version_on_disk(path):
+    if version is not None and version == metadata_value(path, _VERSION) and read(path) is not None:
         return False
     vectors = [field.name for field in table.schema if pa.types.is_fixed_size_list(field.type)]
     texts = [field.name for field in table.schema if field.name not in vectors]
@@ -67,8 +73,10 @@ def write(path: Path, table: pa.Table) -> bool:
     return True
 
 
-def _version_on_disk(path: Path) -> str | None:
+def metadata_value(path: Path, key: bytes) -> str | None:
+    """One value of the metadata of a table's schema; None where there is no such table or value."""
     try:
-        return stamped_version(pq.read_schema(path).metadata)
-    except (FileNotFoundError, pa.ArrowInvalid):
+        value = (pq.read_schema(path).metadata or {}).get(key)
+    except (OSError, pa.ArrowException):
         return None
+    return value.decode() if value else None

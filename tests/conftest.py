@@ -14,7 +14,7 @@ from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores.publish import Model
+from docindex_dagster.stores.staging import Model
 from docindex_dagster.tokenizer import count_tokens
 
 MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)

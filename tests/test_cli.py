@@ -79,11 +79,11 @@ def test_show_prints_the_chunk_at_a_line_and_why_explains_a_file(run):
     run("index", "manual")
 
     assert "Fill the pump" in run("show", "pump.py:2").out
-    assert "searchable now" in run("why", "manual/pump.py").out
+    assert "can be found now" in run("why", "manual/pump.py").out
     Path("manual/photo.png").write_bytes(b"\x89PNG\0\0")
     answer = run("why", "manual/photo.png").out
     assert "binary" in answer
-    assert "nothing of it is searchable" in answer
+    assert "nothing of it can be found" in answer
 
 
 def test_sources_are_added_listed_chosen_and_removed_with_comments_kept(run):
@@ -131,9 +131,14 @@ def test_any_query_gives_an_answer_or_a_one_line_error(run, query):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("search", "pump"), 1, "nothing is indexed"),
+        (("search", "pump"), 1, "there is no docindex.toml here or above"),
         (("index",), 1, "there are no sources yet"),
         (("index", "nowhere"), 1, "there is no source 'nowhere'"),
+        (("index", "no/where"), 1, "is not a folder"),
+        (("index", "manual/guide.md"), 1, "is a file; name its folder"),
+        (("index", "https://example.com/x.git"), 1, "is a URL: clone it"),
+        (("source", "add", "manual", "--kind", "git"), 1, "not the root of a git work tree"),
+        (("source", "add", "manual", "--kind", "svn"), 2, "svn"),
         (("source", "add", "nowhere"), 1, "is not a folder"),
         (("why", "/etc/hostname"), 1, "lies in no source"),
         (("search", "pump", "--mode", "psychic"), 2, "psychic"),
@@ -168,10 +173,74 @@ def test_a_missing_folder_fails_its_own_source_only_and_keeps_its_index(run):
 
     assert output.code == 1
     assert "library/manual" in output.err
-    assert "library/other: 1 files" in output.out
+    assert "library/other: 1 file," in output.out
     assert "guide.md" in run("search", "pump").out
     states = {row["source"]: row["state"] for row in json.loads(run("status", "--json").out)}
     assert states["library/manual"] == "folder missing, index kept"
+
+
+def test_a_run_that_cannot_even_begin_fails_in_one_line(run):
+    run("index", "manual")
+    locks = Path(".docindex/locks")
+    for file in locks.iterdir():
+        file.unlink()
+    locks.rmdir()
+    locks.write_text("in the way")
+
+    output = run("index")
+
+    assert output.code == 1
+    assert len(output.err.splitlines()) == 1
+
+
+def test_a_missing_folder_is_a_line_not_a_stack_trace(run):
+    run("index", "manual")
+    Path("manual").rename("moved")
+
+    output = run("index")
+
+    assert output.code == 1
+    assert len(output.err.splitlines()) == 1
+    assert "manual" in output.err
+
+
+def test_unknown_filter_values_are_explained(run):
+    run("index", "manual")
+
+    assert "languages: markdown, python" in run("search", "pump", "--language", "klingon").err
+    assert run("search", "pump", "--type", "poem").code == 2
+    assert "pump.py" in run("search", "pump", "--language", "Python").out
+
+
+def test_what_a_file_holds_cannot_steer_the_terminal(run):
+    Path("manual/evil.md").write_text("# Pump\n\nred pump \x1b[31m and a title \x1b]0;owned\x07 for the terminal\n")
+    run("index", "manual")
+
+    assert "\x1b" not in run("search", "red pump title", "--mode", "bm25").out
+    assert "\x1b" not in run("show", "evil.md").out
+
+
+@pytest.mark.parametrize("place", ["pump.py:2", "manual/pump.py:2", "./manual/../manual/pump.py:2", "pump.py:1-3"])
+def test_show_takes_a_place_as_it_lies_on_disk_or_as_a_search_prints_it(run, place):
+    run("index", "manual")
+
+    assert "Fill the pump" in run("show", place).out
+
+
+def test_why_takes_a_path_as_a_search_prints_it_and_normalises_others(run):
+    run("index", "manual")
+
+    for path in ("pump.py", "manual/pump.py", "manual/../manual/pump.py"):
+        assert "can be found now" in run("why", path).out
+    assert "name a file in it" in run("why", "manual").err
+
+
+def test_a_folder_inside_a_source_stands_for_that_source(run):
+    run("index", "manual")
+    Path("manual/deep").mkdir()
+
+    assert "library/manual:" in run("index", "manual/deep").out
+    assert len(json.loads(run("source", "list", "--json").out)) == 1
 
 
 def test_the_doctor_repairs_a_damaged_store(run):

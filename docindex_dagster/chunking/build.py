@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from importlib.metadata import version
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,18 @@ from docindex_dagster.tokenizer import MODEL_NAME
 # Raise it with every change that makes the same file give other chunks.
 EXTRACTOR_VERSION = "1"
 _FINGERPRINT = b"docindex.chunking"
+# The packages that decide where a file is cut.
+_PARSERS = (
+    "charset-normalizer",
+    "docutils",
+    "markdown-it-py",
+    "mdit-py-plugins",
+    "selectolax",
+    "tree-sitter",
+    "tree-sitter-language-pack",
+)
+# A file that a slow or unlucky moment cost its structure is tried again.
+_PASSING = r"^(time-out|crash): "
 # Columns that come from discovery and can change while the file's bytes stay the same.
 _REFRESHED = ("commit", "is_uncommitted")
 # What must be equal for the rows of a file to be reused.
@@ -44,11 +57,9 @@ class ChunkingResult:
 
 def fingerprint(settings: ChunkingSettings) -> str:
     """Changes when the same file would give other chunks."""
-    from importlib.metadata import version
-
-    grammar = version("tree-sitter-language-pack")
+    parsers = [f"{name} {version(name)}" for name in _PARSERS]
     sizes = settings.model_dump(exclude={"workers", "parse_timeout_s"})
-    return digest_parts(EXTRACTOR_VERSION, grammar, MODEL_NAME, repr(sorted(sizes.items())))
+    return digest_parts(EXTRACTOR_VERSION, MODEL_NAME, *parsers, repr(sorted(sizes.items())))
 
 
 def build_chunks(
@@ -87,7 +98,9 @@ def _reusable(files: pa.Table, previous: pa.Table | None, made_from: str) -> pa.
         return CHUNKS.empty_table()
     if (previous.schema.metadata or {}).get(_FINGERPRINT) != made_from.encode():
         return CHUNKS.empty_table()
-    return previous.replace_schema_metadata(None).filter(pc.is_in(_file_keys(previous), _file_keys(files)))
+    is_same = pc.is_in(_file_keys(previous), _file_keys(files))
+    is_passing = pc.fill_null(pc.match_substring_regex(previous["fallback"], _PASSING), False)  # noqa: FBT003
+    return previous.replace_schema_metadata(None).filter(pc.and_not(is_same, is_passing))
 
 
 def _file_keys(table: pa.Table) -> pa.ChunkedArray:

@@ -3,12 +3,14 @@
 import dagster as dg
 
 from docindex_dagster import catalog
+from docindex_dagster.defs.assets.serving import catalog_metadata
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import EmbeddingModel, Project
+from docindex_dagster.defs.resources import PARTITION_TAG, Project
 from docindex_dagster.locks import exclusive
 from docindex_dagster.stores.publish import withdraw
 
 _ASSETS_WITH_TABLES = ("discovered_files", "chunks", "embeddings")
+_FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 index_source = dg.define_asset_job(
     "index_source",
@@ -24,23 +26,20 @@ class RemoveSource(dg.Config):
 
 
 @dg.op(description="Publish a generation without the source, then delete its tables, its runs and its partition.")
-def withdraw_source(
-    context: dg.OpExecutionContext, config: RemoveSource, project: Project, embedding_model: EmbeddingModel
-) -> None:
+def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, project: Project) -> None:
     """Take a source out of the index. Its files, and its table in `docindex.toml`, are not touched."""
     layout, key = project.layout, config.source
     owner = f"removal of {key}"
-    with (
-        exclusive(layout.source_lock(key), owner, on_wait=context.log.info),
-        exclusive(layout.publication_lock, owner, on_wait=context.log.info),
-    ):
-        withdraw(layout, key, embedding_model.model())
-        for asset in _ASSETS_WITH_TABLES:
-            layout.table(asset, key).unlink(missing_ok=True)
-        catalog.rebuild(layout)
-    for run in context.instance.get_runs(dg.RunsFilter(tags={"dagster/partition": key})):
-        context.instance.delete_run(run.run_id)
-    context.instance.delete_dynamic_partition(SOURCES_NAME, key)
+    with exclusive(layout.source_lock(key), owner, on_wait=context.log.info):
+        with exclusive(layout.publication_lock, owner, on_wait=context.log.info):
+            withdraw(layout, key)
+            for asset in _ASSETS_WITH_TABLES:
+                layout.table(asset, key).unlink(missing_ok=True)
+            entries = catalog.rebuild(layout)
+        context.log_event(dg.AssetMaterialization("index_catalog", metadata=catalog_metadata(entries)))
+        for run in context.instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=_FINISHED)):
+            context.instance.delete_run(run.run_id)
+        context.instance.delete_dynamic_partition(SOURCES_NAME, key)
 
 
 @dg.job(description="Remove a source from the index and from Dagster.")

@@ -22,6 +22,21 @@ def of_table(table: pa.Table, sample: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
+def changes(table: pa.Table, previous: pa.Table | None, key: str, content: str) -> dict[str, int]:
+    """How many rows are added, changed, reused and removed: `key` names a row, `content` tells its versions apart."""
+    if previous is None or not {key, content} <= set(previous.column_names):
+        return {"added": table.num_rows, "changed": 0, "reused": 0, "removed": 0}
+    old, new = ({*zip(rows[key].to_pylist(), rows[content].to_pylist(), strict=True)} for rows in (previous, table))
+    known = {name for name, _ in old} & {name for name, _ in new}
+    same = len(old & new)
+    return {
+        "added": len(new) - len(known),
+        "changed": len(known) - same,
+        "reused": same,
+        "removed": len(old) - len(known),
+    }
+
+
 def column_schema(schema: pa.Schema) -> dg.TableSchema:
     """The columns of a table."""
     return dg.TableSchema(
@@ -64,6 +79,20 @@ def rule_specs(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckSpec]:
 def passed(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckResult]:
     """All rules held: were one broken, there would be no table."""
     return [dg.AssetCheckResult(passed=True, asset_key=asset, check_name=name) for name in rules]
+
+
+def not_evaluated(asset: str, *names: str) -> list[dg.AssetCheckResult]:
+    """Warnings that there was nothing to look at, because a rule was broken before."""
+    return [
+        dg.AssetCheckResult(
+            passed=False,
+            severity=dg.AssetCheckSeverity.WARN,
+            asset_key=asset,
+            check_name=name,
+            metadata={"reason": "not evaluated: another check failed before"},
+        )
+        for name in names
+    ]
 
 
 def failed(asset: str, rules: Mapping[str, str], error: VerificationError) -> list[dg.AssetCheckResult]:

@@ -3,23 +3,27 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
 import pyarrow as pa
-from dagster._core.storage.tags import PARTITION_NAME_TAG
 from pydantic import PrivateAttr
 
 from docindex_dagster import tables
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.events import Waiting, emit
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores.publish import Model
+from docindex_dagster.stores.staging import Model
 
+# Dagster's own tag for the partition of a run.
+PARTITION_TAG = "dagster/partition"
 # A run with this tag reuses nothing: `docindex index --full`.
 FULL_TAG = "docindex/full"
 
@@ -63,18 +67,17 @@ class SourceRun(Project):
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["SourceRun"]:
         """Wait for the source's lock, and say for whom."""
         tags = context.run.tags if context.run else {}
-        if PARTITION_NAME_TAG not in tags:
+        if PARTITION_TAG not in tags:
             raise dg.Failure("choose one partition: a run indexes one source")
-        self._key = tags[PARTITION_NAME_TAG]
+        self._key = tags[PARTITION_TAG]
         self._is_full = tags.get(FULL_TAG) == "true"
         self._settings = self.read_settings()
         self.layout.prepare()
         run_id = context.run.run_id if context.run else ""
-        waiting = f"waiting for another run of {self._key}: "
         with exclusive(
             self.layout.source_lock(self._key),
-            owner=f"run {run_id}, process {os.getpid()}",
-            on_wait=lambda owner: context.log.info(waiting + owner) if context.log else None,
+            owner=f"run {run_id} of process {os.getpid()}",
+            on_wait=partial(self._report_waiting, context.log, "another run of this source"),
         ):
             yield self
 
@@ -82,6 +85,11 @@ class SourceRun(Project):
     def settings(self) -> Settings:
         """The settings at the start of the run."""
         return self._settings
+
+    @property
+    def layout(self) -> Layout:
+        """Where the index lives."""
+        return Layout(self._settings.home)
 
     @property
     def is_full(self) -> bool:
@@ -101,12 +109,21 @@ class SourceRun(Project):
         """The table that an earlier run wrote, to take rows from; None in a full run."""
         return None if self._is_full else tables.read(self.layout.table(asset, self._key))
 
+    def revision(self) -> str | None:
+        """The version that the settings give the source, or for git the commit that discovery saw."""
+        return self.source.version or tables.metadata_value(self.layout.table("discovered_files", self._key), HEAD)
+
     @contextmanager
     def publication(self, log: dg.DagsterLogManager) -> Iterator[None]:
         """Hold the lock under which generations are written."""
         with exclusive(
             self.layout.publication_lock,
-            owner=f"{self._key}, process {os.getpid()}",
-            on_wait=lambda owner: log.info(f"waiting to publish, after {owner}"),
+            owner=f"{self._key} of process {os.getpid()}",
+            on_wait=partial(self._report_waiting, log, "another publication"),
         ):
             yield
+
+    def _report_waiting(self, log: dg.DagsterLogManager | None, what: str, owner: str) -> None:
+        emit(Waiting(self._key, f"{what} ({owner})"))
+        if log:
+            log.info(f"{self._key} waits for {what} ({owner})")

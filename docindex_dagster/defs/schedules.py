@@ -6,7 +6,9 @@ import dagster as dg
 
 from docindex_dagster.defs.jobs import index_source
 from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.resources import Project
 from docindex_dagster.settings import ScheduleSettings
+from docindex_dagster.sources import registry
 
 
 def nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
@@ -20,9 +22,11 @@ def nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
         default_status=dg.DefaultScheduleStatus.RUNNING,
         description="Indexes every source again; unchanged files are reused.",
     )
-    def schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-        day = context.scheduled_execution_time.date().isoformat()
+    def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> Iterator[dg.RunRequest]:
+        declared = registry.sources(project.read_settings())
+        at = context.scheduled_execution_time.isoformat()
         for key in context.instance.get_dynamic_partitions(SOURCES_NAME):
-            yield dg.RunRequest(run_key=f"{day}:{key}", partition_key=key)
+            if key in declared:
+                yield dg.RunRequest(run_key=f"{at}:{key}", partition_key=key)
 
     return schedule

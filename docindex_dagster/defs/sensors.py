@@ -7,8 +7,9 @@ import dagster as dg
 
 from docindex_dagster.defs.jobs import index_source
 from docindex_dagster.defs.partitions import SOURCES, SOURCES_NAME
-from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.resources import PARTITION_TAG, Project
 from docindex_dagster.errors import SourceError
+from docindex_dagster.hashing import digest_parts
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source
@@ -26,7 +27,9 @@ _BUDGET_S = 40
 )
 def source_files_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Compare each source's fingerprint with the one in the cursor, those that were looked at longest ago first."""
-    declared = registry.sources(project.read_settings())
+    settings = project.read_settings()
+    declared = registry.sources(settings)
+    made_with = repr((settings.chunking, settings.embedding, settings.graph))
     seen: dict[str, str] = json.loads(context.cursor or "{}")
     seen = {key: value for key, value in seen.items() if key in declared}
     partitions = set(context.instance.get_dynamic_partitions(SOURCES_NAME))
@@ -40,11 +43,12 @@ def source_files_changed(context: dg.SensorEvaluationContext, project: Project) 
         before = seen.pop(key, None)
         if found is None:
             continue
-        seen[key] = found
+        seen[key] = digest_parts(found, made_with)
         if key not in partitions:
             new.append(key)
-        if found != before:
-            requests.append(dg.RunRequest(partition_key=key))
+        if seen[key] != before or key not in partitions:
+            if not _is_queued(context.instance, key):
+                requests.append(dg.RunRequest(partition_key=key))
             observations.append(dg.AssetObservation("source", partition=key, tags={"dagster/data_version": found}))
     return dg.SensorResult(
         run_requests=requests,
@@ -52,6 +56,12 @@ def source_files_changed(context: dg.SensorEvaluationContext, project: Project) 
         dynamic_partitions_requests=[SOURCES.build_add_request(new)] if new else [],
         cursor=json.dumps(seen),
     )
+
+
+def _is_queued(instance: dg.DagsterInstance, key: str) -> bool:
+    """A run that has not begun will see what changed until then: another one would have nothing to do."""
+    waiting = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED]
+    return bool(instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=waiting), limit=1))
 
 
 def _fingerprint(context: dg.SensorEvaluationContext, source: Source) -> str | None:

@@ -10,9 +10,8 @@ from docindex_dagster.chunking.embed_text import embed_texts
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.verify import verify_embeddings
 from docindex_dagster.events import Progress, emit
-from docindex_dagster.hashing import digest_parts
 from docindex_dagster.schemas import embeddings_schema
-from docindex_dagster.tables import column_version, stamp
+from docindex_dagster.tables import data_version, stamp
 
 _BATCH = 256
 
@@ -24,11 +23,6 @@ class EmbeddingResult:
     table: pa.Table
     embedded: int
     reused: int
-
-
-def embeddings_version(chunks: pa.Table, model: str) -> str:
-    """The data version of the embeddings of these chunks by this model."""
-    return digest_parts(model, column_version(chunks, "chunk_id"), column_version(chunks, "embed_text_hash"))
 
 
 def build_embeddings(chunks: pa.Table, previous: pa.Table | None, embedder: Embedder, source: str) -> EmbeddingResult:
@@ -66,7 +60,7 @@ def build_embeddings(chunks: pa.Table, previous: pa.Table | None, embedder: Embe
         schema=schema,
     )
     verify_embeddings(table, chunks, embedder.dimension)
-    stamped = stamp(table, embeddings_version(chunks, embedder.name))
+    stamped = stamp(table, data_version(table))
     reused = pc.sum(pc.is_in(hashes, known["embed_text_hash"]), min_count=0).as_py() or 0
     return EmbeddingResult(stamped, len(fresh.hashes), reused)
 

@@ -15,7 +15,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's name; vectors of two names are never compared."""
+        """The model's name. It changes when a text would get another vector: vectors of two names never meet."""
         ...
 
     @property

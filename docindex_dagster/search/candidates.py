@@ -40,9 +40,10 @@ def bm25(reader: Reader, query: str, filters: Filters, limit: int) -> Ranking:
     ]
     conditions = [(Occur.Must, Query.const_score_query(condition, 0.0)) for condition in filters.to_queries(schema)]
     whole = Query.boolean_query([(Occur.Must, Query.boolean_query(clauses)), *conditions])
-    hits = reader.searcher.search(whole, limit=limit, count=False).hits
+    # Hits of equal score come in the order of segments: with more than are wanted, the cut can follow the ids.
+    hits = reader.searcher.search(whole, limit=2 * limit, count=False).hits
     ids = tantivy_index.chunk_ids(reader.searcher, [address for _, address in hits])
-    return _ordered(ids, [score for score, _ in hits])
+    return _ordered(ids, [score for score, _ in hits])[:limit]
 
 
 def vector(reader: Reader, query: "Vectors", filters: Filters, limit: int) -> Ranking:

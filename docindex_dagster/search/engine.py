@@ -35,12 +35,13 @@ def search(
         pool: how many candidates each retriever gives, at least.
 
     Raises:
-        QueryError: the query is empty, or was meant for another model than the index has.
+        QueryError: the query is empty, a filter is too complex, or was meant for another model than the index has.
     """
     query = query.encode("utf-8", "replace").decode()
     if not query.strip():
         raise QueryError("the query is empty: say what to search for")
     filters = filters or Filters()
+    filters.check()
     limit = max(pool, top_k)
     rankings = {}
     if mode is not Mode.VECTOR:

@@ -5,10 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from docindex_dagster.errors import QueryError
 from docindex_dagster.stores.lance_table import quoted
 
 if TYPE_CHECKING:
     from tantivy import Query, Schema
+
+
+# The stores compile a glob into an automaton, which grows with its wildcards.
+_LONGEST_GLOB = 500
+_MOST_WILDCARDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,18 @@ class Filters:
         if self.path_glob is not None:
             queries.append(Query.regex_query(schema, "path", glob_to_regex(self.path_glob)))
         return queries
+
+    def check(self) -> None:
+        """Refuse what the stores cannot match.
+
+        Raises:
+            QueryError: the path glob is too long or has too many wildcards.
+        """
+        glob = self.path_glob or ""
+        if len(glob) > _LONGEST_GLOB or glob.count("*") + glob.count("?") > _MOST_WILDCARDS:
+            raise QueryError(
+                f"the path glob is too complex: at most {_LONGEST_GLOB} characters and {_MOST_WILDCARDS} wildcards"
+            )
 
 
 def glob_to_regex(glob: str) -> str:

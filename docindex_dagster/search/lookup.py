@@ -1,6 +1,7 @@
 """Finding chunks by name rather than by meaning: an id, `source::path::index`, or `path:line`."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from docindex_dagster.chunking.rows import chunk_id
@@ -10,12 +11,14 @@ from docindex_dagster.stores.reader import Reader
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _WRITTEN_ID = re.compile(r"(?P<source>.+?)::(?P<path>.+)::(?P<index>\d+)", re.DOTALL)
-_PLACE = re.compile(r"(?P<path>.+):(?P<line>\d+)", re.DOTALL)
+_PLACE = re.compile(r"(?P<path>.+):(?P<line>\d{1,9})(-\d{1,9})?", re.DOTALL)
 _MOST_CHUNKS_A_FILE = 100_000
 
 
-def find_chunks(reader: Reader, reference: str, source: str | None = None) -> list[dict[str, Any]]:
+def find_chunks(reader: Reader, reference: str, sources: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The rows that a reference names: one for an id, one a source for `path:line`, all of a file for a path alone.
+
+    With `sources`, only rows of these.
 
     Raises:
         QueryError: nothing fits.
@@ -29,7 +32,7 @@ def find_chunks(reader: Reader, reference: str, source: str | None = None) -> li
         place = _PLACE.fullmatch(reference)
         if not found and place:
             found = _in_file(reader, place["path"], int(place["line"]))
-    found = [row for row in found if source in {None, row["source"]}]
+    found = [row for row in found if not sources or row["source"] in sources]
     if not found:
         raise QueryError(f"no indexed chunk is named {reference!r}; `docindex why PATH` says whether a file is indexed")
     return found

@@ -8,7 +8,7 @@ from tomlkit.exceptions import ParseError
 
 from docindex_dagster.errors import SettingsError, SourceError
 from docindex_dagster.files import replacing
-from docindex_dagster.settings import CONFIG_NAME, LIBRARY_PLACEHOLDER, load_settings
+from docindex_dagster.settings import CONFIG_NAME, LIBRARY_PLACEHOLDER, check_settings, load_settings
 from docindex_dagster.sources import registry
 
 _HEADER = "docindex: which sources are indexed, and how. See docs/configuration.md."
@@ -36,20 +36,19 @@ def remove(root: Path, key: str) -> bool:
     Raises:
         SourceError: the source is one child of a declared folder of folders.
     """
-    settings = load_settings(root)
     document = _read(root)
-    for position, declared in enumerate(settings.source):
-        keys = set(registry.sources(settings.model_copy(update={"source": (declared,)})))
-        if key not in keys:
+    for position, table in enumerate(document.get("source", ())):
+        declared = check_settings(root, {"source": [table.unwrap()]})
+        if key not in registry.sources(declared):
             continue
-        if declared.path.endswith(LIBRARY_PLACEHOLDER):
+        if table["path"].endswith(LIBRARY_PLACEHOLDER):
             raise SourceError(
-                f"{key} is declared by path = {declared.path!r} together with others; "
+                f"{key} is declared by path = {table['path']!r} together with others; "
                 "move its folder away, or edit docindex.toml"
             )
         del document["source"][position]
         if document.get("search", {}).get("default_source") == key:
-            del document["search"]["default_source"]
+            _forget_default(document)
         _write_checked(root, document)
         return True
     return False
@@ -58,12 +57,18 @@ def remove(root: Path, key: str) -> bool:
 def use(root: Path, key: str | None) -> None:
     """Set, or with None unset, the source that a search looks at by default."""
     document = _read(root)
-    search = document.setdefault("search", tomlkit.table())
     if key is None:
-        search.pop("default_source", None)
+        _forget_default(document)
     else:
-        search["default_source"] = key
+        document.setdefault("search", tomlkit.table())["default_source"] = key
     _write_checked(root, document)
+
+
+def _forget_default(document: tomlkit.TOMLDocument) -> None:
+    search = document.get("search", {})
+    search.pop("default_source", None)
+    if "search" in document and not search:
+        document.remove("search")
 
 
 def _read(root: Path) -> tomlkit.TOMLDocument:
@@ -79,17 +84,7 @@ def _read(root: Path) -> tomlkit.TOMLDocument:
 
 
 def _write_checked(root: Path, document: tomlkit.TOMLDocument) -> None:
-    """Write the file, and put the old one back when the settings would be wrong."""
-    file = root / CONFIG_NAME
-    old = file.read_bytes() if file.exists() else None
-    with replacing(file) as temporary:
+    """Write the file if the settings in it are right; a wrong one is never on the disk, where a run could read it."""
+    registry.sources(check_settings(root, document.unwrap()))
+    with replacing(root / CONFIG_NAME) as temporary:
         temporary.write_text(tomlkit.dumps(document), encoding="utf-8")
-    try:
-        registry.sources(load_settings(root))
-    except SettingsError:
-        if old is None:
-            file.unlink()
-        else:
-            with replacing(file) as temporary:
-                temporary.write_bytes(old)
-        raise

@@ -18,4 +18,5 @@ class Source:
     recursive: bool = True
     include_code: bool = True  # False: documents only
     untracked: bool = True  # git: also files that git does not ignore but does not track
+    version: str | None = None  # what the settings call this state of the source
     max_file_bytes: int = 1 << 20

@@ -1,5 +1,6 @@
 """Which sources there are: from the `[[source]]` tables of the settings to `Source` objects."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -46,7 +47,7 @@ def find(settings: Settings, name: str) -> Source:
 
 def containing(settings: Settings, path: Path) -> Source | None:
     """The source whose folder holds `path`; the innermost where sources lie in one another."""
-    path = path.absolute()
+    path = Path(os.path.normpath(path.absolute()))
     around = [source for source in sources(settings).values() if path.is_relative_to(source.path)]
     return max(around, key=lambda source: len(source.path.parts), default=None)
 
@@ -64,7 +65,8 @@ def _places(root: Path, declared: SourceSettings) -> Iterator[tuple[str, Path]]:
 
 def _key_name(name: str) -> str:
     """A folder's name as part of a key: what a Dagster partition key cannot hold is percent-escaped."""
-    return quote(name, safe="@+ ", errors="surrogateescape").replace("...", "%2E%2E%2E")
+    escaped = "".join(char if char.isprintable() else quote(char, errors="surrogateescape") for char in name)
+    return escaped.replace("...", "%2E%2E%2E")
 
 
 def _source(settings: Settings, declared: SourceSettings, name: str, path: Path) -> Source:
@@ -78,5 +80,6 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
         recursive=declared.recursive,
         include_code=declared.include_code,
         untracked=declared.untracked,
+        version=declared.version,
         max_file_bytes=settings.discovery.max_file_bytes,
     )

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from docindex_dagster import tables
-from docindex_dagster.errors import StoreError
+from docindex_dagster.errors import StoreError, first_line
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, tantivy_index
 from docindex_dagster.stores.difference import disagreement
-from docindex_dagster.stores.generation import Generation, PublishedSource
+from docindex_dagster.stores.generation import PublishedSource
 from docindex_dagster.stores.reader import Reader, open_reader
-from docindex_dagster.stores.triples import Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,34 +33,31 @@ def examine(layout: Layout) -> Iterator[Finding]:
         yield Finding(None, "generation", str(error))
         return
     for key, published in reader.generation.sources.items():
-        yield from _source(layout, reader, key, published)
+        try:
+            yield from _source(layout, reader, key, published)
+        except (ValueError, OSError, RuntimeError) as error:
+            yield Finding(key, "stores", first_line(error))
     yield from _strangers(reader)
 
 
 def _source(layout: Layout, reader: Reader, key: str, published: PublishedSource) -> Iterator[Finding]:
-    in_lance = lance_table.held(reader.table, key)
-    in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, key)
-    if in_lance.num_rows != published.chunks:
-        yield Finding(key, "LanceDB", f"holds {in_lance.num_rows} chunks, {published.chunks} were published")
-    if problem := disagreement(in_tantivy, in_lance):
-        yield Finding(key, "Tantivy", f"differs from LanceDB: {problem}")
-    chunks = tables.read(layout.table("chunks", key))
-    if chunks is None:
-        yield Finding(key, "chunks", "the table is missing or damaged")
-    elif problem := disagreement(in_lance, chunks):
-        yield Finding(key, "LanceDB", f"differs from the chunks table: {problem}")
-    if published.graph:
-        yield from _graph(layout, key, published, in_lance)
+    chunks, embeddings = (tables.read(layout.table(asset, key)) for asset in ("chunks", "embeddings"))
+    if chunks is None or embeddings is None:
+        yield Finding(key, "tables", "the chunks or embeddings are missing or damaged")
+        return
+    stores = {
+        "LanceDB": disagreement(lance_table.held(reader.table, key), lance_table.expected(chunks, embeddings)),
+        "Tantivy": disagreement(tantivy_index.held(reader.searcher, reader.index.schema, key), chunks),
+        "graph": _graph(layout, published, chunks),
+    }
+    yield from (Finding(key, store, problem) for store, problem in stores.items() if problem)
 
 
-def _graph(layout: Layout, key: str, published: PublishedSource, in_lance: pa.Table) -> Iterator[Finding]:
-    files = published.graph
-    parts = [tables.read(layout.graph / name) for name in (files.nodes, files.triples)] if files else []
-    nodes, triples = parts or (None, None)
-    if nodes is None or triples is None:
-        yield Finding(key, "graph", "its files are missing or damaged")
-    elif problem := graph_files.stray_edges(Graph(nodes, triples), in_lance):
-        yield Finding(key, "graph", problem)
+def _graph(layout: Layout, published: PublishedSource, chunks: pa.Table) -> str:
+    if published.graph is None:
+        return ""
+    graph = graph_files.read(layout, published.graph)
+    return "its files are missing or damaged" if graph is None else graph_files.stray_edges(graph, chunks)
 
 
 def _strangers(reader: Reader) -> Iterator[Finding]:
@@ -72,8 +68,8 @@ def _strangers(reader: Reader) -> Iterator[Finding]:
             yield Finding(None, store, f"holds {rows - expected} rows of sources that are not published")
 
 
-def sources_to_rebuild(findings: list[Finding], generation: Generation | None) -> list[str]:
-    """The sources that must be indexed in full to mend the findings."""
+def sources_to_rebuild(findings: list[Finding]) -> list[str]:
+    """The sources to index in full so that the findings are mended; an empty list means all of them."""
     if any(finding.source is None for finding in findings):
-        return list(generation.sources) if generation else []
+        return []
     return sorted({finding.source for finding in findings if finding.source})

@@ -25,6 +25,7 @@ class PublishedSource:
     """What a generation holds of one source."""
 
     version: str  # of its chunks and vectors: equal content has an equal version
+    revision: str | None  # the version that the settings give, or for git the last commit
     graph: GraphFiles | None
     files: int
     chunks: int
@@ -63,21 +64,24 @@ def read_generation(layout: Layout, *, previous: bool = False) -> Generation | N
     """The published generation (or the one before it), or None where nothing is published.
 
     Raises:
-        StoreError: the file is not one of ours.
+        StoreError: the file is damaged, or another version of docindex wrote it.
     """
     file = layout.previous if previous else layout.current
     try:
-        text = file.read_text(encoding="utf-8")
+        data = file.read_bytes()
     except FileNotFoundError:
         return None
     try:
-        values: dict[str, Any] = json.loads(text)
+        values: dict[str, Any] = json.loads(data)
+        written_by = values["schema_version"]
+        if written_by != SCHEMA_VERSION:
+            raise StoreError(
+                f"the index has version {written_by}, this docindex {SCHEMA_VERSION}; run `docindex index`"
+            )
         sources = {key: _source(value) for key, value in values.pop("sources").items()}
         return Generation(**values, sources=sources)
     except (ValueError, TypeError, KeyError) as error:
-        raise StoreError(
-            f"{file} is damaged ({error}); run `docindex index --full` to rebuild the index from the files"
-        ) from error
+        raise StoreError(f"{file} is damaged ({error}); run `docindex index` to build the index anew") from error
 
 
 def write_generation(layout: Layout, generation: Generation) -> None:

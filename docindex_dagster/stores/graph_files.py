@@ -1,12 +1,12 @@
 """The graph: one Parquet file of nodes and one of triples a source, opened together as a networkx graph."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster import tables
+from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout, file_name
 from docindex_dagster.stores.generation import Generation, GraphFiles
 from docindex_dagster.stores.triples import Graph
@@ -31,6 +31,12 @@ def _write(layout: Layout, source: str, kind: str, table: pa.Table) -> str:
     return name
 
 
+def read(layout: Layout, files: GraphFiles) -> Graph | None:
+    """The graph of one source, or None where a file is missing or damaged."""
+    nodes, triples = (tables.read(layout.graph / name) for name in (files.nodes, files.triples))
+    return None if nodes is None or triples is None else Graph(nodes, triples)
+
+
 def stray_edges(graph: Graph, chunks: pa.Table) -> str:
     """An empty string when every edge is proved by a chunk and joins known nodes, else what is wrong."""
     unproved = pc.invert(pc.is_in(graph.triples["chunk_id"], chunks["chunk_id"]))
@@ -51,23 +57,22 @@ def remove_unused(layout: Layout, used: set[str]) -> None:
 
 
 def open_graph(layout: Layout, generation: Generation) -> "MultiDiGraph[str]":
-    """The graph of a whole generation; nodes are named `source!node`, so that sources do not run into each other."""
+    """The graph of a whole generation; nodes are named `source!node`, so that sources do not run into each other.
+
+    Raises:
+        StoreError: a file is missing or damaged.
+    """
     from networkx import MultiDiGraph
 
-    graph: MultiDiGraph[str] = MultiDiGraph()
-    for source in generation.sources.values():
+    opened: MultiDiGraph[str] = MultiDiGraph()
+    for key, source in generation.sources.items():
         if source.graph is None:
             continue
-        nodes, triples = (_read(layout.graph / name) for name in (source.graph.nodes, source.graph.triples))
-        graph.add_nodes_from((f"{row['source']}!{row['node']}", row) for row in nodes.to_pylist())
-        for row in triples.to_pylist():
+        graph = read(layout, source.graph)
+        if graph is None:
+            raise StoreError(f"the graph of {key} is missing or damaged; run `docindex doctor`")
+        opened.add_nodes_from((f"{row['source']}!{row['node']}", row) for row in graph.nodes.to_pylist())
+        for row in graph.triples.to_pylist():
             subject, target = (f"{row['source']}!{row[end]}" for end in ("subject", "object"))
-            graph.add_edge(subject, target, key=row["predicate"], **row)
-    return graph
-
-
-def _read(path: Path) -> pa.Table:
-    table = tables.read(path)
-    if table is None:
-        raise FileNotFoundError(path)
-    return table
+            opened.add_edge(subject, target, key=row["predicate"], **row)
+    return opened

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from docindex_dagster.errors import StoreError, first_line
+from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.stores.difference import Difference, difference
@@ -35,12 +38,12 @@ def open_for_writing(layout: Layout, model: str, dimension: int, pinned: int | N
     """The table of a model at its published version.
 
     What a writer that died left behind is undone: versions after `pinned` are reverted, and with None, the table is
-    made anew.
+    made anew. Raises ValueError, OSError or RuntimeError where the table is damaged.
     """
-    from lancedb.index import Bitmap
-
     layout.lance.mkdir(parents=True, exist_ok=True)
     database = _connect(layout)
+    from lancedb.index import Bitmap
+
     name = table_name(model)
     if pinned is not None:
         table = _opened(database.open_table(name))
@@ -56,9 +59,16 @@ def open_for_writing(layout: Layout, model: str, dimension: int, pinned: int | N
 
 
 def open_for_reading(layout: Layout, name: str, version: int) -> "LanceTable":
-    """The table as a generation pinned it."""
-    table = _opened(_connect(layout).open_table(name))
-    table.checkout(version)
+    """The table as a generation pinned it.
+
+    Raises:
+        StoreError: the table or this version of it is missing or damaged.
+    """
+    try:
+        table = _opened(_connect(layout).open_table(name))
+        table.checkout(version)
+    except (ValueError, OSError, RuntimeError) as error:
+        raise StoreError(f"the LanceDB table cannot be opened ({first_line(error)}); run `docindex doctor`") from error
     return table
 
 
@@ -71,20 +81,24 @@ def _connect(layout: Layout) -> "DBConnection":
 
 
 def _opened(table: "Table") -> "LanceTable":
-    """A local table; only those of the hosted service are of another class."""
+    """The table as what it is: only those of the hosted service are of another class."""
     return cast("LanceTable", table)
 
 
 def held(table: "LanceTable", source: str) -> pa.Table:
-    """The (chunk_id, row_hash) that the table holds for a source."""
-    rows = table.search().where(_equals("source", source)).select(["chunk_id", "row_hash"])
-    return rows.limit(None).to_arrow().select(["chunk_id", "row_hash"])
+    """What the table holds of a source, to be compared with `expected`."""
+    rows = table.search().where(_equals("source", source)).select(["chunk_id", "row_hash", VECTOR])
+    return _comparable(rows.limit(None).to_arrow())
+
+
+def expected(chunks: pa.Table, embeddings: pa.Table) -> pa.Table:
+    """What the table should hold: chunk_id, and a row_hash that covers the vector as well."""
+    return _comparable(_rows(chunks, embeddings))
 
 
 def reconcile(table: "LanceTable", source: str, chunks: pa.Table, embeddings: pa.Table) -> Difference:
     """Make the table hold exactly these chunks of a source, in one commit; write nothing when it does."""
-    rows = chunks.replace_schema_metadata(None).append_column(embeddings.schema.field(VECTOR), embeddings[VECTOR])
-    change = difference(held(table, source), rows)
+    change = difference(held(table, source), expected(chunks, embeddings))
     if change.is_empty:
         return change
     merge = table.merge_insert("chunk_id").when_matched_update_all().when_not_matched_insert_all()
@@ -92,8 +106,21 @@ def reconcile(table: "LanceTable", source: str, chunks: pa.Table, embeddings: pa
         # Ids, not the source: everything that is not in the input and meets this filter is deleted.
         ids = ", ".join(quoted(chunk_id) for chunk_id in change.deletes.to_pylist())
         merge = merge.when_not_matched_by_source_delete(f"chunk_id IN ({ids})")
-    merge.execute(change.upserts)
+    merge.execute(_rows(chunks, embeddings).filter(change.is_new))
     return change
+
+
+def _rows(chunks: pa.Table, embeddings: pa.Table) -> pa.Table:
+    return chunks.replace_schema_metadata(None).append_column(embeddings.schema.field(VECTOR), embeddings[VECTOR])
+
+
+def _comparable(rows: pa.Table) -> pa.Table:
+    vectors = rows[VECTOR].combine_chunks()
+    width = vectors.type.list_size * 2  # bytes of float16
+    data = memoryview(vectors.flatten().to_numpy(zero_copy_only=False).tobytes())
+    hashes = [digest(data[start : start + width]) for start in range(0, len(data), width)]
+    combined = pc.binary_join_element_wise(rows["row_hash"], pa.array(hashes, pa.string()), ":")
+    return pa.table({"chunk_id": rows["chunk_id"], "row_hash": combined})
 
 
 def remove(table: "LanceTable", source: str) -> None:
@@ -107,12 +134,11 @@ def maintain(table: "LanceTable", optimized_version: int, previous_version: int 
     The version of the generation before this one is spared, so that a rollback finds it.
     """
     rows = table.count_rows()
-    has_index = any(VECTOR in index.columns for index in table.list_indices())
-    if rows > _EXACT_ROWS and not has_index:
+    unindexed = _rows_outside_index(table)
+    few_versions = table.version - optimized_version < _VERSIONS_BEFORE_COMPACTION
+    if rows > _EXACT_ROWS and unindexed is None:
         _create_vector_index(table, rows)
-    elif table.version - optimized_version < _VERSIONS_BEFORE_COMPACTION and not _needs_indexing(
-        table, rows, has_index
-    ):
+    elif few_versions and (unindexed or 0) <= rows * _UNINDEXED_SHARE:
         return optimized_version
     table.optimize(cleanup_older_than=_age_to_keep(table, previous_version))
     return int(table.version)
@@ -125,11 +151,10 @@ def _create_vector_index(table: "LanceTable", rows: int) -> None:
     table.create_index(VECTOR, config=IvfRq(distance_type="cosine", num_partitions=partitions))
 
 
-def _needs_indexing(table: "LanceTable", rows: int, has_index: bool) -> bool:  # noqa: FBT001 two callers' worth of state
-    if not has_index:
-        return False
+def _rows_outside_index(table: "LanceTable") -> int | None:
+    """How many rows a vector search must scan; None where there is no vector index."""
     statistics = table.index_stats(f"{VECTOR}_idx")
-    return statistics is not None and statistics.num_unindexed_rows > rows * _UNINDEXED_SHARE
+    return None if statistics is None else statistics.num_unindexed_rows
 
 
 def _age_to_keep(table: "LanceTable", previous_version: int | None) -> timedelta:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, tantivy_index
-from docindex_dagster.stores.generation import SCHEMA_VERSION, Generation, read_generation
+from docindex_dagster.stores.generation import Generation, read_generation
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
@@ -49,16 +49,9 @@ def open_reader(layout: Layout) -> Reader:
         generation = read_generation(layout)
         if generation is None:
             raise StoreError(f"nothing is indexed in {layout.home} yet; run `docindex index`")
-        if generation.schema_version != SCHEMA_VERSION:
-            raise StoreError("the index was written by another version of docindex; run `docindex index --full`")
         try:
             index = tantivy_index.open_index(layout.tantivy / generation.tantivy)
             return Reader(layout, generation, index, index.searcher())
         except ValueError as error:  # the folder went away after CURRENT was read
             failure = error
     raise StoreError(f"the Tantivy index cannot be opened ({failure}); run `docindex doctor`") from failure
-
-
-def is_current(reader: Reader) -> bool:
-    """Whether the generation is still the published one; long-lived readers ask this before each search."""
-    return read_generation(reader.layout) == reader.generation

@@ -107,7 +107,8 @@ def reconcile(index: "Index", source: str, chunks: pa.Table) -> Difference:
     change = difference(held(index.searcher(), index.schema, source), chunks)
     if change.is_empty:
         return change
-    with_writer(index, lambda writer: _apply(writer, change))
+    rows_to_write = chunks.filter(change.is_new)
+    with_writer(index, lambda writer: _apply(writer, rows_to_write, change.deletes))
     return change
 
 
@@ -152,13 +153,13 @@ def with_writer(index: "Index", change: Any) -> None:
     index.reload()
 
 
-def _apply(writer: "IndexWriter", change: Difference) -> None:
+def _apply(writer: "IndexWriter", chunks: pa.Table, deletes: pa.Array) -> None:
     import tantivy
 
-    for chunk_id in change.deletes.to_pylist():
+    for chunk_id in deletes.to_pylist():
         writer.delete_documents_by_term("chunk_id", chunk_id)
-    keys = np.concatenate([_numbers(change.upserts["chunk_id"]), _numbers(change.upserts["row_hash"])], axis=1)
-    for batch_start, batch in _batches(change.upserts):
+    keys = np.concatenate([_numbers(chunks["chunk_id"]), _numbers(chunks["row_hash"])], axis=1)
+    for batch_start, batch in _batches(chunks):
         for offset, row in enumerate(batch.to_pylist()):
             writer.delete_documents_by_term("chunk_id", row["chunk_id"])
             document = tantivy.Document(**{name: row[name] for name in EXACT_FIELDS if row[name] is not None})

@@ -62,17 +62,19 @@ class _Triple:
 
 
 def build_graph(chunks: pa.Table) -> Graph:
-    """The edges `defines`, `contains`, `imports` and `has_section`, each with the chunk that proves it."""
+    """The edges `defines`, `contains`, `imports` and `has_section`, each with the first chunk that proves it."""
     nodes: dict[str, _Node] = {}
-    triples: dict[_Triple, None] = {}
     for row in _rows(chunks):
-        nodes.setdefault(
-            row["path"], _Node(row["path"], "file", row["path"], row["source"], row["path"], row["chunk_id"])
-        )
+        nodes.setdefault(row["path"], _node(row, row["path"], "file", row["path"]))
+        for symbol in row["symbols"] or ():
+            name = f"{row['path']}::{symbol['qualified_name']}"
+            nodes.setdefault(name, _node(row, name, symbol["kind"], symbol["name"]))
+    triples: dict[tuple[str, str, str], _Triple] = {}
+    for row in _rows(chunks):
         for node, triple in (*_symbols(row, nodes), *_imports(row), *_sections(row)):
             nodes.setdefault(node.node, node)
-            triples.setdefault(triple)
-    return Graph(_table(nodes.values(), NODES), _table(triples, TRIPLES))
+            triples.setdefault((triple.subject, triple.predicate, triple.object), triple)
+    return Graph(_table(nodes.values(), NODES), _table(triples.values(), TRIPLES))
 
 
 def _rows(chunks: pa.Table) -> Iterator[dict[str, Any]]:
@@ -83,7 +85,7 @@ def _rows(chunks: pa.Table) -> Iterator[dict[str, Any]]:
 def _symbols(row: dict[str, Any], known: dict[str, _Node]) -> Iterator[tuple[_Node, _Triple]]:
     """The file defines each symbol; an enclosing symbol contains it."""
     for symbol in row["symbols"] or ():
-        node = _node(row, f"{row['path']}::{symbol['qualified_name']}", symbol["kind"], symbol["name"])
+        node = known[f"{row['path']}::{symbol['qualified_name']}"]
         line = symbol["start_line"]
         yield node, _triple(row, (row["path"], "file"), "defines", node, line)
         parent = f"{row['path']}::{symbol['parent']}"

@@ -61,6 +61,21 @@ def test_each_change_is_noticed_even_back_to_what_was(project):
         cursor = result.cursor
 
 
+def test_a_source_that_was_removed_and_added_again_is_asked_for(project):
+    first = tick(project)
+    project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
+
+    assert requested(tick(project, first.cursor)) == [KEY]
+
+
+def test_an_edited_setting_is_noticed_like_an_edited_file(project):
+    first = tick(project)
+    config = project.root / "docindex.toml"
+    config.write_text(config.read_text() + "[chunking]\ncode_chars = 900\n")
+
+    assert requested(tick(project, first.cursor)) == [KEY]
+
+
 def test_a_source_that_cannot_be_read_does_not_disturb_the_others(project):
     config = project.root / "docindex.toml"
     config.write_text(config.read_text() + '[[source]]\nkind = "library"\nname = "gone"\npath = "gone"\n')
@@ -69,20 +84,25 @@ def test_a_source_that_cannot_be_read_does_not_disturb_the_others(project):
 
 
 def test_the_schedule_asks_for_one_run_a_source_and_night(project):
+    config = project.root / "docindex.toml"
+    config.write_text(config.read_text() + '[[source]]\nkind = "git"\nname = "other"\npath = "other"\n')
     repository = build_definitions(project.root).get_repository_def()
     schedule = repository.get_schedule_def("nightly_reindex")
     at = datetime(2026, 11, 21, 3, tzinfo=UTC)
 
     with dg.instance_for_test() as instance:
-        instance.add_dynamic_partitions(SOURCES_NAME, [KEY, "git/other"])
+        instance.add_dynamic_partitions(SOURCES_NAME, [KEY, "git/other", "git/not-declared-any-more"])
         with dg.build_schedule_context(
-            instance=instance, scheduled_execution_time=at, repository_def=repository
+            instance=instance,
+            scheduled_execution_time=at,
+            repository_def=repository,
+            resources={"project": ProjectResource(root=str(project.root))},
         ) as context:
             requests = schedule.evaluate_tick(context).run_requests
 
     assert [(request.partition_key, request.run_key) for request in requests] == [
-        (KEY, f"2026-11-21:{KEY}"),
-        ("git/other", "2026-11-21:git/other"),
+        (KEY, f"2026-11-21T03:00:00+00:00:{KEY}"),
+        ("git/other", "2026-11-21T03:00:00+00:00:git/other"),
     ]
 
 

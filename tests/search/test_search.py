@@ -12,7 +12,7 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.model import Hit, Mode
-from docindex_dagster.stores.publish import publish
+from docindex_dagster.stores.publish import SourceRows, publish
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import MODEL, chunks_of, vectors_of
 
@@ -29,7 +29,7 @@ def reader(tmp_path_factory) -> Reader:
     layout = Layout(tmp_path_factory.mktemp("index"))
     for source, files, language in (("library/py", PYTHON, "python"), ("git/go", GO, "go")):
         chunks = chunks_of(files, source, language)
-        publish(layout, source, chunks, vectors_of(chunks), MODEL)
+        publish(layout, SourceRows(source, chunks, vectors_of(chunks)), MODEL)
     return open_reader(layout)
 
 
@@ -140,6 +140,19 @@ def test_a_chunk_is_found_by_its_place(reader, reference):
 
     assert row["symbol_name"] == "parse_date"
     assert find_chunks(reader, row["chunk_id"]) == [row]
+
+
+@pytest.mark.parametrize("glob", ["x" * 20_000, "*a" * 300, "[", "\\", "(((", "a{1000000}"])
+@pytest.mark.parametrize("mode", list(Mode))
+def test_no_glob_is_more_than_a_one_line_error(reader, mode, glob):
+    try:
+        hits = find(reader, "reads", mode=mode, filters=Filters(path_glob=glob))
+    except QueryError as error:
+        hits = []
+        lines = str(error).splitlines()
+        assert len(lines) == 1
+
+    assert hits == []
 
 
 def test_a_place_that_is_not_indexed_is_a_typed_error(reader):

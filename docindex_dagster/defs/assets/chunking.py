@@ -44,6 +44,7 @@ def chunks(
         result = build_chunks(run.source, discovered_files, run.previous("chunks"), run.settings.chunking)
     except VerificationError as error:
         yield from metadata.failed("chunks", CHUNK_RULES, error)
+        yield from metadata.not_evaluated("chunks", _FEW_FALLBACKS)
         return
     for path, reason in result.unreadable:
         context.log.warning(f"{path!r} is not indexed: {reason}")

@@ -43,6 +43,7 @@ def discovered_files(context: dg.AssetExecutionContext, run: SourceRun) -> dg.Ma
         data_version=dg.DataVersion(tables.data_version(table.drop_columns(["mtime_ns"]))),
         metadata={
             **metadata.of_table(table, ("path", "size", "source_type", "language", "skipped_reason")),
+            **metadata.changes(table, previous, "path", "content_hash"),
             "files": indexed.num_rows,
             "skipped": skipped.num_rows,
             "source_bytes": pc.sum(indexed["size"], min_count=0).as_py() or 0,

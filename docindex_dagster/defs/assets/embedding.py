@@ -31,7 +31,8 @@ def embeddings(
     started = time.perf_counter()
     embedder = embedding_model.load()
     try:
-        result = build_embeddings(chunks, run.previous("embeddings"), embedder, context.partition_key)
+        previous = run.previous("embeddings")
+        result = build_embeddings(chunks, previous, embedder, context.partition_key)
     except VerificationError as error:
         yield from metadata.failed("embeddings", EMBEDDING_RULES, error)
         return
@@ -42,8 +43,10 @@ def embeddings(
             **metadata.of_table(result.table, ("chunk_id", "embed_text_hash", "model")),
             "model": embedder.name,
             "dimension": embedder.dimension,
+            **metadata.changes(result.table, previous, "chunk_id", "embed_text_hash"),
             "embedded": result.embedded,
             "reused": result.reused,
+            "languages": metadata.counts(chunks["language"], "language", "vectors"),
             "seconds": time.perf_counter() - started,
         },
         check_results=metadata.passed("embeddings", EMBEDDING_RULES),

@@ -11,10 +11,13 @@ from docindex_dagster.defs import metadata
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import EmbeddingModel, SourceRun
 from docindex_dagster.errors import VerificationError
+from docindex_dagster.files import folder_bytes
+from docindex_dagster.layout import Layout
 from docindex_dagster.search.golden import golden_query
+from docindex_dagster.stores import graph_files
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.generation import SCHEMA_VERSION
-from docindex_dagster.stores.publish import GRAPH_VERSION, STORE_RULES, Publication, publish
+from docindex_dagster.stores.publish import GRAPH_VERSION, STORE_RULES, Publication, SourceRows, publish
 
 _STORES = {
     "lancedb_table": ("lancedb", "Vectors and all columns of the chunks, for semantic search."),
@@ -72,41 +75,45 @@ def publish_stores(
     """Write, verify and publish the three stores of one source."""
     started = time.perf_counter()
     key = context.partition_key
+    rows = SourceRows(key, chunks, embeddings, run.revision())
     with run.publication(context.log):
         try:
             published = publish(
-                run.layout,
-                key,
-                chunks,
-                embeddings,
-                embedding_model.model(),
-                with_graph=run.settings.graph.enabled,
-                force=run.is_full,
+                run.layout, rows, embedding_model.model(), with_graph=run.settings.graph.enabled, force=run.is_full
             )
         except VerificationError as error:
             for store in _STORES:
                 yield from metadata.failed(store, STORE_RULES, error)
+            yield from metadata.not_evaluated("knowledge_graph", _GRAPH_COMPLETE)
+            yield from metadata.not_evaluated("lancedb_table", _GOLDEN)
             return
     for warning in published.warnings:
         context.log.warning(warning)
-    found = golden_query(run.layout, key, embedding_model.load) if published.is_new else ""
-    for store, details in _details(published).items():
-        checks = metadata.passed(store, STORE_RULES)
-        if store == "knowledge_graph":
-            checks.append(_warning(_GRAPH_COMPLETE, store, problem="; ".join(published.warnings)))
-        if store == "lancedb_table":
-            checks.append(_warning(_GOLDEN, store, problem=found))
+    extra_checks = {
+        "knowledge_graph": [_warning(_GRAPH_COMPLETE, "knowledge_graph", published.graph_problem)],
+        "lancedb_table": [_warning(_GOLDEN, "lancedb_table", _golden(run, key, embedding_model, published))],
+    }
+    for store, details in _details(run.layout, published, chunks).items():
         yield dg.MaterializeResult(
             asset_key=store,
-            data_version=dg.DataVersion(published.source.version if published.source else ""),
+            data_version=dg.DataVersion(published.source.version),
             metadata={
                 "generation": published.generation.number,
                 "seconds": time.perf_counter() - started,
-                "uri": f"stores/{store}",
                 **details,
             },
-            check_results=checks,
+            check_results=[*metadata.passed(store, STORE_RULES), *extra_checks.get(store, ())],
         )
+
+
+def _golden(run: SourceRun, key: str, embedding_model: EmbeddingModel, published: Publication) -> str:
+    """Why the golden query failed; it is a warning, so no error of it may undo what is published."""
+    if not published.is_new:
+        return ""
+    try:
+        return golden_query(run.layout, key, embedding_model.load)
+    except Exception as error:  # noqa: BLE001 it is reported as a failed check
+        return f"{type(error).__name__}: {error}"
 
 
 def _warning(check: str, asset: str, problem: str) -> dg.AssetCheckResult:
@@ -119,32 +126,35 @@ def _warning(check: str, asset: str, problem: str) -> dg.AssetCheckResult:
     )
 
 
-def _details(published: Publication) -> dict[str, dict[str, Any]]:
-    """Counts and tables of each store."""
-    entry = published.source
-    rows = entry.chunks if entry else 0
-    graph: dict[str, Any] = {"nodes": entry.nodes if entry else 0, "edges": entry.edges if entry else 0}
-    if published.graph:
-        graph["predicates"] = metadata.counts(published.graph.triples["predicate"], "predicate", "edges")
-        graph["sample"] = metadata.sample_rows(
-            published.graph.triples.select(["subject", "predicate", "object", "path", "line"])
-        )
-        graph["dagster/column_schema"] = metadata.column_schema(published.graph.triples.schema)
-    return {
-        "lancedb_table": {
-            "table": published.generation.table,
-            "table_version": published.generation.table_version,
-            **_changes(published.lance, rows),
-        },
-        "tantivy_index": {"folder": published.generation.tantivy, **_changes(published.tantivy, rows)},
-        "knowledge_graph": graph,
+def _details(layout: Layout, published: Publication, chunks: pa.Table) -> dict[str, dict[str, Any]]:
+    """Counts, sizes, columns and samples of each store."""
+    generation, source = published.generation, published.source
+    folders = {"lancedb_table": layout.lance, "tantivy_index": layout.tantivy / generation.tantivy}
+    details: dict[str, dict[str, Any]] = {}
+    for store, change in (("lancedb_table", published.lance), ("tantivy_index", published.tantivy)):
+        details[store] = {
+            **metadata.of_table(chunks, ("path", "start_line", "chunk_type", "qualified_name")),
+            **_changes(change, source.chunks),
+            "bytes": folder_bytes(folders[store]),
+            "dagster/uri": folders[store].relative_to(layout.home).as_posix(),
+        }
+    details["lancedb_table"]["table_version"] = generation.table_version
+    graph = graph_files.read(layout, source.graph) if source.graph else None
+    if graph is None:
+        return {**details, "knowledge_graph": {"nodes": 0, "edges": 0}}
+    details["knowledge_graph"] = {
+        **metadata.of_table(graph.triples, ("subject", "predicate", "object", "path", "line")),
+        "nodes": source.nodes,
+        "edges": source.edges,
+        "predicates": metadata.counts(graph.triples["predicate"], "predicate", "edges"),
+        "dagster/uri": layout.graph.relative_to(layout.home).as_posix(),
     }
+    return details
 
 
 def _changes(change: Difference | None, rows: int) -> dict[str, Any]:
     """Counts under the same names whether or not there was anything to do."""
     return {
-        "dagster/partition_row_count": rows,
         "added": change.added if change else 0,
         "changed": change.changed if change else 0,
         "reused": change.reused if change else rows,

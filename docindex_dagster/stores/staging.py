@@ -1,0 +1,82 @@
+"""Stores that are being written and that no reader sees yet, until they go live by one file replacement."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docindex_dagster.files import sync
+from docindex_dagster.layout import Layout
+from docindex_dagster.stores import clean_up, lance_table, tantivy_index
+from docindex_dagster.stores.generation import Generation, PublishedSource, write_generation
+
+if TYPE_CHECKING:
+    from lancedb.table import LanceTable
+    from tantivy import Index
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model whose vectors are published: its name and the number of values of a vector."""
+
+    name: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A table and an index that start as the generation `base`, or empty where it is None."""
+
+    layout: Layout
+    model: Model
+    base: Generation | None
+    table: "LanceTable"
+    index: "Index"
+    folder: Path
+    files_before: set[Path]
+
+    @classmethod
+    def open(cls, layout: Layout, model: Model, base: Generation | None) -> "Staged":
+        """Open the stores for writing.
+
+        Raises:
+            OSError, ValueError, RuntimeError: what `base` names is missing or damaged.
+        """
+        files_before = lance_table.files(layout)
+        pinned = base.table_version if base else None
+        table = lance_table.open_for_writing(layout, model.name, model.dimension, pinned)
+        folder = layout.tantivy / f"{clean_up.next_number(layout):08d}"
+        index = tantivy_index.clone(layout.tantivy / base.tantivy, folder) if base else tantivy_index.create(folder)
+        return cls(layout, model, base, table, index, folder, files_before)
+
+    def maintain(self) -> int:
+        """Compact the table where it is due; returns its version at the last compaction."""
+        optimized, previous = (self.base.optimized_version, self.base.table_version) if self.base else (0, None)
+        return lance_table.maintain(self.table, optimized, previous)
+
+    def go_live(self, entries: Mapping[str, PublishedSource | None], optimized_version: int) -> Generation:
+        """Put what was written on the disk and replace `CURRENT`; an entry of None takes its source out."""
+        base = self.base or Generation(0, self.model.name, self.table.name, 0, "")
+        generation = replace(
+            base,
+            number=int(self.folder.name),
+            table_version=self.table.version,
+            tantivy=self.folder.name,
+            optimized_version=optimized_version,
+        )
+        for key, entry in entries.items():
+            generation = generation.with_source(key, entry)
+        self._sync()
+        write_generation(self.layout, generation)
+        clean_up.remove_old_generations(self.layout)
+        return generation
+
+    def _sync(self) -> None:
+        """Sync new files, and the folders up to the stores' own, in which their names stand."""
+        written = (lance_table.files(self.layout) - self.files_before) | set(self.folder.iterdir())
+        folders = {folder for file in written for folder in file.parents if folder.is_relative_to(self.layout.stores)}
+        sync([*written, *folders])
+
+    def discard(self) -> None:
+        """Undo what can be undone at once; the next writer reverts the table to its published version."""
+        clean_up.remove_old_generations(self.layout)
