@@ -24,7 +24,7 @@ from docindex_dagster import tables
 from docindex_dagster.layout import Layout
 from docindex_dagster.sources.text import read_document
 
-_SAMPLE_S = 0.05
+_SAMPLE_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def hits(found: Sequence[Hit], *, with_source: bool) -> None:
         out.print(line)
         signals = ", ".join(f"{signal.retriever} #{signal.rank}" for signal in hit.signals)
         out.print(Text(f"   {hit.score:.4f} = {signals}", "dim"))
-        out.print(Text(_snippet(hit.text)), no_wrap=out.is_terminal, overflow="ellipsis")
+        out.print(Text(_snippet(hit.text)), no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore")
 
 
 def _snippet(text: str) -> str:

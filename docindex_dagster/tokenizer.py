@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+_WORD_START = "\u2581"  # stands for a space in the tokenizer's vocabulary
+
 MODEL_NAME = "wordllama-l2-supercat-256"
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
@@ -27,15 +29,23 @@ def model_file(relative: str) -> Path:
 
 @cache
 def load_tokenizer() -> "Tokenizer":
-    """The tokenizer, loaded once a process."""
+    """The tokenizer, loaded once a process. It takes texts that `normalize` has prepared."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(model_file("tokenizers/l2_supercat_tokenizer_config.json")))
+    tokenizer.normalizer = None
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
 
 
+def normalize(texts: Sequence[str]) -> list[str]:
+    """What the tokenizer's own normalizer does, in about half of the time that tokenizing takes with it."""
+    return [_WORD_START + text.replace(" ", _WORD_START) if text else "" for text in texts]
+
+
 def count_tokens(texts: Sequence[str]) -> list[int]:
     """Tokens of each text."""
-    return [len(encoding) for encoding in load_tokenizer().encode_batch_fast(list(texts), add_special_tokens=False)]
+    return [
+        len(encoding) for encoding in load_tokenizer().encode_batch_fast(normalize(texts), add_special_tokens=False)
+    ]

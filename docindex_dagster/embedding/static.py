@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from docindex_dagster.embedding.protocol import Vectors
-from docindex_dagster.tokenizer import MODEL_NAME, load_tokenizer, model_file
+from docindex_dagster.tokenizer import MODEL_NAME, load_tokenizer, model_file, normalize
 
 if TYPE_CHECKING:
     from model2vec import StaticModel
@@ -31,7 +31,7 @@ class StaticEmbedder:
         """
         if not texts:
             return np.empty((0, self.dimension), np.float32)
-        encoded = _model().encode(list(texts), max_length=self.max_tokens, show_progress_bar=False)
+        encoded = _model().encode(normalize(texts), max_length=self.max_tokens, show_progress_bar=False)
         vectors = np.asarray(encoded, np.float32)
         vectors[~vectors.any(axis=1), 0] = 1.0
         unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -6,7 +6,8 @@ imported `module:NAME`, as it is written: to which file it leads is for resoluti
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -62,18 +63,23 @@ class _Triple:
 
 
 def build_graph(chunks: pa.Table) -> Graph:
-    """The edges `defines`, `contains`, `imports` and `has_section`, each with the first chunk that proves it."""
+    """The edges `defines`, `contains`, `imports` and `has_section`, each with the first chunk that proves it.
+
+    The chunks are sorted by path.
+    """
     nodes: dict[str, _Node] = {}
-    for row in _rows(chunks):
-        nodes.setdefault(row["path"], _node(row, row["path"], "file", row["path"]))
-        for symbol in row["symbols"] or ():
-            name = f"{row['path']}::{symbol['qualified_name']}"
-            nodes.setdefault(name, _node(row, name, symbol["kind"], symbol["name"]))
     triples: dict[tuple[str, str, str], _Triple] = {}
-    for row in _rows(chunks):
-        for node, triple in (*_symbols(row, nodes), *_imports(row), *_sections(row)):
-            nodes.setdefault(node.node, node)
-            triples.setdefault((triple.subject, triple.predicate, triple.object), triple)
+    for path, rows in groupby(_rows(chunks), key=itemgetter("path")):
+        of_file = list(rows)
+        nodes[path] = _node(of_file[0], path, "file", path)
+        for row in of_file:
+            for symbol in row["symbols"] or ():
+                name = f"{path}::{symbol['qualified_name']}"
+                nodes.setdefault(name, _node(row, name, symbol["kind"], symbol["name"]))
+        for row in of_file:
+            for node, triple in (*_symbols(row, nodes), *_imports(row), *_sections(row)):
+                nodes.setdefault(node.node, node)
+                triples.setdefault((triple.subject, triple.predicate, triple.object), triple)
     return Graph(_table(nodes.values(), NODES), _table(triples.values(), TRIPLES))
 
 
