@@ -512,6 +512,8 @@ def ui(
     with runs.instance(settings):
         pass  # its databases are there before several processes look for them
     os.environ["DAGSTER_HOME"] = str(runs.dagster_home(settings))
+    # `dg dev`, which Dagster recommends in its stead, is not part of what docindex installs.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:Function `dev_command`:FutureWarning")
     os.chdir(settings.root)
     console.out.print(f"the Dagster UI starts at http://{host}:{port}; stop it with Ctrl-C")
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]

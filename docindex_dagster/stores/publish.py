@@ -139,7 +139,8 @@ def _publish(
     staged = Staged.open(layout, model, base)
     try:
         entries: dict[str, PublishedSource | None] = {}
-        for other in _others(layout, rows.key, model) if base is None else ():
+        is_rebuild = base is None and bool(warnings)
+        for other in _others(layout, rows.key, model) if is_rebuild else ():
             rebuilt = _stage(staged, other, with_graph=with_graph)
             _verify(staged, rebuilt)
             entries[other.key] = rebuilt.entry
