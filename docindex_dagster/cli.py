@@ -69,9 +69,6 @@ def main() -> None:
     except BrokenPipeError:
         # The reader of our output, such as `head`, has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        console.failure("interrupted; what was published before is untouched, and the next run goes on from there")
-        sys.exit(_INTERRUPTED)
     except DocindexError as error:
         _fail(str(error), error)
     except OSError as error:
@@ -208,8 +205,12 @@ def index(
     with runs.instance(settings) as instance:
         for key in dict.fromkeys(wanted):
             started = time.monotonic()
-            with console.progress():
-                outcome = runs.index(settings, key, instance, full=full)
+            try:
+                with console.progress():
+                    outcome = runs.index(settings, key, instance, full=full)
+            except KeyboardInterrupt:
+                console.failure(f"{key}: interrupted; what was searchable still is, and the next run goes on from here")
+                raise typer.Exit(_INTERRUPTED) from None
             seconds = time.monotonic() - started
             if not outcome.succeeded:
                 failed.append(key)

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     import dagster as dg
 
 _INSTANCE_FILE = "dagster.yaml"
+# A command shows its own output: capturing it would cost two watching processes a run.
+_NO_COMPUTE_LOGS = {
+    "compute_logs": {
+        "module": "dagster._core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+    }
+}
 # Where local state lies is decided by the folder that holds the file.
 _LOCAL_STATE = ("local_artifact_storage", "compute_logs")
 
@@ -68,7 +75,7 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     home = dagster_home(settings)
     lock = Layout(settings.home).instance_lock
     with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
-        opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home)))
+        opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_COMPUTE_LOGS))
     with opened:
         yield opened
 
@@ -97,8 +104,6 @@ def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOut
 
 
 def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **arguments: Any) -> RunOutcome:
-    from dagster import DagsterRunStatus
-
     from docindex_dagster.definitions import build_definitions
 
     definition = build_definitions(settings.root).resolve_job_def(job)
@@ -106,10 +111,10 @@ def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **argum
     level = "WARNING" if errors.is_debugging() else "CRITICAL"
     config = {"loggers": {"console": {"config": {"log_level": level}}}, **arguments.pop("run_config", {})}
     result = definition.execute_in_process(instance=opened, raise_on_error=False, run_config=config, **arguments)
-    run = opened.get_run_by_id(result.run_id)
-    if run is not None and run.status is DagsterRunStatus.CANCELED:
+    by_step = {} if result.success else _errors(result)
+    if any(_is_interrupt(error) for error in by_step.values()):
         raise KeyboardInterrupt
-    failures = () if result.success else tuple(_failures(result)) or ("the run failed; see the Dagster UI",)
+    failures = () if result.success else tuple(_failures(result, by_step)) or ("the run failed; see the Dagster UI",)
     return RunOutcome(result.run_id, result.success, _numbers(result), failures)
 
 
@@ -126,7 +131,24 @@ def _numbers(result: "dg.ExecuteInProcessResult") -> dict[str, dict[str, float]]
     return found
 
 
-def _failures(result: "dg.ExecuteInProcessResult") -> Iterator[str]:
+def _errors(result: "dg.ExecuteInProcessResult") -> dict[str | None, Any]:
+    """The error of each step that failed, and under None the error of the run itself."""
+    return {
+        event.step_key: error
+        for event in result.all_events
+        if event.is_failure and (error := getattr(event.event_specific_data, "error", None))
+    }
+
+
+def _is_interrupt(error: Any) -> bool:
+    while error is not None:
+        if error.cls_name == "DagsterExecutionInterruptedError":
+            return True
+        error = error.cause
+    return False
+
+
+def _failures(result: "dg.ExecuteInProcessResult", by_step: dict[str | None, Any]) -> Iterator[str]:
     """The failed checks and the errors of a run, each as a line that a user can act on."""
     checks = [
         f"{check.asset_key.to_user_string()}: {check.check_name} failed: {reason.value if reason else 'see the UI'}"
@@ -137,15 +159,8 @@ def _failures(result: "dg.ExecuteInProcessResult") -> Iterator[str]:
     if checks:
         yield from dict.fromkeys(checks)
         return
-    errors_by_step = {
-        event.step_key: error
-        for event in result.all_events
-        if event.is_failure and (error := getattr(event.event_specific_data, "error", None))
-    }
-    of_run = errors_by_step.pop(None, None)
-    yield from (f"{step}: {_explanation(error)}" for step, error in errors_by_step.items())
-    if of_run and not errors_by_step:
-        yield _explanation(of_run)
+    of_steps = [f"{step}: {_explanation(error)}" for step, error in by_step.items() if step is not None]
+    yield from of_steps or [_explanation(error) for error in by_step.values()]
 
 
 def _explanation(error: Any) -> str:

@@ -1,6 +1,8 @@
 """The command line, run as a user would: arguments in, output and an exit code out."""
 
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster import cli
+from docindex_dagster.locks import exclusive
 
 GUIDE = "# Guide\n\n## Pumps\n\nThe pump moves water from the well to the tank. Prime it before the first use.\n"
 CODE = 'def prime_pump(litres: int) -> None:\n    """Fill the pump with water."""\n    print(litres)\n'
@@ -261,3 +264,20 @@ def test_the_index_keeps_itself_out_of_git(run, git, tmp_path):
     run("index", "manual")
 
     assert ".docindex" not in git(tmp_path, "status", "--porcelain")
+
+
+def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run):
+    run("index", "manual")
+    command = [sys.executable, "-m", "docindex_dagster.cli", "index"]
+    with exclusive(Path(".docindex/locks/library%2Fmanual.lock"), owner="run 42", on_wait=pytest.fail):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert errors.splitlines() == [
+        "library/manual: waiting for another run of this source (run 42)",
+        "error: library/manual: interrupted; what was searchable still is, and the next run goes on from here",
+    ]
