@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -266,18 +267,20 @@ def test_the_index_keeps_itself_out_of_git(run, git, tmp_path):
     assert ".docindex" not in git(tmp_path, "status", "--porcelain")
 
 
-def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run):
+def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run, tmp_path):
     run("index", "manual")
     command = [sys.executable, "-m", "docindex_dagster.cli", "index"]
+    log = tmp_path / "errors.log"
     with exclusive(Path(".docindex/locks/library%2Fmanual.lock"), owner="run 42", on_wait=pytest.fail):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert process.stderr is not None
-        process.stderr.readline()
+        with log.open("w") as errors:
+            process = subprocess.Popen(command, stderr=errors)
+        while not log.read_text():
+            assert process.poll() is None
+            time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        assert process.wait(timeout=60) == 130
 
-    assert process.returncode == 130
-    assert errors.splitlines() == [
+    assert log.read_text().splitlines() == [
         "library/manual: waiting for another run of this source (run 42)",
         "error: library/manual: interrupted; what was searchable still is, and the next run goes on from here",
     ]
