@@ -17,7 +17,7 @@ from docindex_dagster.search.golden import golden_query
 from docindex_dagster.stores import graph_files
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.generation import SCHEMA_VERSION
-from docindex_dagster.stores.publish import GRAPH_VERSION, STORE_RULES, Publication, SourceRows, publish
+from docindex_dagster.stores.publish import AGREE, GRAPH_VERSION, PROVED, STORE_RULES, Publication, SourceRows, publish
 
 _STORES = {
     "lancedb_table": ("lancedb", "Vectors and all columns of the chunks, for semantic search."),
@@ -26,6 +26,11 @@ _STORES = {
         "networkx",
         "Nodes and edges: what defines, contains and imports what, and which sections there are.",
     ),
+}
+_RULES = {
+    "lancedb_table": {AGREE: STORE_RULES[AGREE]},
+    "tantivy_index": {AGREE: STORE_RULES[AGREE]},
+    "knowledge_graph": {PROVED: STORE_RULES[PROVED]},
 }
 _GRAPH_COMPLETE = "graph_is_complete"
 _GOLDEN = "golden_query_finds_itself"
@@ -46,8 +51,8 @@ def _specs() -> Iterator[dg.AssetSpec]:
 
 
 def _check_specs() -> Iterator[dg.AssetCheckSpec]:
-    for key in _STORES:
-        yield from metadata.rule_specs(key, STORE_RULES)
+    for key, rules in _RULES.items():
+        yield from metadata.rule_specs(key, rules)
     yield dg.AssetCheckSpec(
         _GRAPH_COMPLETE, asset="knowledge_graph", description="Warns when the graph of a source could not be extracted."
     )
@@ -82,8 +87,8 @@ def publish_stores(
                 run.layout, rows, embedding_model.model(), with_graph=run.settings.graph.enabled, force=run.is_full
             )
         except VerificationError as error:
-            for store in _STORES:
-                yield from metadata.failed(store, STORE_RULES, error)
+            for store, rules in _RULES.items():
+                yield from metadata.failed(store, rules, error)
             yield from metadata.not_evaluated("knowledge_graph", _GRAPH_COMPLETE)
             yield from metadata.not_evaluated("lancedb_table", _GOLDEN)
             return
@@ -102,7 +107,7 @@ def publish_stores(
                 "seconds": time.perf_counter() - started,
                 **details,
             },
-            check_results=[*metadata.passed(store, STORE_RULES), *extra_checks.get(store, ())],
+            check_results=[*metadata.passed(store, _RULES[store]), *extra_checks.get(store, ())],
         )
 
 
