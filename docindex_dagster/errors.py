@@ -39,6 +39,10 @@ class StoreError(DocindexError):
     """A store is missing, damaged, or written by another version."""
 
 
+class DamagedStoreError(StoreError):
+    """Files of a store are missing or cannot be read; building the stores anew mends it."""
+
+
 class VerificationError(DocindexError):
     """Rows break a rule of the index and were not written.
 

@@ -16,12 +16,14 @@ _ZSTD_LEVEL = 1
 
 
 def data_version(table: pa.Table) -> str:
-    """Hash the content of a table in row order; chunk layout and metadata play no part."""
-    sink = pa.BufferOutputStream()
-    bare = table.replace_schema_metadata(None).combine_chunks()
-    with pa.ipc.new_stream(sink, bare.schema) as stream:
-        stream.write_table(bare)
-    return digest(sink.getvalue().to_pybytes())
+    """Hash the values of a table in row order; how they lie in memory, and metadata, play no part."""
+    return digest_parts(*(part for name in table.column_names for part in (name, _values_version(table[name]))))
+
+
+def _values_version(column: pa.ChunkedArray) -> str:
+    if pa.types.is_fixed_size_list(column.type):
+        return digest(column.combine_chunks().flatten().to_numpy(zero_copy_only=False).tobytes())
+    return digest(repr(column.to_pylist()).encode("utf-8", "surrogatepass"))
 
 
 def column_version(table: pa.Table, column: str) -> str:

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.errors import QueryError, StoreError
+from docindex_dagster.embedding.protocol import Embedder, Vectors
+from docindex_dagster.errors import DamagedStoreError, QueryError
 from docindex_dagster.search import candidates
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.model import Hit, Mode, Signal
 from docindex_dagster.stores import tantivy_index
+from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
 
@@ -35,7 +36,8 @@ def search(
         pool: how many candidates each retriever gives, at least.
 
     Raises:
-        QueryError: the query is empty, a filter is too complex, or was meant for another model than the index has.
+        QueryError: the query is empty, a filter is too complex, or the index was made with another model.
+        DamagedStoreError: a store cannot be read.
     """
     query = query.encode("utf-8", "replace").decode()
     if not query.strip():
@@ -44,22 +46,26 @@ def search(
     filters.check()
     limit = max(pool, top_k)
     rankings = {}
-    if mode is not Mode.VECTOR:
-        rankings["bm25"] = candidates.bm25(reader, query, filters, limit)
-    if mode is not Mode.BM25:
-        model = embedder()
-        if model.name != reader.generation.model:
-            raise QueryError(
-                f"the index was made with the model {reader.generation.model}, the settings name {model.name}; "
-                "run `docindex index` to embed again"
-            )
-        rankings["vector"] = candidates.vector(reader, model.embed_query(query), filters, limit)
-    best = fuse(rankings)[:top_k]
-    rows = tantivy_index.rows(reader.searcher, reader.index.schema, [item.chunk_id for item in best])
-    try:
-        return [_hit(rows[item.chunk_id], item.score, item.signals) for item in best]
-    except KeyError as error:
-        raise StoreError(f"chunk {error} is in one store and not in another; run `docindex doctor`") from error
+    with reading_stores():
+        if mode is not Mode.VECTOR:
+            rankings["bm25"] = candidates.bm25(reader, query, filters, limit)
+        if mode is not Mode.BM25:
+            vector = _embedded(reader, query, embedder())
+            rankings["vector"] = candidates.vector(reader, vector, filters, limit)
+        best = fuse(rankings)[:top_k]
+        rows = tantivy_index.rows(reader.searcher, reader.index.schema, [item.chunk_id for item in best])
+    if lost := [item.chunk_id for item in best if item.chunk_id not in rows]:
+        raise DamagedStoreError(f"chunk {lost[0]} is in one store and not in another; run `docindex doctor --repair`")
+    return [_hit(rows[item.chunk_id], item.score, item.signals) for item in best]
+
+
+def _embedded(reader: Reader, query: str, model: Embedder) -> Vectors:
+    if model.name != reader.generation.model:
+        raise QueryError(
+            f"the index was made with the model {reader.generation.model}, the settings name {model.name}; "
+            "run `docindex index` to embed again"
+        )
+    return model.embed_query(query)
 
 
 def _hit(row: dict[str, Any], score: float, signals: tuple[Signal, ...]) -> Hit:

@@ -7,6 +7,7 @@ from typing import Any
 from docindex_dagster.chunking.rows import chunk_id
 from docindex_dagster.errors import QueryError
 from docindex_dagster.stores import tantivy_index
+from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -23,19 +24,22 @@ def find_chunks(reader: Reader, reference: str, sources: Sequence[str] = ()) -> 
     Raises:
         QueryError: nothing fits.
     """
-    written = _WRITTEN_ID.fullmatch(reference)
-    if _ID.fullmatch(reference) or written:
-        wanted = chunk_id(written["source"], written["path"], int(written["index"])) if written else reference
-        found = list(tantivy_index.rows(reader.searcher, reader.index.schema, [wanted]).values())
-    else:
-        found = _in_file(reader, reference, None)
-        place = _PLACE.fullmatch(reference)
-        if not found and place:
-            found = _in_file(reader, place["path"], int(place["line"]))
+    with reading_stores():
+        found = _rows(reader, reference)
     found = [row for row in found if not sources or row["source"] in sources]
     if not found:
         raise QueryError(f"no indexed chunk is named {reference!r}; `docindex why PATH` says whether a file is indexed")
     return found
+
+
+def _rows(reader: Reader, reference: str) -> list[dict[str, Any]]:
+    written = _WRITTEN_ID.fullmatch(reference)
+    if _ID.fullmatch(reference) or written:
+        wanted = chunk_id(written["source"], written["path"], int(written["index"])) if written else reference
+        return list(tantivy_index.rows(reader.searcher, reader.index.schema, [wanted]).values())
+    place = _PLACE.fullmatch(reference)
+    whole = _in_file(reader, reference, None)
+    return whole or (_in_file(reader, place["path"], int(place["line"])) if place else [])
 
 
 def _in_file(reader: Reader, path: str, line: int | None) -> list[dict[str, Any]]:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from docindex_dagster import tables
-from docindex_dagster.errors import StoreError, first_line
+from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, tantivy_index
+from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import PublishedSource
 from docindex_dagster.stores.reader import Reader, open_reader
@@ -26,17 +27,18 @@ class Finding:
 def examine(layout: Layout) -> Iterator[Finding]:
     """Everything that is wrong with the published generation; nothing when it is whole."""
     try:
-        reader = open_reader(layout)
-        table = reader.table
-        table.count_rows()
-    except (StoreError, ValueError, OSError, RuntimeError) as error:
+        with reading_stores():
+            reader = open_reader(layout)
+            reader.table.count_rows()
+    except StoreError as error:
         yield Finding(None, "generation", str(error))
         return
     for key, published in reader.generation.sources.items():
         try:
-            yield from _source(layout, reader, key, published)
-        except (ValueError, OSError, RuntimeError) as error:
-            yield Finding(key, "stores", first_line(error))
+            with reading_stores():
+                yield from list(_source(layout, reader, key, published))
+        except StoreError as error:
+            yield Finding(key, "stores", str(error))
     yield from _strangers(reader)
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.errors import StoreError, first_line
 from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS, embeddings_schema
+from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, difference
 
 if TYPE_CHECKING:
@@ -62,13 +62,11 @@ def open_for_reading(layout: Layout, name: str, version: int) -> "LanceTable":
     """The table as a generation pinned it.
 
     Raises:
-        StoreError: the table or this version of it is missing or damaged.
+        DamagedStoreError: the table or this version of it is missing or damaged.
     """
-    try:
+    with reading_stores():
         table = _opened(_connect(layout).open_table(name))
         table.checkout(version)
-    except (ValueError, OSError, RuntimeError) as error:
-        raise StoreError(f"the LanceDB table cannot be opened ({first_line(error)}); run `docindex doctor`") from error
     return table
 
 
@@ -128,27 +126,26 @@ def remove(table: "LanceTable", source: str) -> None:
     table.delete(_equals("source", source))
 
 
-def maintain(table: "LanceTable", optimized_version: int, previous_version: int | None) -> int:
-    """Index and compact when it is due; returns the version of the last compaction.
+def index_vectors(table: "LanceTable") -> None:
+    """Make the vector index once an exact scan would be slower."""
+    from lancedb.index import IvfRq
+
+    rows = table.count_rows()
+    if rows > _EXACT_ROWS and _rows_outside_index(table) is None:
+        partitions = max(1, rows // _ROWS_A_PARTITION)
+        table.create_index(VECTOR, config=IvfRq(distance_type="cosine", num_partitions=partitions))
+
+
+def compact(table: "LanceTable", compacted_version: int, previous_version: int) -> int:
+    """Compact, and take new rows into the indexes, when it is due; returns the version of the last compaction.
 
     The version of the generation before this one is spared, so that a rollback finds it.
     """
-    rows = table.count_rows()
-    unindexed = _rows_outside_index(table)
-    few_versions = table.version - optimized_version < _VERSIONS_BEFORE_COMPACTION
-    if rows > _EXACT_ROWS and unindexed is None:
-        _create_vector_index(table, rows)
-    elif few_versions and (unindexed or 0) <= rows * _UNINDEXED_SHARE:
-        return optimized_version
+    few_versions = table.version - compacted_version < _VERSIONS_BEFORE_COMPACTION
+    if few_versions and (_rows_outside_index(table) or 0) <= table.count_rows() * _UNINDEXED_SHARE:
+        return compacted_version
     table.optimize(cleanup_older_than=_age_to_keep(table, previous_version))
     return int(table.version)
-
-
-def _create_vector_index(table: "LanceTable", rows: int) -> None:
-    from lancedb.index import IvfRq
-
-    partitions = max(1, rows // _ROWS_A_PARTITION)
-    table.create_index(VECTOR, config=IvfRq(distance_type="cosine", num_partitions=partitions))
 
 
 def _rows_outside_index(table: "LanceTable") -> int | None:
@@ -157,7 +154,7 @@ def _rows_outside_index(table: "LanceTable") -> int | None:
     return None if statistics is None else statistics.num_unindexed_rows
 
 
-def _age_to_keep(table: "LanceTable", previous_version: int | None) -> timedelta:
+def _age_to_keep(table: "LanceTable", previous_version: int) -> timedelta:
     published = [item["timestamp"] for item in table.list_versions() if item["version"] == previous_version]
     if not published:
         return _GRACE

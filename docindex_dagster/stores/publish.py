@@ -9,11 +9,14 @@ import pyarrow.compute as pc
 
 from docindex_dagster import tables
 from docindex_dagster.embedding.verify import verify_embeddings
-from docindex_dagster.errors import StoreError, VerificationError, first_line
+from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError, first_line
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout
+from docindex_dagster.schemas import CHUNKS, embeddings_schema
+from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.stores import graph_files, lance_table, tantivy_index
+from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
 from docindex_dagster.stores.generation import SCHEMA_VERSION, Generation, PublishedSource, read_generation
 from docindex_dagster.stores.staging import Model, Staged
@@ -26,8 +29,6 @@ STORE_RULES = {
 }
 # Raise it when the same chunks give another graph.
 GRAPH_VERSION = "1"
-# What LanceDB, Tantivy and the file system raise for a store that is damaged.
-_DAMAGE = (OSError, ValueError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,32 +69,46 @@ class _Written:
     tantivy: Difference
     graph_problem: str
 
+    @property
+    def is_unchanged(self) -> bool:
+        """LanceDB and Tantivy held these rows before."""
+        return self.lance.is_empty and self.tantivy.is_empty
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What a publication starts from: `base`, or empty stores, and why. `known` is what was published, if known."""
+
+    base: Generation | None
+    known: Generation | None
+    rebuild_because: str | None = None
+
 
 def publish(
     layout: Layout, rows: SourceRows, model: Model, *, with_graph: bool = True, force: bool = False
 ) -> Publication:
     """Make the published stores hold exactly these rows of a source. The caller holds the publication lock.
 
-    Nothing is opened when the published version is the one asked for. With `force`, rows are compared all the same, and
-    stores that are damaged are built anew from the tables of all sources.
+    Nothing is opened when the published version is the one asked for. With `force`, everything is compared all the
+    same, and stores that are damaged are built anew from the tables of all sources.
 
     Raises:
         VerificationError: inputs or staged stores break a rule; the published generation stays as it was.
-        StoreError: what is published cannot be read or written.
+        DamagedStoreError: the stores are damaged, and `force` was not asked for.
     """
     _verify_inputs(rows, model)
-    base, warnings = _base(layout, model)
+    start = _start(layout, model)
     version = _version(rows, model, with_graph=with_graph)
-    published = base.sources.get(rows.key) if base else None
-    if base and published and published.version == version and not force:
-        return Publication(base, published)
+    published = start.base.sources.get(rows.key) if start.base else None
+    if start.base and published and published.version == version and not force:
+        return Publication(start.base, published)
     try:
-        return _publish(layout, rows, model, base, warnings, with_graph=with_graph)
-    except _DAMAGE as error:
-        problem = f"the stores cannot be read or written ({first_line(error)})"
-        if base is None or not force:
-            raise StoreError(f"{problem}; if they are damaged, `docindex index --full` builds them anew") from error
-        return _publish(layout, rows, model, None, (*warnings, f"{problem}: built anew"), with_graph=with_graph)
+        return _publish(layout, rows, model, start, with_graph=with_graph, force=force)
+    except DamagedStoreError as error:
+        if start.base is None or not force:
+            raise
+        anew = _Start(None, start.known, str(error))
+        return _publish(layout, rows, model, anew, with_graph=with_graph, force=force)
 
 
 def withdraw(layout: Layout, key: str) -> Generation | None:
@@ -105,92 +120,105 @@ def withdraw(layout: Layout, key: str) -> Generation | None:
     base = read_generation(layout)
     if base is None or key not in base.sources:
         return base
-    staged = Staged.open(layout, Model(base.model, 0), base)
-    try:
+    with reading_stores(), Staged.opened(layout, Model(base.model, 0), base) as staged:
         lance_table.remove(staged.table, key)
         tantivy_index.remove(staged.index, key)
         return staged.go_live({key: None}, base.optimized_version)
-    except BaseException:
-        staged.discard()
-        raise
 
 
-def _base(layout: Layout, model: Model) -> tuple[Generation | None, tuple[str, ...]]:
-    """The generation to start from; None, and why, where the stores must be built anew."""
+def _start(layout: Layout, model: Model) -> _Start:
     try:
         generation = read_generation(layout)
     except StoreError as error:
-        return None, (f"the index is built anew: {error}",)
+        return _Start(None, None, str(error))
     if generation and generation.model != model.name:
-        return None, (f"the index is built anew: its model was {generation.model}, now it is {model.name}",)
-    return generation, ()
+        return _Start(None, generation, f"its model was {generation.model}, now it is {model.name}")
+    return _Start(generation, generation)
 
 
 def _publish(
-    layout: Layout,
-    rows: SourceRows,
-    model: Model,
-    base: Generation | None,
-    warnings: tuple[str, ...],
-    *,
-    with_graph: bool,
+    layout: Layout, rows: SourceRows, model: Model, start: _Start, *, with_graph: bool, force: bool
 ) -> Publication:
+    warnings: list[str] = []
     emit(Progress(rows.key, "stores", 0, 3, "stores"))
-    staged = Staged.open(layout, model, base)
-    try:
+    with reading_stores(), Staged.opened(layout, model, start.base) as staged:
         entries: dict[str, PublishedSource | None] = {}
-        is_rebuild = base is None and bool(warnings)
-        for other in _others(layout, rows.key, model) if is_rebuild else ():
-            rebuilt = _stage(staged, other, with_graph=with_graph)
-            _verify(staged, rebuilt)
-            entries[other.key] = rebuilt.entry
-        written = _stage(staged, rows, with_graph=with_graph)
-        published = base.sources.get(rows.key) if base else None
-        if base and published and _is_same(written, published):
+        if start.rebuild_because:
+            warnings.append(f"the stores are built anew: {start.rebuild_because}")
+            for other in _others(layout, rows.key, model, start.known, warnings):
+                rebuilt = _stage(staged, other, with_graph=with_graph)
+                _verify(staged, rebuilt)
+                entries[other.key] = _dated(rebuilt.entry, other.key, start.known)
+        written = _stage(staged, rows, with_graph=with_graph, tell=True)
+        entry = _dated(written.entry, rows.key, start.known)
+        if start.base and written.is_unchanged and entry == start.base.sources.get(rows.key):
+            if force:
+                _check_whole(staged, start.base, written)
             staged.discard()
-            return Publication(base, published, warnings=warnings, graph_problem=written.graph_problem)
+            return Publication(start.base, entry, warnings=tuple(warnings), graph_problem=written.graph_problem)
         optimized = staged.maintain()
         _verify(staged, written)
-        generation = staged.go_live({**entries, rows.key: written.entry}, optimized)
-    except BaseException:
-        staged.discard()
-        raise
+        generation = staged.go_live({**entries, rows.key: entry}, optimized)
     emit(Progress(rows.key, "stores", 3, 3, "stores"))
-    return Publication(generation, written.entry, written.lance, written.tantivy, warnings, written.graph_problem)
+    return Publication(generation, entry, written.lance, written.tantivy, tuple(warnings), written.graph_problem)
 
 
-def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool) -> _Written:
-    """Write one source's rows into the staged stores."""
+def _dated(entry: PublishedSource, key: str, known: Generation | None) -> PublishedSource:
+    """The entry with the date at which its version was first published."""
+    before = known.sources.get(key) if known else None
+    return replace(entry, changed_at=before.changed_at) if before and before.version == entry.version else entry
+
+
+def _check_whole(staged: Staged, base: Generation, written: _Written) -> None:
+    """Look for what a comparison by ids does not show: rows held twice, and rows of sources that are not published."""
+    try:
+        _verify(staged, written)
+    except VerificationError as error:
+        raise DamagedStoreError(str(error)) from error
+    expected = sum(source.chunks for source in base.sources.values())
+    for store, number in (("LanceDB", staged.table.count_rows()), ("Tantivy", staged.index.searcher().num_docs)):
+        if number != expected:
+            raise DamagedStoreError(f"{store} holds {number} rows, {expected} were published")
+
+
+def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool, tell: bool = False) -> _Written:
+    """Write one source's rows into the staged stores, and with `tell` report each store."""
     graph, problem = _graph(rows.chunks) if with_graph else (None, "")
     lance = lance_table.reconcile(staged.table, rows.key, rows.chunks, rows.embeddings)
-    emit(Progress(rows.key, "stores", 1, 3, "stores"))
+    if tell:
+        emit(Progress(rows.key, "stores", 1, 3, "stores"))
     tantivy = tantivy_index.reconcile(staged.index, rows.key, rows.chunks)
-    emit(Progress(rows.key, "stores", 2, 3, "stores"))
+    if tell:
+        emit(Progress(rows.key, "stores", 2, 3, "stores"))
     entry = _entry(rows, _version(rows, staged.model, with_graph=with_graph), graph)
     if graph:
         entry = replace(entry, graph=graph_files.write(staged.layout, rows.key, graph))
     return _Written(rows, entry, graph, lance, tantivy, problem)
 
 
-def _is_same(written: _Written, published: PublishedSource) -> bool:
-    nothing_written = written.lance.is_empty and written.tantivy.is_empty
-    return nothing_written and replace(written.entry, changed_at=published.changed_at) == published
-
-
-def _others(layout: Layout, key: str, model: Model) -> Iterator[SourceRows]:
-    """The rows of all other sources that were made with this model, from their tables."""
+def _others(
+    layout: Layout, key: str, model: Model, known: Generation | None, warnings: list[str]
+) -> Iterator[SourceRows]:
+    """The rows of all other sources, from their tables; one that cannot be taken over is said in `warnings`."""
     for path in layout.tables("chunks"):
         chunks = tables.read(path)
-        if chunks is None or not chunks.num_rows or (other := chunks["source"][0].as_py()) == key:
+        if chunks is None or not chunks.schema.equals(CHUNKS):
+            warnings.append(f"{path.name} cannot be taken over: `docindex index` makes it anew")
+            continue
+        other = chunks["source"][0].as_py() if chunks.num_rows else key
+        if other == key:
             continue
         embeddings = tables.read(layout.table("embeddings", other))
         if embeddings is None:
-            continue
-        rows = SourceRows(other, chunks, embeddings)
+            embeddings = embeddings_schema(model.dimension).empty_table()
+        before = known.sources.get(other) if known else None
+        head = tables.metadata_value(layout.table("discovered_files", other), HEAD)
         try:
+            rows = SourceRows(other, chunks, embeddings, before.revision if before else head)
             _verify_inputs(rows, model)
-        except (VerificationError, KeyError):
-            continue  # its next run makes them anew and publishes them
+        except VerificationError as error:
+            warnings.append(f"{other} cannot be taken over ({first_line(error)}): run `docindex index {other}`")
+            continue
         yield rows
 
 

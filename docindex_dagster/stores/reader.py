@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from docindex_dagster.errors import StoreError
+from docindex_dagster.errors import DamagedStoreError, StoreError
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, tantivy_index
+from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation
 
 if TYPE_CHECKING:
@@ -44,14 +45,15 @@ def open_reader(layout: Layout) -> Reader:
     Raises:
         StoreError: nothing is published, it is of another version, or it is damaged.
     """
-    failure: Exception | None = None
-    for _ in range(_ATTEMPTS):
+    for attempt in range(1, _ATTEMPTS + 1):
         generation = read_generation(layout)
         if generation is None:
             raise StoreError(f"nothing is indexed in {layout.home} yet; run `docindex index`")
         try:
-            index = tantivy_index.open_index(layout.tantivy / generation.tantivy)
-            return Reader(layout, generation, index, index.searcher())
-        except ValueError as error:  # the folder went away after CURRENT was read
-            failure = error
-    raise StoreError(f"the Tantivy index cannot be opened ({failure}); run `docindex doctor`") from failure
+            with reading_stores():
+                index = tantivy_index.open_index(layout.tantivy / generation.tantivy)
+                return Reader(layout, generation, index, index.searcher())
+        except DamagedStoreError:  # or its folder went away after CURRENT was read
+            if attempt == _ATTEMPTS:
+                raise
+    raise AssertionError("unreachable")

@@ -1,6 +1,7 @@
 """Stores that are being written and that no reader sees yet, until they go live by one file replacement."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,12 +37,17 @@ class Staged:
     files_before: set[Path]
 
     @classmethod
-    def open(cls, layout: Layout, model: Model, base: Generation | None) -> "Staged":
-        """Open the stores for writing.
+    @contextmanager
+    def opened(cls, layout: Layout, model: Model, base: Generation | None) -> "Iterator[Staged]":
+        """The stores, open for writing; what was written is discarded when the block fails."""
+        try:
+            yield cls._open(layout, model, base)
+        except BaseException:
+            clean_up.remove_old_generations(layout)
+            raise
 
-        Raises:
-            OSError, ValueError, RuntimeError: what `base` names is missing or damaged.
-        """
+    @classmethod
+    def _open(cls, layout: Layout, model: Model, base: Generation | None) -> "Staged":
         files_before = lance_table.files(layout)
         pinned = base.table_version if base else None
         table = lance_table.open_for_writing(layout, model.name, model.dimension, pinned)
@@ -51,8 +57,10 @@ class Staged:
 
     def maintain(self) -> int:
         """Compact the table where it is due; returns its version at the last compaction."""
-        optimized, previous = (self.base.optimized_version, self.base.table_version) if self.base else (0, None)
-        return lance_table.maintain(self.table, optimized, previous)
+        lance_table.index_vectors(self.table)
+        if self.base is None:  # nothing is compacted that `CURRENT` may still name
+            return 0
+        return lance_table.compact(self.table, self.base.optimized_version, self.base.table_version)
 
     def go_live(self, entries: Mapping[str, PublishedSource | None], optimized_version: int) -> Generation:
         """Put what was written on the disk and replace `CURRENT`; an entry of None takes its source out."""

@@ -241,12 +241,21 @@ def damage(path: Path) -> None:
         file.write_bytes(data)
 
 
+def cut(folder: Path) -> None:
+    """Leave only the beginning of each file of terms, as a disk that ran full would."""
+    for file in folder.rglob("*.term"):
+        data = file.read_bytes()
+        file.unlink()
+        file.write_bytes(data[: len(data) // 3])
+
+
 DAMAGES: dict[str, Callable[[Layout], None]] = {
     "CURRENT": lambda layout: damage(layout.current),
     "PREVIOUS": lambda layout: damage(layout.previous),
     "no Tantivy folder": lambda layout: shutil.rmtree(layout.tantivy),
     "Tantivy files": lambda layout: damage(layout.tantivy),
     "no LanceDB": lambda layout: shutil.rmtree(layout.lance),
+    "cut Tantivy files": lambda layout: cut(layout.tantivy),
     "LanceDB data": lambda layout: damage(next(layout.lance.iterdir()) / "data"),
     "graph": lambda layout: damage(layout.graph),
 }
@@ -282,6 +291,49 @@ def test_an_index_of_another_schema_version_is_rebuilt_with_every_source(layout)
 
     assert "version 0" in publication.warnings[0]
     assert list(read_generation(layout).sources) == ["git/other", KEY]
+    assert list(examine(layout)) == []
+
+
+def test_a_rebuild_keeps_the_date_and_revision_of_content_that_is_the_same(layout):
+    publish_files(layout, FILES)
+    publish_files(layout, {"o.py": ["other text"]}, "git/other")
+    before = read_generation(layout).sources["git/other"]
+    shutil.rmtree(layout.tantivy)
+
+    publish_files(layout, FILES, force=True)
+
+    assert read_generation(layout).sources["git/other"] == before
+
+
+def test_a_source_that_cannot_be_taken_over_is_said(layout):
+    publish_files(layout, FILES)
+    publish_files(layout, {"o.py": ["other text"]}, "git/other")
+    publish_files(layout, {"p.py": ["old table"]}, "git/old")
+    damage(layout.table("embeddings", "git/other"))
+    old = layout.table("chunks", "git/old")
+    tables.write(old, tables.stamp(tables.read(old).drop_columns(["symbols"]), "old"))
+    damage(layout.current)
+
+    publication = publish_files(layout, FILES)
+
+    assert list(publication.generation.sources) == [KEY]
+    assert any("git/other cannot be taken over" in warning for warning in publication.warnings)
+    assert any("git%2Fold" in warning for warning in publication.warnings)
+
+
+@pytest.mark.parametrize("planted", [KEY, "git/ghost"])
+def test_rows_held_twice_or_of_no_source_are_found_and_a_full_run_removes_them(layout, planted):
+    publish_files(layout, FILES)
+    reader = open_reader(layout)
+    table = lance_table.open_for_writing(layout, MODEL.name, MODEL.dimension, reader.generation.table_version)
+    rows = chunks_of({"a.py": FILES["a.py"][:1]}, planted)
+    table.add(rows.append_column("vector", vectors_of(rows)["vector"]))
+    current = json.loads(layout.current.read_text())
+    layout.current.write_text(json.dumps({**current, "table_version": table.version}))
+    assert list(examine(layout))
+
+    publish_files(layout, FILES, force=True)
+
     assert list(examine(layout)) == []
 
 
