@@ -1,7 +1,7 @@
 """The catalogue: what is searchable now, rebuilt from the published generation."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from docindex_dagster.files import replacing
@@ -26,25 +26,14 @@ class CatalogEntry:
     changed_at: str
 
 
+_COPIED = [field.name for field in fields(CatalogEntry) if field.name != "source"]
+
+
 def entries(layout: Layout) -> list[CatalogEntry]:
     """The catalogue of the published generation; empty where nothing is published."""
     generation = read_generation(layout)
     published = generation.sources.items() if generation else ()
-    return [
-        CatalogEntry(
-            source=key,
-            files=source.files,
-            chunks=source.chunks,
-            text_bytes=source.text_bytes,
-            nodes=source.nodes,
-            edges=source.edges,
-            languages=source.languages,
-            version=source.version,
-            revision=source.revision,
-            changed_at=source.changed_at,
-        )
-        for key, source in published
-    ]
+    return [CatalogEntry(key, **{name: getattr(source, name) for name in _COPIED}) for key, source in published]
 
 
 def rebuild(layout: Layout) -> list[CatalogEntry]:

@@ -17,7 +17,7 @@ from docindex_dagster import __version__, console
 from docindex_dagster.errors import DocindexError, QueryError, SourceError, StoreError, is_debugging, start_debugging
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.model import Mode
-from docindex_dagster.settings import CONFIG_NAME, LIBRARY_PLACEHOLDER, Settings, find_root, load_settings
+from docindex_dagster.settings import CONFIG_NAME, Settings, find_root, load_settings
 from docindex_dagster.sources import edit, registry
 from docindex_dagster.sources.model import Source
 
@@ -104,53 +104,30 @@ def source_add(
     exclude: Annotated[list[str] | None, typer.Option(help="No files that match this glob.")] = None,
 ) -> None:
     """Declare a source in docindex.toml (made where there is none)."""
-    for key in _add(path, name, kind, include, exclude):
+    values = {"name": name, "include": include, "exclude": exclude}
+    for key in edit.declare(find_root(), path, kind.value if kind else None, **values):
         console.out.print(f"added {key}; index it with `docindex index {key}`")
-
-
-def _add(
-    path: str,
-    name: str | None = None,
-    kind: Kind | None = None,
-    include: list[str] | None = None,
-    exclude: list[str] | None = None,
-) -> list[str]:
-    root = find_root()
-    is_parent = path.rstrip("/").endswith(LIBRARY_PLACEHOLDER)
-    folder = Path(path.rstrip("/").removesuffix(LIBRARY_PLACEHOLDER)).expanduser()
-    folder = Path(os.path.normpath(folder.absolute()))
-    if not folder.is_dir():
-        raise SourceError(f"{folder} is {'a file; name its folder' if folder.is_file() else 'not a folder'}")
-    if all((folder / part).exists() for part in ("HEAD", "objects", "refs")):
-        raise SourceError(f"{folder} is a bare git repository; clone it, and index the clone")
-    is_work_tree = (folder / ".git").exists()
-    if kind is Kind.GIT and not is_work_tree:
-        raise SourceError(f"{folder} is not the root of a git work tree; without --kind git it is a library")
-    written = folder.relative_to(root) if folder.is_relative_to(root) else folder
-    values: dict[str, Any] = {
-        "kind": (kind or (Kind.GIT if is_work_tree and not is_parent else Kind.LIBRARY)).value,
-        "name": name,
-        "path": str(written / LIBRARY_PLACEHOLDER) if is_parent else str(written),
-        "include": include,
-        "exclude": exclude,
-    }
-    return edit.add(root, values)
 
 
 @source_app.command("remove")
 def source_remove(source: Annotated[str, typer.Argument(help="Its key, such as git/flask, or its name.")]) -> None:
-    """Take a source out of docindex.toml, the index and Dagster. Its files are not touched."""
+    """Take a source out of the index, Dagster and docindex.toml. Its files are not touched."""
     from docindex_dagster import runs
     from docindex_dagster.stores.generation import read_generation
 
     settings = load_settings()
-    published = read_generation(Layout(settings.home))
-    indexed = set(published.sources) if published else set()
-    key = source if source in indexed else registry.find(settings, source).key
-    was_declared = edit.remove(settings.root, key)
+    key = _key(settings, read_generation(Layout(settings.home)), source)
     with runs.instance(settings) as instance:
         _fail_if_failed(key, runs.remove(settings, key, instance).failures)
+    was_declared = edit.remove(settings.root, key)
     console.out.print(f"removed {key}" + ("" if was_declared else " (it was not in docindex.toml)"))
+
+
+def _key(settings: Settings, generation: "Generation | None", name: str) -> str:
+    """The key that a name means, among the sources that are declared and those that are indexed."""
+    known = {*registry.sources(settings), *(generation.sources if generation else ())}
+    fitting = [key for key in known if name in {key, key.partition("/")[2]}]
+    return fitting[0] if len(fitting) == 1 else registry.find(settings, name).key
 
 
 @source_app.command("list")
@@ -194,16 +171,25 @@ def index(
     json: Json = False,
 ) -> None:
     """Bring the index up to date: only what changed is chunked and embedded again."""
-    from docindex_dagster import runs
-
-    keys = [_declared(argument) for argument in sources or ()]
+    keys = [key for argument in sources or () for key in _declared(argument)]
     settings = load_settings()
     wanted = keys or list(registry.sources(settings))
     if not wanted:
         raise SourceError("there are no sources yet: name a folder, as in `docindex index .`")
-    failed, summaries = [], []
+    summaries = _index(settings, wanted, full=full, quiet=json)
+    if json:
+        console.as_json(summaries)
+    if not all(summary["succeeded"] for summary in summaries):
+        raise typer.Exit(1)
+
+
+def _index(settings: Settings, keys: list[str], *, full: bool, quiet: bool) -> list[dict[str, Any]]:
+    """Run the job for each source in turn; one that fails does not stop the others."""
+    from docindex_dagster import runs
+
+    summaries = []
     with runs.instance(settings) as instance:
-        for key in dict.fromkeys(wanted):
+        for key in dict.fromkeys(keys):
             started = time.monotonic()
             try:
                 with console.progress():
@@ -211,34 +197,32 @@ def index(
             except KeyboardInterrupt:
                 console.failure(f"{key}: interrupted; what was searchable still is, and the next run goes on from here")
                 raise typer.Exit(_INTERRUPTED) from None
-            seconds = time.monotonic() - started
-            if not outcome.succeeded:
-                failed.append(key)
+            for warning in outcome.warnings:
+                console.warning(f"{key}: {warning}")
             for reason in outcome.failures:
                 console.failure(f"{key}: {reason}")
-            summaries.append(_summary(key, outcome, seconds))
-            if outcome.succeeded and not json:
+            summaries.append(_summary(key, outcome, time.monotonic() - started))
+            if outcome.succeeded and not quiet:
                 _print_summary(summaries[-1])
-    if json:
-        console.as_json(summaries)
-    if failed:
-        raise typer.Exit(1)
+    return summaries
 
 
-def _declared(argument: str) -> str:
-    """The key that an argument means; a folder that lies in no source becomes one."""
+def _declared(argument: str) -> list[str]:
+    """The keys that an argument means; a folder that lies in no source becomes one."""
     settings = load_settings()
-    folder = Path(argument).expanduser()
-    if argument in registry.sources(settings) or not ("/" in argument or folder.exists()):
-        return registry.find(settings, argument).key
+    folder = Path(os.path.expanduser(argument))  # noqa: PTH111 it keeps what it cannot expand
+    looks_like_key = argument.startswith(("git/", "library/")) and not folder.exists()
+    if argument in registry.sources(settings) or looks_like_key or not ("/" in argument or folder.exists()):
+        return [registry.find(settings, argument).key]
     if "://" in argument:
         raise SourceError(f"{argument} is a URL: clone it, and index the clone")
     around = registry.containing(settings, folder) if folder.is_dir() else None
     if around is not None:
-        return around.key
-    (key,) = _add(argument)
-    console.err.print(f"added {key} to {find_root() / CONFIG_NAME}")
-    return key
+        return [around.key]
+    keys = edit.declare(find_root(), argument)
+    for key in keys:
+        console.err.print(f"added {key} to {find_root() / CONFIG_NAME}")
+    return keys
 
 
 def _summary(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
@@ -247,6 +231,7 @@ def _summary(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
         "run_id": outcome.run_id,
         "succeeded": outcome.succeeded,
         "failures": list(outcome.failures),
+        "warnings": list(outcome.warnings),
         "files": outcome.number("discovered_files", "files"),
         "skipped": outcome.number("discovered_files", "skipped"),
         "chunks": outcome.number("chunks", "dagster/partition_row_count"),
@@ -345,7 +330,7 @@ def _searched(settings: Settings, generation: "Generation", names: list[str], *,
     """The keys of the sources to look at; empty for all."""
     default = settings.search.default_source
     wanted = names or ([default] if default and not all_sources else [])
-    keys = tuple(name if name in generation.sources else registry.find(settings, name).key for name in wanted)
+    keys = tuple(_key(settings, generation, name) for name in wanted)
     for key in keys:
         if key not in generation.sources:
             raise SourceError(f"{key} is not indexed yet: run `docindex index {key}`")
@@ -485,24 +470,27 @@ def doctor(
     if not layout.current.exists():
         _reader(settings)  # says what to do first
     findings = list(examine(layout))
+    summaries = []
+    if findings and repair:
+        keys = sources_to_rebuild(findings) or list(registry.sources(settings))
+        summaries = _index(settings, keys, full=True, quiet=json)
+    left = list(examine(layout)) if summaries else findings
     if json:
-        console.as_json(findings)
-    for finding in [] if json else findings:
-        console.out.print(f"{finding.source or 'index'}: {finding.store}: {finding.problem}")
-    if not findings:
-        if not json:
-            console.out.print("the index is whole: all stores agree")
-        return
-    if not repair:
-        if not json:
+        console.as_json({"findings": findings, "repairs": summaries, "left": left})
+    else:
+        for finding in findings:
+            console.out.print(f"{finding.source or 'index'}: {finding.store}: {finding.problem}")
+        if findings and not repair:
             console.out.print("`docindex doctor --repair` rebuilds this from the files")
+        if not left:
+            console.out.print("the index is whole: all stores agree")
+    if left or not all(summary["succeeded"] for summary in summaries):
         raise typer.Exit(1)
-    index(sources_to_rebuild(findings) or None, full=True, json=json)
 
 
 @app.command()
 def ui(
-    port: Annotated[int, typer.Option(help="Where the UI listens.")] = 3000,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the UI listens.")] = 3000,
     host: Annotated[str, typer.Option(help="Which address it listens on.")] = "127.0.0.1",
 ) -> None:
     """Start the Dagster UI, its sensors and its schedule on this project."""

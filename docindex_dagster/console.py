@@ -34,15 +34,12 @@ def visible(text: str) -> str:
 
 def as_json(value: Any) -> None:
     """Print data classes, lists and dictionaries as JSON."""
-    plain = [asdict(item) if is_dataclass(item) and not isinstance(item, type) else item for item in _listed(value)]
-    text = json.dumps(
-        plain if isinstance(value, (list, tuple)) else plain[0], indent=1, ensure_ascii=False, default=str
-    )
+    text = json.dumps(value, indent=1, ensure_ascii=False, default=_plain)
     sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
 
 
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else [value]
+def _plain(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -136,6 +133,11 @@ def _print_finished(event: events.Event) -> None:
 def count(number: int, noun: str) -> str:
     """A number with its noun, in the plural where it is due."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def warning(message: str) -> None:
+    """Print what did not stop the command but should be known."""
+    err.print(Text(f"warning: {visible(message)}", "yellow"))
 
 
 def failure(message: str) -> None:

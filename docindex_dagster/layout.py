@@ -81,6 +81,11 @@ class Layout:
         return self.home / "locks" / f"{file_name(source)}.lock"
 
     @property
+    def config_lock(self) -> Path:
+        """Held while `docindex.toml` is edited."""
+        return self.home / "locks" / "config.lock"
+
+    @property
     def instance_lock(self) -> Path:
         """Held while the Dagster instance is opened."""
         return self.home / "locks" / "dagster.lock"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from docindex_dagster import errors
+from docindex_dagster.errors import SettingsError
 from docindex_dagster.files import replacing
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
@@ -38,6 +39,7 @@ class RunOutcome:
     succeeded: bool
     numbers: dict[str, dict[str, float]]
     failures: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def number(self, asset: str, name: str) -> int:
         """One number of an asset's metadata, rounded; 0 where the asset did not report it."""
@@ -48,14 +50,22 @@ def dagster_home(settings: Settings) -> Path:
     """The folder of the Dagster instance: `DAGSTER_HOME` where it is set, else one under `DOCINDEX_HOME`.
 
     The latter gets the project's `dagster.yaml`, or the packaged one where the project has none.
+
+    Raises:
+        SettingsError: `DAGSTER_HOME` is no folder, or the file is not YAML.
     """
     if chosen := os.environ.get("DAGSTER_HOME"):
+        if not Path(chosen).is_absolute() or not Path(chosen).is_dir():
+            raise SettingsError(f"DAGSTER_HOME={chosen} must be the absolute path of a folder that exists")
         return Path(chosen)
     layout = Layout(settings.home)
     layout.prepare()
     own = settings.root / _INSTANCE_FILE
     template = own if own.is_file() else Path(__file__).parent / "defs" / _INSTANCE_FILE
-    config: dict[str, Any] = yaml.safe_load(template.read_text(encoding="utf-8")) or {}
+    try:
+        config: dict[str, Any] = yaml.safe_load(template.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{template} is not YAML: {errors.first_line(error)}") from error
     if "sqlite" in config.get("storage", {"sqlite": {}}):
         config = {key: value for key, value in config.items() if key not in {"storage", *_LOCAL_STATE}}
     text = yaml.safe_dump(config)
@@ -69,13 +79,17 @@ def dagster_home(settings: Settings) -> Path:
 @contextmanager
 def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     """The project's Dagster instance. Two processes that make its databases at once would damage them: one waits."""
-    from dagster import DagsterInstance
+    from dagster import DagsterInstance, DagsterInvalidConfigError
     from dagster._core.instance.ref import InstanceRef
 
     home = dagster_home(settings)
     lock = Layout(settings.home).instance_lock
     with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
-        opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_COMPUTE_LOGS))
+        try:
+            opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_COMPUTE_LOGS))
+        except DagsterInvalidConfigError as error:
+            problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
+            raise SettingsError(f"{home / _INSTANCE_FILE}: {problems}") from error
     with opened:
         yield opened
 
@@ -115,20 +129,29 @@ def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **argum
     if any(_is_interrupt(error) for error in by_step.values()):
         raise KeyboardInterrupt
     failures = () if result.success else tuple(_failures(result, by_step)) or ("the run failed; see the Dagster UI",)
-    return RunOutcome(result.run_id, result.success, _numbers(result), failures)
+    metadata = _metadata(result)
+    warnings = metadata.get("lancedb_table", {}).get("warnings", "").splitlines()
+    return RunOutcome(result.run_id, result.success, _numbers(metadata), failures, tuple(warnings))
 
 
-def _numbers(result: "dg.ExecuteInProcessResult") -> dict[str, dict[str, float]]:
+def _metadata(result: "dg.ExecuteInProcessResult") -> dict[str, dict[str, Any]]:
+    """What each materialised asset reported."""
     from dagster._core.events import StepMaterializationData
 
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for event in result.get_asset_materialization_events():
         if isinstance(event.event_specific_data, StepMaterializationData):
             materialization = event.event_specific_data.materialization
-            values = ((name, item.value) for name, item in materialization.metadata.items())
-            key = materialization.asset_key.to_user_string()
-            found[key] = {name: value for name, value in values if isinstance(value, (int, float))}
+            values = {name: item.value for name, item in materialization.metadata.items()}
+            found[materialization.asset_key.to_user_string()] = values
     return found
+
+
+def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+    return {
+        asset: {name: value for name, value in values.items() if isinstance(value, (int, float))}
+        for asset, values in metadata.items()
+    }
 
 
 def _errors(result: "dg.ExecuteInProcessResult") -> dict[str | None, Any]:

@@ -23,6 +23,21 @@ _SOURCE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
+def is_parent_of_libraries(path: str) -> bool:
+    """Whether a path declares each child of a folder as a library."""
+    return Path(path).name == LIBRARY_PLACEHOLDER
+
+
+def _path(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("holds a NUL character")
+    try:
+        Path(value).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"names a home folder that there is not: {value}") from error
+    return value
+
+
 def _cron(value: object) -> object:
     if isinstance(value, str) and not _CRON.match(value):
         raise ValueError("must be a cron expression of five fields, such as '0 3 * * *'")
@@ -45,7 +60,7 @@ class SourceSettings(_Section):
     """One `[[source]]` table."""
 
     kind: Literal["library", "git"]
-    path: str
+    path: Annotated[str, AfterValidator(_path)]
     name: str | None = Field(default=None, pattern=_SOURCE_NAME)
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -62,7 +77,7 @@ class SourceSettings(_Section):
             raise ValueError(
                 f"{LIBRARY_PLACEHOLDER} in path needs kind = 'library' and no name: each child gives its own"
             )
-        if Path(self.path).name != LIBRARY_PLACEHOLDER:
+        if not is_parent_of_libraries(self.path):
             raise ValueError(f"{LIBRARY_PLACEHOLDER} must be the last part of path")
         return self
 

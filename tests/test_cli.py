@@ -143,6 +143,9 @@ def test_any_query_gives_an_answer_or_a_one_line_error(run, query):
         (("index", "https://example.com/x.git"), 1, "is a URL: clone it"),
         (("source", "add", "manual", "--kind", "git"), 1, "not the root of a git work tree"),
         (("source", "add", "manual", "--kind", "svn"), 2, "svn"),
+        (("source", "add", "~nobody-of-this-name/x"), 1, "home folder"),
+        (("index", "git/typo"), 1, "there is no source 'git/typo'"),
+        (("ui", "--port", "70000"), 2, "--port"),
         (("source", "add", "nowhere"), 1, "is not a folder"),
         (("why", "/etc/hostname"), 1, "lies in no source"),
         (("search", "pump", "--mode", "psychic"), 2, "psychic"),
@@ -245,6 +248,48 @@ def test_a_folder_inside_a_source_stands_for_that_source(run):
 
     assert "library/manual:" in run("index", "manual/deep").out
     assert len(json.loads(run("source", "list", "--json").out)) == 1
+
+
+def test_folders_of_a_folder_are_indexed_by_one_command(run):
+    for name in ("one", "two"):
+        (Path("raw") / name).mkdir(parents=True)
+        (Path("raw") / name / "page.md").write_text(f"# {name}\n\nWords about {name} that stand here.\n")
+
+    assert run("index", "raw/{library}").code == 0
+    assert len(json.loads(run("status", "--json").out)) == 2
+
+
+def test_a_source_that_is_no_longer_declared_can_still_be_searched_and_removed_by_its_name(run):
+    run("index", "manual")
+    Path("docindex.toml").write_text("")
+
+    assert "pump.py" in run("search", "pump", "--source", "manual").out
+    assert run("source", "remove", "manual").code == 0
+    assert json.loads(run("status", "--json").out) == []
+
+
+@pytest.mark.parametrize("text", ["not: [yaml", "no_such_key: 1\n"])
+def test_a_wrong_dagster_file_is_a_line(run, text):
+    Path("dagster.yaml").write_text(text)
+
+    output = run("index", "manual")
+
+    assert output.code == 1
+    assert "dagster.yaml" in output.err.splitlines()[-1]
+    assert "Traceback" not in output.err
+
+
+def test_damage_is_a_line_for_a_search_and_a_repair_for_the_doctor(run):
+    run("index", "manual")
+    for file in Path(".docindex/stores/tantivy").rglob("*.term"):
+        file.write_bytes(file.read_bytes()[:40])
+
+    assert len(run("search", "pump").err.splitlines()) == 1
+    assert "doctor --repair" in run("search", "pump").err
+    repaired = json.loads(run("doctor", "--repair", "--json").out)
+    assert repaired["findings"]
+    assert repaired["left"] == []
+    assert "pump.py" in run("search", "pump").out
 
 
 def test_the_doctor_repairs_a_damaged_store(run):

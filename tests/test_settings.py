@@ -49,6 +49,9 @@ def test_the_index_lies_beside_the_file_unless_a_variable_moves_it(tmp_path, mon
         ("[[source]]\nkind = 'git'\npath = '.'\nname = '../x'\n", "source.0.name"),
         ("[[source]]\nkind = 'library'\npath = '{library}/x'\n", "must be the last part"),
         ("[schedule]\nnightly = 'at night'\n", "cron"),
+        ("[schedule]\ntimezone = 'Mars/Base'\n", "IANA"),
+        ("[[source]]\nkind = 'git'\npath = '~nobody-of-this-name/x'\n", "home folder"),
+        ("[[source]]\nkind = 'git'\npath = \"nul\\u0000x\"\n", "NUL"),
         ("home = '/tmp'\n", "DOCINDEX_HOME"),
         ("not toml", "cannot be read"),
     ],
@@ -66,3 +69,21 @@ def test_a_wrong_variable_is_named(tmp_path, monkeypatch):
 
     with pytest.raises(SettingsError, match="DOCINDEX_SEARCH__TOP_K"):
         load_settings(tmp_path)
+
+
+def test_a_variable_that_is_no_json_is_a_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCINDEX_SOURCE", "not json")
+
+    with pytest.raises(SettingsError, match="DOCINDEX_"):
+        load_settings(tmp_path)
+
+
+def test_a_variable_names_the_project_from_anywhere(tmp_path, monkeypatch):
+    (tmp_path / "project").mkdir()
+    write(tmp_path / "project", "[search]\ntop_k = 4\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DOCINDEX_ROOT", str(tmp_path / "project"))
+
+    settings = load_settings()
+
+    assert (settings.root, settings.search.top_k) == (tmp_path / "project", 4)

@@ -25,8 +25,8 @@ def nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> Iterator[dg.RunRequest]:
         declared = registry.sources(project.read_settings())
         at = context.scheduled_execution_time.isoformat()
-        for key in context.instance.get_dynamic_partitions(SOURCES_NAME):
-            if key in declared:
-                yield dg.RunRequest(run_key=f"{at}:{key}", partition_key=key)
+        context.instance.add_dynamic_partitions(SOURCES_NAME, list(declared))
+        for key in declared:
+            yield dg.RunRequest(run_key=f"{at}:{key}", partition_key=key)
 
     return schedule

@@ -1,6 +1,8 @@
 """A cheap fingerprint of what discovery would see, for sensors."""
 
 import os
+from dataclasses import replace
+from pathlib import Path
 
 from docindex_dagster.hashing import digest
 from docindex_dagster.sources import git
@@ -20,9 +22,9 @@ def fingerprint(source: Source) -> str:
     Raises:
         SourceError: The folder is missing, or is not the root of a git work tree.
     """
-    settings = (source.include, source.exclude, source.recursive, source.include_code, source.max_file_bytes)
+    settings = replace(source, path=Path())
     seen = _git_state(source) if source.kind == "git" else _library_state(source)
-    return digest(repr((source.kind, settings, seen)).encode())
+    return digest(repr((settings, seen)).encode())
 
 
 def _library_state(source: Source) -> list[object]:

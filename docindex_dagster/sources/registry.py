@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from docindex_dagster.errors import SettingsError, SourceError
-from docindex_dagster.settings import LIBRARY_PLACEHOLDER, Settings, SourceSettings
+from docindex_dagster.settings import Settings, SourceSettings, is_parent_of_libraries
 from docindex_dagster.sources.model import Source
 
 
@@ -55,7 +55,7 @@ def containing(settings: Settings, path: Path) -> Source | None:
 def _places(root: Path, declared: SourceSettings) -> Iterator[tuple[str, Path]]:
     """Name and folder of each source that one table declares."""
     path = (root / Path(declared.path).expanduser()).absolute()
-    if path.name != LIBRARY_PLACEHOLDER:
+    if not is_parent_of_libraries(declared.path):
         yield declared.name or _key_name(path.resolve().name or "root"), path
         return
     if path.parent.is_dir():

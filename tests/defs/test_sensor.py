@@ -91,7 +91,7 @@ def test_the_schedule_asks_for_one_run_a_source_and_night(project):
     at = datetime(2026, 11, 21, 3, tzinfo=UTC)
 
     with dg.instance_for_test() as instance:
-        instance.add_dynamic_partitions(SOURCES_NAME, [KEY, "git/other", "git/not-declared-any-more"])
+        instance.add_dynamic_partitions(SOURCES_NAME, [KEY, "git/not-declared-any-more"])
         with dg.build_schedule_context(
             instance=instance,
             scheduled_execution_time=at,

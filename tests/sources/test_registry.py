@@ -1,5 +1,7 @@
 """From settings to sources, and from what a user types to a source."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from docindex_dagster.errors import SettingsError, SourceError
@@ -91,3 +93,49 @@ def test_one_child_of_a_declared_folder_cannot_be_removed_alone(tmp_path):
 
     with pytest.raises(SourceError, match="together with others"):
         edit.remove(tmp_path, "library/a")
+
+
+def test_adding_removing_and_adding_again_leaves_a_file_that_can_be_read(tmp_path):
+    settings = project(tmp_path, "# ours\n", "a", "b")
+    edit.declare(tmp_path, str(tmp_path / "a"))
+    edit.remove(tmp_path, "library/a")
+
+    assert edit.declare(tmp_path, str(tmp_path / "b")) == ["library/b"]
+
+    assert list(registry.sources(load_settings(tmp_path))) == ["library/b"]
+    assert "# ours" in settings.config_file.read_text()
+
+
+def test_sources_written_as_an_inline_array_can_be_added_to(tmp_path):
+    project(tmp_path, 'source = [{ kind = "library", path = "a" }]\n[search]\ntop_k = 3\n', "a", "b")
+
+    assert edit.declare(tmp_path, str(tmp_path / "b")) == ["library/b"]
+
+    assert list(registry.sources(load_settings(tmp_path))) == ["library/a", "library/b"]
+    assert load_settings(tmp_path).search.top_k == 3
+
+
+def test_edits_at_once_lose_nothing(tmp_path):
+    names = [f"lib{number}" for number in range(12)]
+    project(tmp_path, "", *names)
+
+    with ThreadPoolExecutor(max_workers=6) as pool:
+        list(pool.map(lambda name: edit.declare(tmp_path, str(tmp_path / name)), names))
+
+    assert {source.name for source in registry.sources(load_settings(tmp_path)).values()} == set(names)
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_declared_folder_of_folders_is_one_whether_or_not_it_ends_in_a_slash(tmp_path, slash):
+    project(tmp_path, f'[[source]]\nkind = "library"\npath = "raw/{{library}}{slash}"\n', "raw/a", "raw/b")
+
+    with pytest.raises(SourceError, match="together with others"):
+        edit.remove(tmp_path, "library/a")
+    assert list(registry.sources(load_settings(tmp_path))) == ["library/a", "library/b"]
+
+
+def test_a_bare_repository_is_no_source(tmp_path, git):
+    git(tmp_path, "init", "-q", "--bare", "bare")
+
+    with pytest.raises(SourceError, match="bare git repository"):
+        edit.declare(tmp_path, str(tmp_path / "bare"))

@@ -105,6 +105,7 @@ def publish_stores(
             metadata={
                 "generation": published.generation.number,
                 "seconds": time.perf_counter() - started,
+                **({"warnings": "\n".join(published.warnings)} if published.warnings else {}),
                 **details,
             },
             check_results=[*metadata.passed(store, _RULES[store]), *extra_checks.get(store, ())],
