@@ -28,7 +28,7 @@ PARTITION_TAG = "dagster/partition"
 FULL_TAG = "docindex/full"
 
 
-class Project(dg.ConfigurableResource):  # type: ignore[type-arg]
+class Project(dg.ConfigurableResource):  # type: ignore[type-arg]  # its parameter is for resources that wrap others
     """The project: its settings, read anew for each run so that an edit of `docindex.toml` counts at once."""
 
     root: str
