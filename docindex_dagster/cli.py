@@ -489,6 +489,23 @@ def doctor(
 
 
 @app.command()
+def rollback() -> None:
+    """Search the generation before the present one again; the next run that changes something goes on from it."""
+    from docindex_dagster import catalog
+    from docindex_dagster.locks import exclusive
+    from docindex_dagster.stores.generation import roll_back
+
+    layout = Layout(load_settings().home)
+    layout.prepare()
+    with exclusive(
+        layout.publication_lock, "docindex rollback", on_wait=lambda owner: console.err.print(f"waiting for {owner}")
+    ):
+        generation = roll_back(layout)
+        catalog.rebuild(layout)
+    console.out.print(f"searches use generation {generation.number} again; `docindex rollback` undoes this")
+
+
+@app.command()
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the UI listens.")] = 3000,
     host: Annotated[str, typer.Option(help="Which address it listens on.")] = "127.0.0.1",

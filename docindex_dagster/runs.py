@@ -95,14 +95,16 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
 
 
 def index(settings: Settings, key: str, opened: "dg.DagsterInstance", *, full: bool = False) -> RunOutcome:
-    """Run `index_source` for one source, adding its partition first.
+    """Run `index_source` for one source, adding its partition and reporting runs that were killed first.
 
     Raises:
         KeyboardInterrupt: the user stopped the run.
     """
+    from docindex_dagster.defs.dead_runs import report_dead_runs
     from docindex_dagster.defs.partitions import SOURCES_NAME
     from docindex_dagster.defs.resources import FULL_TAG
 
+    report_dead_runs(opened)
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
     return _execute(settings, opened, "index_source", partition_key=key, tags={FULL_TAG: "true"} if full else {})
 

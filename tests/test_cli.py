@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster import cli
+from docindex_dagster import cli, runs
 from docindex_dagster.locks import exclusive
+from docindex_dagster.settings import load_settings
 
 GUIDE = "# Guide\n\n## Pumps\n\nThe pump moves water from the well to the tank. Prime it before the first use.\n"
 CODE = 'def prime_pump(litres: int) -> None:\n    """Fill the pump with water."""\n    print(litres)\n'
@@ -292,6 +293,26 @@ def test_damage_is_a_line_for_a_search_and_a_repair_for_the_doctor(run):
     assert "pump.py" in run("search", "pump").out
 
 
+def test_a_rollback_brings_the_generation_before_back_and_a_second_one_undoes_it(run):
+    run("index", "manual")
+    assert "no generation before" in run("rollback").err
+    Path("manual/guide.md").write_text("# Guide\n\nThe windmill lifts the water now, all day and all night.\n")
+    run("index")
+
+    def finds_windmill() -> bool:
+        return "windmill" in run("search", "windmill", "--mode", "bm25").out
+
+    assert finds_windmill()
+    assert run("rollback").code == 0
+    assert not finds_windmill()
+    assert run("rollback").code == 0
+    assert finds_windmill()
+    run("rollback")
+    assert run("index").code == 0
+    assert finds_windmill()
+    assert run("doctor").code == 0
+
+
 def test_the_doctor_repairs_a_damaged_store(run):
     run("index", "manual")
     assert run("doctor").out == "the index is whole: all stores agree\n"
@@ -329,3 +350,22 @@ def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run, tm
         "library/manual: waiting for another run of this source (run 42)",
         "error: library/manual: interrupted; what was searchable still is, and the next run goes on from here",
     ]
+
+
+def test_a_run_that_was_killed_is_reported_failed_and_the_next_one_starts_at_once(run, tmp_path):
+    run("index", "manual")
+    command = [sys.executable, "-m", "docindex_dagster.cli", "index"]
+    with exclusive(Path(".docindex/locks/library%2Fmanual.lock"), owner="run 42", on_wait=pytest.fail):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert "waiting" in process.stderr.readline()
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+    Path("manual/new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
+    assert run("index").code == 0
+
+    with runs.instance(load_settings(tmp_path)) as instance:
+        statuses = [found.status.value for found in instance.get_runs()]
+    assert sorted(statuses) == ["FAILURE", "SUCCESS", "SUCCESS"]
+    assert "new.md" in run("search", "marmots").out

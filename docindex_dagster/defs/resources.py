@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import PrivateAttr
 
 from docindex_dagster import tables
+from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.events import Waiting, emit
@@ -74,6 +75,8 @@ class SourceRun(Project):
         self._settings = self.read_settings()
         self.layout.prepare()
         run_id = context.run.run_id if context.run else ""
+        if context.instance and run_id:
+            context.instance.add_run_tags(run_id, process_tags())
         with exclusive(
             self.layout.source_lock(self._key),
             owner=f"run {run_id} of process {os.getpid()}",

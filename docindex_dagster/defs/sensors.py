@@ -6,6 +6,7 @@ import time
 import dagster as dg
 
 from docindex_dagster.chunking.build import fingerprint as chunking_fingerprint
+from docindex_dagster.defs.dead_runs import report_dead_runs
 from docindex_dagster.defs.jobs import index_source
 from docindex_dagster.defs.partitions import SOURCES, SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
@@ -34,6 +35,7 @@ def source_files_changed(context: dg.SensorEvaluationContext, project: Project) 
     seen: dict[str, str] = json.loads(context.cursor or "{}")
     seen = {key: value for key, value in seen.items() if key in declared}
     partitions = set(context.instance.get_dynamic_partitions(SOURCES_NAME))
+    killed = {run.tags.get(PARTITION_TAG) for run in report_dead_runs(context.instance)}
     started = time.monotonic()
     requests, observations, new = [], [], []
     # A dictionary keeps its order: keys that were looked at are put at its end.
@@ -47,7 +49,7 @@ def source_files_changed(context: dg.SensorEvaluationContext, project: Project) 
         seen[key] = digest_parts(found, made_with)
         if key not in partitions:
             new.append(key)
-        if seen[key] != before or key not in partitions:
+        if seen[key] != before or key not in partitions or key in killed:
             if not _is_queued(context.instance, key):
                 requests.append(dg.RunRequest(partition_key=key))
             observations.append(dg.AssetObservation("source", partition=key, tags={"dagster/data_version": found}))

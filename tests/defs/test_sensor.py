@@ -1,11 +1,14 @@
 """The sensor on file changes and the nightly schedule, driven by their own ticks."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import dagster as dg
 import pytest
 
 from docindex_dagster.definitions import build_definitions
+from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import Project as ProjectResource
 from tests.defs.conftest import KEY, Project
@@ -64,6 +67,42 @@ def test_each_change_is_noticed_even_back_to_what_was(project):
 def test_a_source_that_was_removed_and_added_again_is_asked_for(project):
     first = tick(project)
     project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
+
+    assert requested(tick(project, first.cursor)) == [KEY]
+
+
+def killed_run(project: Project) -> dg.DagsterRun:
+    """A run that started in a process which is gone."""
+    job = build_definitions(project.root).resolve_job_def("index_source")
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    tags = {**process_tags(), "docindex/pid": str(process.pid), "dagster/partition": KEY}
+    return project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
+
+
+def test_a_run_whose_process_is_gone_is_reported_failed_and_asked_for_again(project):
+    first = tick(project)
+    run = killed_run(project)
+
+    assert requested(tick(project, first.cursor)) == [KEY]
+    assert project.instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.FAILURE
+
+
+def test_a_run_of_a_living_process_is_left_alone(project):
+    first = tick(project)
+    job = build_definitions(project.root).resolve_job_def("index_source")
+    tags = {**process_tags(), "dagster/partition": KEY}
+    run = project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
+
+    assert requested(tick(project, first.cursor)) == []
+    assert project.instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.STARTED
+
+
+def test_a_later_process_with_the_same_number_does_not_keep_a_run_alive(project):
+    first = tick(project)
+    job = build_definitions(project.root).resolve_job_def("index_source")
+    tags = {**process_tags(), "docindex/process_started": "1", "dagster/partition": KEY}
+    project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
 
     assert requested(tick(project, first.cursor)) == [KEY]
 

@@ -1,0 +1,48 @@
+"""Runs whose process is gone. Dagster cannot tell, and would wait for them; each run says which process it is."""
+
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+import dagster as dg
+
+_HOST, _PID, _STARTED = "docindex/host", "docindex/pid", "docindex/process_started"
+
+
+def process_tags() -> dict[str, str]:
+    """Tags that tell this process from every other one, also from a later one with the same number."""
+    pid = os.getpid()
+    return {_HOST: socket.gethostname(), _PID: str(pid), _STARTED: _started(pid) or ""}
+
+
+def report_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """Report started runs of this machine whose process is gone as failed, and return them."""
+    started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags={_HOST: socket.gethostname()})
+    dead = [run for run in instance.get_runs(started) if not _is_alive(run.tags)]
+    for run in dead:
+        instance.report_run_failed(run, f"process {run.tags.get(_PID)} of this run is gone")
+    return dead
+
+
+def _is_alive(tags: Mapping[str, str]) -> bool:
+    pid = tags.get(_PID, "")
+    if not pid.isdecimal():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        pass
+    return _started(int(pid)) in {None, tags.get(_STARTED) or None}
+
+
+def _started(pid: int) -> str | None:
+    """When a process started, in clock ticks since the machine did; None where the system does not say (not Linux)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    # The second field is the command in parentheses, which may hold anything; the start is the 22nd.
+    return stat.rpartition(")")[2].split()[19]
