@@ -51,7 +51,8 @@ def sample_rows(table: pa.Table) -> dg.TableMetadataValue:
     """At most five rows, each cell cut to 200 characters."""
     rows = table.slice(0, _SAMPLE_ROWS).to_pylist()
     return records(
-        [{name: str(value)[:_SAMPLE_CHARS] for name, value in row.items()} for row in rows], table.column_names
+        [{name: "" if value is None else str(value)[:_SAMPLE_CHARS] for name, value in row.items()} for row in rows],
+        table.column_names,
     )
 
 
