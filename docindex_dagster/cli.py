@@ -4,6 +4,7 @@ Heavy modules are imported by the commands that need them, so that `docindex --h
 """
 
 import os
+import signal
 import socket
 import sys
 import time
@@ -520,6 +521,8 @@ def ui(
     os.environ["DAGSTER_HOME"] = str(runs.dagster_home(settings))
     # `dg dev`, which Dagster recommends in its stead, is not part of what docindex installs.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:Function `dev_command`:FutureWarning")
+    # A shell's background job ignores Ctrl-C; Dagster's processes, which stop each other by it, would never end.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.chdir(settings.root)
     console.out.print(f"the Dagster UI starts at http://{host}:{port}; stop it with Ctrl-C")
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
