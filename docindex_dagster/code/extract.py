@@ -35,7 +35,7 @@ _HEAD_LIMIT = 4000  # bytes of a head that a signature is made from
 class Outline:
     """What a file defines and imports."""
 
-    symbols: tuple[Symbol, ...] = ()
+    symbols: tuple[Symbol, ...] = ()  # names may repeat: overloads, a property's setter, each `impl` of a type
     imports: tuple[str, ...] | None = None  # None: the language has no query
 
 
@@ -57,19 +57,6 @@ def extract(tree: "Tree", source: bytes, language: str) -> Outline:
         return Outline(imports=())
     captures = run_query(tree, language)
     return Outline(_symbols(captures, source), _imports(captures, source))
-
-
-def extract_symbols(tree: "Tree", source: bytes, language: str) -> tuple[Symbol, ...]:
-    """The definitions of a file in file order, outer before inner.
-
-    Names need not be unique: overloads, the setter of a property and each `impl` of a type share one.
-    """
-    return extract(tree, source, language).symbols
-
-
-def extract_imports(tree: "Tree", source: bytes, language: str) -> tuple[str, ...] | None:
-    """What a file imports, as written and without quotes, each once; None for a language without a query."""
-    return extract(tree, source, language).imports
 
 
 def _is_rubble(root: "Node") -> bool:

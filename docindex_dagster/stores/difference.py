@@ -14,7 +14,8 @@ class Difference:
     """Which target rows to write and which ids to delete, with counts for the metadata."""
 
     is_new: pa.ChunkedArray  # one boolean a target row: it is missing or differs
-    deletes: pa.Array  # ids
+    deletes: pa.Array  # ids of rows that go away
+    replaced: pa.Array  # ids of rows that are held in another form
     added: int
     changed: int
     reused: int
@@ -34,10 +35,12 @@ def difference(held: pa.Table, target: pa.Table) -> Difference:
     """Compare what a store holds of a source with what it should hold."""
     is_held = pc.is_in(target["chunk_id"], held["chunk_id"])
     is_same = pc.is_in(_keys(target), _keys(held))
+    is_changed = pc.and_not(is_held, is_same)
     known, same = (pc.sum(mask, min_count=0).as_py() or 0 for mask in (is_held, is_same))
     return Difference(
         is_new=pc.invert(is_same),
         deletes=held["chunk_id"].filter(pc.invert(pc.is_in(held["chunk_id"], target["chunk_id"]))).combine_chunks(),
+        replaced=target["chunk_id"].filter(is_changed).combine_chunks(),
         added=target.num_rows - known,
         changed=known - same,
         reused=same,

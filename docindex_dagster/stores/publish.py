@@ -154,7 +154,6 @@ def _publish(
         if start.base and written.is_unchanged and entry == start.base.sources.get(rows.key):
             if force:
                 _check_whole(staged, start.base, written)
-            staged.discard()
             return Publication(start.base, entry, warnings=tuple(warnings), graph_problem=written.graph_problem)
         optimized = staged.maintain()
         _verify(staged, written)

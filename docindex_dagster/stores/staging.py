@@ -39,12 +39,14 @@ class Staged:
     @classmethod
     @contextmanager
     def opened(cls, layout: Layout, model: Model, base: Generation | None) -> "Iterator[Staged]":
-        """The stores, open for writing; what was written is discarded when the block fails."""
+        """The stores, open for writing.
+
+        What did not go live in the block is removed; the table is reverted by the next writer.
+        """
         try:
             yield cls._open(layout, model, base)
-        except BaseException:
+        finally:
             clean_up.remove_old_generations(layout)
-            raise
 
     @classmethod
     def _open(cls, layout: Layout, model: Model, base: Generation | None) -> "Staged":
@@ -76,7 +78,6 @@ class Staged:
             generation = generation.with_source(key, entry)
         self._sync()
         write_generation(self.layout, generation)
-        clean_up.remove_old_generations(self.layout)
         return generation
 
     def _sync(self) -> None:
@@ -84,7 +85,3 @@ class Staged:
         written = (lance_table.files(self.layout) - self.files_before) | set(self.folder.iterdir())
         folders = {folder for file in written for folder in file.parents if folder.is_relative_to(self.layout.stores)}
         sync([*written, *folders])
-
-    def discard(self) -> None:
-        """Undo what can be undone at once; the next writer reverts the table to its published version."""
-        clean_up.remove_old_generations(self.layout)

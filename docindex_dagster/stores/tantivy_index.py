@@ -108,7 +108,9 @@ def reconcile(index: "Index", source: str, chunks: pa.Table) -> Difference:
     if change.is_empty:
         return change
     rows_to_write = chunks.filter(change.is_new)
-    with_writer(index, lambda writer: _apply(writer, rows_to_write, change.deletes))
+    with_writer(
+        index, lambda writer: _apply(writer, rows_to_write, pa.concat_arrays([change.deletes, change.replaced]))
+    )
     return change
 
 
@@ -161,7 +163,6 @@ def _apply(writer: "IndexWriter", chunks: pa.Table, deletes: pa.Array) -> None:
     keys = np.concatenate([_numbers(chunks["chunk_id"]), _numbers(chunks["row_hash"])], axis=1)
     for batch_start, batch in _batches(chunks):
         for offset, row in enumerate(batch.to_pylist()):
-            writer.delete_documents_by_term("chunk_id", row["chunk_id"])
             document = tantivy.Document(**{name: row[name] for name in EXACT_FIELDS if row[name] is not None})
             for name, text in _term_texts(row).items():
                 document.add_text(name, text)

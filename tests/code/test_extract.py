@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.code.extract import extract_imports, extract_symbols
+from docindex_dagster.code.extract import extract
 from docindex_dagster.code.parse import parse
 from docindex_dagster.code.symbols import Symbol
 
@@ -360,7 +360,7 @@ DOCSTRINGS = [
 
 def symbols_of(code: str | bytes, language: str) -> tuple[Symbol, ...]:
     source = code.encode() if isinstance(code, str) else code
-    return extract_symbols(parse(source, language), source, language)
+    return extract(parse(source, language), source, language).symbols
 
 
 def fixture_symbols(file: str) -> tuple[Symbol, ...]:
@@ -394,7 +394,7 @@ def test_lines_are_those_of_the_bytes(file):
 @pytest.mark.parametrize(("file", "imports"), IMPORTS.items())
 def test_imports_are_named_as_written(file, imports):
     source = (FIXTURES / file).read_bytes()
-    assert extract_imports(parse(source, LANGUAGES[file]), source, LANGUAGES[file]) == imports
+    assert extract(parse(source, LANGUAGES[file]), source, LANGUAGES[file]).imports == imports
 
 
 @pytest.mark.parametrize(("file", "name", "signature"), SIGNATURES)
@@ -451,8 +451,8 @@ def test_comment_behind_the_end_of_a_definition_belongs_to_it():
 def test_language_without_a_query_has_no_symbols_and_unknown_imports():
     source = b"key: value\n"
     tree = parse(source, "yaml")
-    assert extract_symbols(tree, source, "yaml") == ()
-    assert extract_imports(tree, source, "yaml") is None
+    assert extract(tree, source, "yaml").symbols == ()
+    assert extract(tree, source, "yaml").imports is None
 
 
 def test_broken_code_keeps_the_symbols_around_the_error():
