@@ -2,9 +2,13 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+# Waiting polls: a signal that comes just before a blocking `flock` would be answered only once the lock is free.
+_POLL_S = 0.05
 
 
 @contextmanager
@@ -16,13 +20,20 @@ def exclusive(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterato
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _take(descriptor):
             on_wait(os.pread(descriptor, 1000, 0).decode("utf-8", "replace"))
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            while not _take(descriptor):
+                time.sleep(_POLL_S)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, owner.encode(), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def _take(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -335,7 +336,7 @@ def test_the_index_keeps_itself_out_of_git(run, git, tmp_path):
 
 def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run, tmp_path):
     run("index", "manual")
-    command = [sys.executable, "-m", "docindex_dagster.cli", "index"]
+    command = [sys.executable, "-X", "faulthandler", "-m", "docindex_dagster.cli", "index"]
     log = tmp_path / "errors.log"
     with exclusive(Path(".docindex/locks/library%2Fmanual.lock"), owner="run 42", on_wait=pytest.fail):
         with log.open("w") as errors:
@@ -350,6 +351,16 @@ def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run, tm
         "library/manual: waiting for another run of this source (run 42)",
         "error: library/manual: interrupted; what was searchable still is, and the next run goes on from here",
     ]
+
+
+def _interrupted(process: subprocess.Popen[bytes]) -> int:
+    """Press Ctrl-C until a process ends, since Python drops what is raised while a finalizer runs; its exit code."""
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=20)
+    process.send_signal(signal.SIGABRT)  # the fault handler says where it hangs
+    return process.wait()
 
 
 def test_a_run_that_was_killed_is_reported_failed_and_the_next_one_starts_at_once(run, tmp_path):
