@@ -12,7 +12,7 @@ from docindex_dagster.files import replacing
 from docindex_dagster.hashing import digest, digest_parts
 
 _VERSION = b"docindex.data_version"
-_ZSTD_LEVEL = 1
+_COMPRESSED = {"compression": "zstd", "compression_level": 1}
 
 
 def data_version(table: pa.Table) -> str:
@@ -61,17 +61,11 @@ def write(path: Path, table: pa.Table) -> bool:
     version = stamped_version(table.schema.metadata)
     if version is not None and version == metadata_value(path, _VERSION) and read(path) is not None:
         return False
-    vectors = [field.name for field in table.schema if pa.types.is_fixed_size_list(field.type)]
-    texts = [field.name for field in table.schema if field.name not in vectors]
+    # Vectors do not compress; trying to takes as long again as all the rest.
+    has_vectors = any(pa.types.is_fixed_size_list(field.type) for field in table.schema)
+    compression = {"compression": "none", "use_dictionary": False} if has_vectors else _COMPRESSED
     with replacing(path) as temporary:
-        pq.write_table(
-            table,
-            temporary,
-            compression="zstd",
-            compression_level=_ZSTD_LEVEL,
-            use_dictionary=texts,
-            column_encoding={f"{name}.list.element": "BYTE_STREAM_SPLIT" for name in vectors} or None,
-        )
+        pq.write_table(table, temporary, **compression)
     return True
 
 

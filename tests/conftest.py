@@ -14,6 +14,7 @@ from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
+from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.stores.staging import Model
 from docindex_dagster.tokenizer import count_tokens
 
@@ -33,7 +34,7 @@ def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample"
         content_hash = digest("\n".join(texts).encode())
         file = FileIdentity(source, "library", path, content_hash, "code", language, None, is_uncommitted=False)
         batches.append(rows(file, FileDrafts(tuple(drafts), imports=("os",)), count_tokens))
-    return with_row_hashes(pa.Table.from_batches(batches))
+    return with_row_hashes(pa.Table.from_batches(batches, CHUNKS))
 
 
 def vectors_of(chunks: pa.Table) -> pa.Table:

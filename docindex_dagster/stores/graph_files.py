@@ -7,28 +7,47 @@ import pyarrow.compute as pc
 
 from docindex_dagster import tables
 from docindex_dagster.errors import StoreError
+from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout, file_name
 from docindex_dagster.stores.generation import Generation, GraphFiles
-from docindex_dagster.stores.triples import Graph
+from docindex_dagster.stores.triples import GRAPH_VERSION, Graph
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
 _VERSION_DIGITS = 16
+# Which extractor made a graph, in the metadata of its files; absent from one that is not complete.
+_MADE_BY = b"docindex.graph"
 
 
-def write(layout: Layout, source: str, graph: Graph) -> GraphFiles:
-    """Write a source's graph under names that follow from its content: an equal graph is not written twice."""
-    return GraphFiles(
-        nodes=_write(layout, source, "nodes", graph.nodes), triples=_write(layout, source, "triples", graph.triples)
+def write(layout: Layout, source: str, graph: Graph, made_from: str) -> GraphFiles:
+    """Write a source's complete graph; `made_from` identifies its input, and files of an equal input are left alone."""
+    marked = (
+        table.replace_schema_metadata({_MADE_BY: GRAPH_VERSION.encode()}) for table in (graph.nodes, graph.triples)
     )
+    return _write(layout, source, Graph(*marked), digest_parts(GRAPH_VERSION, made_from))
 
 
-def _write(layout: Layout, source: str, kind: str, table: pa.Table) -> str:
-    version = tables.data_version(table)
-    name = f"{file_name(source)}.{version[:_VERSION_DIGITS]}.{kind}.parquet"
-    tables.write(layout.graph / name, tables.stamp(table, version))
-    return name
+def write_incomplete(layout: Layout, source: str, graph: Graph, made_from: str) -> GraphFiles:
+    """Write what could be extracted. The next change of the source extracts its whole graph again."""
+    return _write(layout, source, graph, digest_parts(GRAPH_VERSION, made_from, "incomplete"))
+
+
+def _write(layout: Layout, source: str, graph: Graph, version: str) -> GraphFiles:
+    names = {kind: f"{file_name(source)}.{version[:_VERSION_DIGITS]}.{kind}.parquet" for kind in ("nodes", "triples")}
+    for name, table in zip(names.values(), (graph.nodes, graph.triples), strict=True):
+        tables.write(layout.graph / name, tables.stamp(table, version))
+    return GraphFiles(**names)
+
+
+def read_complete(layout: Layout, files: GraphFiles) -> Graph | None:
+    """The graph of one source to take rows from; None where it is damaged, not complete, or of another extractor."""
+    graph = read(layout, files)
+    if graph is None or any(
+        (table.schema.metadata or {}).get(_MADE_BY) != GRAPH_VERSION.encode() for table in (graph.nodes, graph.triples)
+    ):
+        return None
+    return Graph(graph.nodes.replace_schema_metadata(None), graph.triples.replace_schema_metadata(None))
 
 
 def read(layout: Layout, files: GraphFiles) -> Graph | None:

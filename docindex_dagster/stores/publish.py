@@ -20,15 +20,13 @@ from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
 from docindex_dagster.stores.generation import SCHEMA_VERSION, Generation, PublishedSource, read_generation
 from docindex_dagster.stores.staging import Model, Staged
-from docindex_dagster.stores.triples import Graph, build_graph
+from docindex_dagster.stores.triples import GRAPH_VERSION, Graph, build_graph, update_graph
 
 AGREE, PROVED = "stores_agree", "edges_have_their_chunk"
 STORE_RULES = {
     AGREE: "LanceDB and Tantivy hold exactly the chunks of the source, row for row, each with its vector.",
     PROVED: "No edge of the graph is without the chunk that proves it.",
 }
-# Raise it when the same chunks give another graph.
-GRAPH_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +57,23 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
+class _Extracted:
+    """A graph, if one is wanted, and why it is not complete, if it is not."""
+
+    graph: Graph | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class _Written:
     """What staging one source did."""
 
     rows: SourceRows
+    in_lance: pa.Table  # what the table is to hold, as `lance_table.expected` says
     entry: PublishedSource
-    graph: Graph | None
+    graph: _Extracted
     lance: Difference
     tantivy: Difference
-    graph_problem: str
 
     @property
     def is_unchanged(self) -> bool:
@@ -146,20 +152,20 @@ def _publish(
         if start.rebuild_because:
             warnings.append(f"the stores are built anew: {start.rebuild_because}")
             for other in _others(layout, rows.key, model, start.known, warnings):
-                rebuilt = _stage(staged, other, with_graph=with_graph)
+                rebuilt = _stage(staged, other, with_graph=with_graph, anew=True)
                 _verify(staged, rebuilt)
                 entries[other.key] = _dated(rebuilt.entry, other.key, start.known)
-        written = _stage(staged, rows, with_graph=with_graph, tell=True)
+        written = _stage(staged, rows, with_graph=with_graph, anew=force, tell=True)
         entry = _dated(written.entry, rows.key, start.known)
         if start.base and written.is_unchanged and entry == start.base.sources.get(rows.key):
             if force:
                 _check_whole(staged, start.base, written)
-            return Publication(start.base, entry, warnings=tuple(warnings), graph_problem=written.graph_problem)
+            return Publication(start.base, entry, warnings=tuple(warnings), graph_problem=written.graph.problem)
         optimized = staged.maintain()
         _verify(staged, written)
         generation = staged.go_live({**entries, rows.key: entry}, optimized)
     emit(Progress(rows.key, "stores", 3, 3, "stores"))
-    return Publication(generation, entry, written.lance, written.tantivy, tuple(warnings), written.graph_problem)
+    return Publication(generation, entry, written.lance, written.tantivy, tuple(warnings), written.graph.problem)
 
 
 def _dated(entry: PublishedSource, key: str, known: Generation | None) -> PublishedSource:
@@ -180,19 +186,31 @@ def _check_whole(staged: Staged, base: Generation, written: _Written) -> None:
             raise DamagedStoreError(f"{store} holds {number} rows, {expected} were published")
 
 
-def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool, tell: bool = False) -> _Written:
-    """Write one source's rows into the staged stores, and with `tell` report each store."""
-    graph, problem = _graph(rows.chunks) if with_graph else (None, "")
-    lance = lance_table.reconcile(staged.table, rows.key, rows.chunks, rows.embeddings)
+def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool, anew: bool, tell: bool = False) -> _Written:
+    """Write one source's rows into the staged stores.
+
+    With `anew`, nothing of the published graph is reused; with `tell`, each store is reported.
+    """
+    target = lance_table.expected(rows.chunks, rows.embeddings)
+    lance = lance_table.reconcile(staged.table, rows.key, rows.chunks, rows.embeddings, target)
     if tell:
         emit(Progress(rows.key, "stores", 1, 3, "stores"))
     tantivy = tantivy_index.reconcile(staged.index, rows.key, rows.chunks)
     if tell:
         emit(Progress(rows.key, "stores", 2, 3, "stores"))
-    entry = _entry(rows, _version(rows, staged.model, with_graph=with_graph), graph)
-    if graph:
-        entry = replace(entry, graph=graph_files.write(staged.layout, rows.key, graph))
-    return _Written(rows, entry, graph, lance, tantivy, problem)
+    previous = None if anew else _published_graph(staged, rows.key)
+    extracted = _graph(rows.chunks, previous, lance) if with_graph else _Extracted(None)
+    entry = _entry(rows, _version(rows, staged.model, with_graph=with_graph), extracted.graph)
+    if extracted.graph:
+        write = graph_files.write_incomplete if extracted.problem else graph_files.write
+        entry = replace(entry, graph=write(staged.layout, rows.key, extracted.graph, entry.version))
+    return _Written(rows, target, entry, extracted, lance, tantivy)
+
+
+def _published_graph(staged: Staged, key: str) -> Graph | None:
+    """The graph of the rows that the published table holds of a source."""
+    published = staged.base.sources.get(key) if staged.base else None
+    return graph_files.read_complete(staged.layout, published.graph) if published and published.graph else None
 
 
 def _others(
@@ -233,12 +251,13 @@ def _verify_inputs(rows: SourceRows, model: Model) -> None:
         raise VerificationError("publication", {AGREE: f"vectors are of {other[0].as_py()}, not of {model.name}"})
 
 
-def _graph(chunks: pa.Table) -> tuple[Graph, str]:
+def _graph(chunks: pa.Table, previous: Graph | None, change: Difference) -> _Extracted:
     """A graph extractor that fails costs the graph of this source, not its publication."""
     try:
-        return build_graph(chunks), ""
+        return _Extracted(build_graph(chunks) if previous is None else update_graph(previous, chunks, change.is_new))
     except Exception as error:  # noqa: BLE001 it is reported as a failed check
-        return build_graph(chunks.slice(0, 0)), f"the graph could not be extracted: {type(error).__name__}: {error}"
+        problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
+        return _Extracted(build_graph(chunks.slice(0, 0)), problem)
 
 
 def _verify(staged: Staged, written: _Written) -> None:
@@ -247,11 +266,11 @@ def _verify(staged: Staged, written: _Written) -> None:
     in_lance = lance_table.held(staged.table, rows.key)
     in_tantivy = tantivy_index.held(index.searcher(), index.schema, rows.key)
     differences = {
-        "LanceDB": disagreement(in_lance, lance_table.expected(rows.chunks, rows.embeddings)),
+        "LanceDB": disagreement(in_lance, written.in_lance),
         "Tantivy": disagreement(in_tantivy, rows.chunks),
     }
     failures = {AGREE: "; ".join(f"{store}: {text}" for store, text in differences.items() if text)}
-    failures[PROVED] = graph_files.stray_edges(written.graph, rows.chunks) if written.graph else ""
+    failures[PROVED] = graph_files.stray_edges(written.graph.graph, rows.chunks) if written.graph.graph else ""
     broken = {name: text for name, text in failures.items() if text}
     if broken:
         raise VerificationError("publication", broken)
@@ -259,7 +278,8 @@ def _verify(staged: Staged, written: _Written) -> None:
 
 def _version(rows: SourceRows, model: Model, *, with_graph: bool) -> str:
     """Equal inputs give an equal version."""
-    hashes = tables.column_version(rows.chunks, "row_hash"), tables.data_version(rows.embeddings)
+    vectors = tables.stamped_version(rows.embeddings.schema.metadata) or tables.data_version(rows.embeddings)
+    hashes = tables.column_version(rows.chunks, "row_hash"), vectors
     made_with = str(SCHEMA_VERSION), GRAPH_VERSION, str(with_graph), model.name
     return digest_parts(*made_with, rows.revision or "", *hashes)
 

@@ -4,16 +4,20 @@ Node ids: a file is its path; a symbol `path::qualified.name`; a section `path#H
 imported `module:NAME`, as it is written: to which file it leads is for resolution to say.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from docindex_dagster.schemas import NODES, TRIPLES
 
+# Raise it when the same chunks give another graph.
+GRAPH_VERSION = "2"
 _NEEDED = (
     "chunk_id",
     "source",
@@ -27,6 +31,7 @@ _NEEDED = (
 )
 _FROM_PARSE = "parse"  # read off the source text: nothing was guessed
 _AS_WRITTEN = "as written"
+_MODULE = "module"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class _Node:
     node: str
     type: str
     name: str
-    source: str
+    source: str | None
     path: str | None
     chunk_id: str | None
 
@@ -65,22 +70,72 @@ class _Triple:
 def build_graph(chunks: pa.Table) -> Graph:
     """The edges `defines`, `contains`, `imports` and `has_section`, each with the first chunk that proves it.
 
-    The chunks are sorted by path.
+    The chunks are sorted by path. Rows are sorted by path too, and the nodes of modules come last.
     """
-    nodes: dict[str, _Node] = {}
-    triples: dict[tuple[str, str, str], _Triple] = {}
+    return _assembled(_extract(chunks))
+
+
+def update_graph(previous: Graph, chunks: pa.Table, is_new: pa.ChunkedArray) -> Graph:
+    """The same graph as `build_graph(chunks)`, with the rows of files that have no new chunk taken from `previous`.
+
+    Args:
+        previous: the graph of what the source held before.
+        chunks: what it holds now.
+        is_new: one boolean a chunk: it was not held before in this form.
+    """
+    is_touched = pc.is_in(chunks["path"], pc.unique(chunks["path"].filter(is_new)))
+    untouched = pc.unique(chunks["path"].filter(pc.invert(is_touched)))
+    kept = Graph(*(table.filter(pc.is_in(table["path"], untouched)) for table in (previous.nodes, previous.triples)))
+    return _assembled(kept, _extract(chunks.filter(is_touched)))
+
+
+def _extract(chunks: pa.Table) -> Graph:
+    """What each file says, one file independent of the others; without the nodes of modules, which files share."""
+    nodes: list[_Node] = []
+    triples: list[_Triple] = []
     for path, rows in groupby(_rows(chunks), key=itemgetter("path")):
-        of_file = list(rows)
-        nodes[path] = _node(of_file[0], path, "file", path)
-        for row in of_file:
-            for symbol in row["symbols"] or ():
-                name = f"{path}::{symbol['qualified_name']}"
-                nodes.setdefault(name, _node(row, name, symbol["kind"], symbol["name"]))
-        for row in of_file:
-            for node, triple in (*_symbols(row, nodes), *_imports(row), *_sections(row)):
-                nodes.setdefault(node.node, node)
-                triples.setdefault((triple.subject, triple.predicate, triple.object), triple)
-    return Graph(_table(nodes.values(), NODES), _table(triples.values(), TRIPLES))
+        in_file, edges = _file(path, list(rows))
+        nodes += in_file
+        triples += edges
+    return Graph(_table(nodes, NODES), _table(triples, TRIPLES))
+
+
+def _file(path: str, rows: list[dict[str, Any]]) -> tuple[Iterable[_Node], Iterable[_Triple]]:
+    nodes = {path: _node(rows[0], path, "file", path)}
+    triples: dict[tuple[str, str, str], _Triple] = {}
+    for row in rows:
+        for symbol in row["symbols"] or ():
+            name = f"{path}::{symbol['qualified_name']}"
+            nodes.setdefault(name, _node(row, name, symbol["kind"], symbol["name"]))
+    for row in rows:
+        for node, triple in (*_symbols(row, nodes), *_sections(row)):
+            nodes.setdefault(node.node, node)
+            triples.setdefault((triple.subject, triple.predicate, triple.object), triple)
+        for triple in _imports(row):
+            triples.setdefault((triple.subject, triple.predicate, triple.object), triple)
+    return nodes.values(), triples.values()
+
+
+def _assembled(*parts: Graph) -> Graph:
+    """Parts without a common file as one graph, sorted by path, with a node for each module that is imported."""
+    nodes, triples = (
+        _by_path(pa.concat_tables(tables))
+        for tables in zip(*((part.nodes, part.triples) for part in parts), strict=True)
+    )
+    modules = pc.unique(triples["object"].filter(pc.equal(triples["object_type"], _MODULE))).sort()
+    source = triples["source"][0].as_py() if len(modules) else None
+    names = pc.utf8_slice_codeunits(modules, len(_module_node("")))
+    of_modules = [
+        _Node(node, _MODULE, name, source, None, None)
+        for node, name in zip(modules.to_pylist(), names.to_pylist(), strict=True)
+    ]
+    return Graph(pa.concat_tables([nodes, _table(of_modules, NODES)]).combine_chunks(), triples.combine_chunks())
+
+
+def _by_path(table: pa.Table) -> pa.Table:
+    """Sorted by path, the rows of a file in the order in which they were found."""
+    order = pa.table({"path": table["path"], "position": np.arange(table.num_rows)})
+    return table.take(pc.sort_indices(order, sort_keys=[("path", "ascending"), ("position", "ascending")]))
 
 
 def _rows(chunks: pa.Table) -> Iterator[dict[str, Any]]:
@@ -99,14 +154,17 @@ def _symbols(row: dict[str, Any], known: dict[str, _Node]) -> Iterator[tuple[_No
             yield node, _triple(row, (parent, known[parent].type), "contains", node, line)
 
 
-def _imports(row: dict[str, Any]) -> Iterator[tuple[_Node, _Triple]]:
+def _imports(row: dict[str, Any]) -> Iterator[_Triple]:
     """The file imports modules; its first chunk is the evidence, since imports are known for the file as a whole."""
     if row["chunk_index"]:
         return
     for module in row["imports"] or ():
-        node = _Node(f"module:{module}", "module", module, row["source"], None, None)
-        triple = _triple(row, (row["path"], "file"), "imports", node, row["start_line"], resolution=_AS_WRITTEN)
-        yield node, triple
+        node = _Node(_module_node(module), _MODULE, module, row["source"], None, None)
+        yield _triple(row, (row["path"], "file"), "imports", node, row["start_line"], resolution=_AS_WRITTEN)
+
+
+def _module_node(name: str) -> str:
+    return f"module:{name}"
 
 
 def _sections(row: dict[str, Any]) -> Iterator[tuple[_Node, _Triple]]:
@@ -148,7 +206,6 @@ def _triple(
     )
 
 
-def _table(items: Any, schema: pa.Schema) -> pa.Table:
-    items = list(items)
+def _table(items: Sequence[_Node] | Sequence[_Triple], schema: pa.Schema) -> pa.Table:
     columns = [pa.array([getattr(item, field.name) for item in items], field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)

@@ -350,7 +350,7 @@ def test_vectors_that_changed_are_replaced_though_the_text_is_the_same(layout):
     publish_files(layout, FILES)
     chunks = chunks_of(FILES)
     turned = vectors_of(chunks).set_column(3, "vector", vectors_of(chunks)["vector"].take([2, 0, 1]))
-    turned = turned.cast(vectors_of(chunks).schema)
+    turned = turned.cast(vectors_of(chunks).schema).replace_schema_metadata(None)  # its stamp is not true any more
 
     publication = publish(layout, SourceRows(KEY, chunks, turned), MODEL)
 

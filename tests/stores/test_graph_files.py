@@ -1,0 +1,65 @@
+"""The graph of a source: an update takes what did not change from the files before, and equals a full extraction."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from docindex_dagster.layout import Layout
+from docindex_dagster.stores import graph_files
+from docindex_dagster.stores import publish as publishing
+from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.triples import build_graph, update_graph
+from tests.conftest import MODEL, chunks_of, vectors_of
+
+KEY = "library/sample"
+TEXTS = ["alpha reads a file", "beta writes a file", "gamma sorts numbers"]
+FOLDERS = st.dictionaries(
+    st.sampled_from(["a.py", "b.py", "b/c.py", "z.py"]), st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3)
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(before=FOLDERS, after=FOLDERS)
+def test_an_updated_graph_equals_one_that_was_extracted_from_nothing(before, after):
+    old, new = chunks_of(before), chunks_of(after)
+    is_new = pc.invert(pc.is_in(new["row_hash"], old["row_hash"]))
+
+    updated = update_graph(build_graph(old), new, is_new)
+
+    assert updated.nodes.equals(build_graph(new).nodes)
+    assert updated.triples.equals(build_graph(new).triples)
+
+
+def test_only_files_that_changed_are_extracted_again(layout, monkeypatch):
+    publish_files(layout, {"a.py": TEXTS[:1], "b.py": TEXTS[1:]})
+    extracted = []
+    monkeypatch.setattr(publishing, "update_graph", lambda *parts: extracted.append(parts[2]) or update_graph(*parts))
+
+    publish_files(layout, {"a.py": TEXTS[:1], "b.py": TEXTS[2:]})
+
+    assert [pc.sum(is_new).as_py() for is_new in extracted] == [1]
+
+
+def test_after_a_failed_extraction_the_whole_graph_is_extracted_again(layout, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(publishing, "build_graph", fail_on_rows)
+        assert publish_files(layout, {"a.py": TEXTS}).graph_problem
+
+    publication = publish_files(layout, {"a.py": TEXTS, "b.py": TEXTS})
+
+    graph = graph_files.read(layout, publication.source.graph)
+    assert graph.triples.replace_schema_metadata(None).equals(
+        build_graph(chunks_of({"a.py": TEXTS, "b.py": TEXTS})).triples
+    )
+
+
+def publish_files(layout: Layout, files: dict[str, list[str]]) -> publishing.Publication:
+    chunks = chunks_of(files)
+    return publish(layout, SourceRows(KEY, chunks, vectors_of(chunks)), MODEL)
+
+
+def fail_on_rows(chunks: pa.Table) -> object:
+    if chunks.num_rows:
+        raise ValueError("no graph today")
+    return build_graph(chunks)
