@@ -27,6 +27,8 @@ _NO_COMPUTE_LOGS = {
         "class": "NoOpComputeLogManager",
     }
 }
+_OWN_STORAGE = ("storage", "run_storage", "event_log_storage", "schedule_storage")
+_QUICK_STORAGE = "docindex_dagster.defs.storage"
 # Where local state lies is decided by the folder that holds the file.
 _LOCAL_STATE = ("local_artifact_storage", "compute_logs")
 
@@ -86,12 +88,29 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     lock = Layout(settings.home).instance_lock
     with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
         try:
-            opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_COMPUTE_LOGS))
+            opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_overrides(home)))
         except DagsterInvalidConfigError as error:
             problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
             raise SettingsError(f"{home / _INSTANCE_FILE}: {problems}") from error
     with opened:
         yield opened
+
+
+def _overrides(home: Path) -> dict[str, Any]:
+    """What differs from the instance's own settings: no compute logs, and quicker use of the same SQLite files."""
+    from dagster._core.instance.ref import InstanceRef
+
+    file = home / _INSTANCE_FILE
+    config = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}) if file.exists() else {}
+    if any(key in config for key in _OWN_STORAGE):
+        return _NO_COMPUTE_LOGS
+    usual = InstanceRef.config_defaults(str(home))
+    quick = {
+        key: {"module": _QUICK_STORAGE, "class": name, "config": yaml.safe_load(storage.config_yaml)}
+        for key, name in (("run_storage", "RunStorage"), ("event_log_storage", "EventLogStorage"))
+        if (storage := usual[key]) is not None
+    }
+    return {**_NO_COMPUTE_LOGS, **quick}
 
 
 def index(settings: Settings, key: str, opened: "dg.DagsterInstance", *, full: bool = False) -> RunOutcome:

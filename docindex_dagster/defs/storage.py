@@ -1,0 +1,117 @@
+"""Dagster's SQLite storage for a process that writes many events in a row.
+
+The classes that they extend make an engine, and open and close a connection, for each of the hundred events of a run,
+which takes longer than the run itself. These keep both. The files are the same, so the UI reads them as ever.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
+from dagster._core.storage.runs.sqlite.sqlite_run_storage import SqliteRunStorage
+from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
+from sqlalchemy import Connection, Engine, create_engine, event, inspect
+from sqlalchemy.pool import QueuePool
+
+# A run has a database of its own; runs that are over are not written again.
+_MOST_ENGINES = 8
+
+
+class Engines:
+    """Engines by database, each with its open connections; those used longest ago are closed."""
+
+    def __init__(self) -> None:
+        self._engines: OrderedDict[str, Engine] = OrderedDict()
+
+    def get(self, database: str) -> Engine:
+        """The engine of a database, given by its URL."""
+        if database not in self._engines:
+            self._engines[database] = _engine(database)
+            if len(self._engines) > _MOST_ENGINES:
+                self._engines.popitem(last=False)[1].dispose()
+        self._engines.move_to_end(database)
+        return self._engines[database]
+
+    def dispose(self) -> None:
+        """Close all connections."""
+        while self._engines:
+            self._engines.popitem()[1].dispose()
+
+
+def _engine(database: str) -> Engine:
+    engine = create_engine(
+        database,
+        poolclass=QueuePool,
+        connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS, "check_same_thread": False},
+    )
+    event.listen(engine, "connect", _sync_less)
+    return engine
+
+
+def _sync_less(connection: Any, _record: Any) -> None:
+    """Sync the write-ahead log when it is written back, not at each commit: a power cut may cost the last events."""
+    connection.execute("PRAGMA synchronous=NORMAL")
+
+
+class EventLogStorage(SqliteEventLogStorage):
+    """The event log, with connections that are kept."""
+
+    def __init__(self, base_dir: str, inst_data: Any = None) -> None:
+        self._engines = Engines()
+        self._tables: set[str] = set()
+        super().__init__(base_dir, inst_data)
+
+    @classmethod
+    def from_config_value(cls, inst_data: Any, config_value: Any) -> "EventLogStorage":
+        """The storage that an instance's settings describe."""
+        return cls(inst_data=inst_data, **config_value)
+
+    @contextmanager
+    def _connect(self, shard: str) -> Iterator[Connection]:
+        with self._db_lock:
+            engine = self._engines.get(self.conn_string_for_shard(shard))
+            if shard not in self._initialized_dbs:
+                self._initdb(engine)
+                self._initialized_dbs.add(shard)
+            with engine.begin() as connection:
+                yield connection
+
+    def has_table(self, table_name: str) -> bool:
+        """Whether the index of the log has a table; asked for each event, so one that was there is remembered."""
+        if table_name not in self._tables:
+            with self._engines.get(self.conn_string_for_shard(INDEX_SHARD_NAME)).connect() as connection:
+                if not inspect(connection).has_table(table_name):
+                    return False
+            self._tables.add(table_name)
+        return True
+
+    def dispose(self) -> None:
+        """Close all connections."""
+        self._engines.dispose()
+        super().dispose()
+
+
+class RunStorage(SqliteRunStorage):
+    """The runs, with connections that are kept."""
+
+    def __init__(self, conn_string: str, inst_data: Any = None) -> None:
+        self._engines = Engines()
+        super().__init__(conn_string, inst_data)
+
+    @classmethod
+    def from_config_value(cls, inst_data: Any, config_value: Any) -> "RunStorage":
+        """The storage that an instance's settings describe."""
+        return cls.from_local(inst_data=inst_data, **config_value)
+
+    @contextmanager
+    def connect(self) -> Iterator[Connection]:
+        """A connection with a transaction."""
+        with self._engines.get(self._conn_string).begin() as connection:
+            yield connection
+
+    def dispose(self) -> None:
+        """Close all connections."""
+        self._engines.dispose()
+        super().dispose()

@@ -1,0 +1,46 @@
+"""Runs of the command line are written with connections that are kept; Dagster's own classes read the same files."""
+
+import dagster as dg
+
+from docindex_dagster import runs
+from docindex_dagster.defs.storage import EventLogStorage
+from docindex_dagster.settings import load_settings
+from tests.defs.conftest import CONFIG, GUIDE, KEY
+
+
+def indexed(tmp_path, monkeypatch) -> tuple[runs.RunOutcome, type]:
+    """Index a small library as the command line does; how it went, and what stored its events."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    (tmp_path / "docindex.toml").write_text(CONFIG)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "guide.md").write_text(GUIDE)
+    settings = load_settings(tmp_path)
+    with runs.instance(settings) as instance:
+        return runs.index(settings, KEY, instance), type(instance.event_log_storage)
+
+
+def test_dagsters_own_storage_reads_the_run_its_events_and_its_materialisations(tmp_path, monkeypatch):
+    outcome, storage = indexed(tmp_path, monkeypatch)
+    assert outcome.succeeded
+    assert storage is EventLogStorage
+
+    with dg.DagsterInstance.from_config(str(tmp_path / ".docindex" / "dagster")) as instance:
+        assert not isinstance(instance.event_log_storage, EventLogStorage)
+        assert instance.get_run_by_id(outcome.run_id).status is dg.DagsterRunStatus.SUCCESS
+        assert instance.get_materialized_partitions(dg.AssetKey("lancedb_table")) == {KEY}
+        kinds = {entry.dagster_event_type for entry in instance.all_logs(outcome.run_id) if entry.is_dagster_event}
+        assert dg.DagsterEventType.ASSET_CHECK_EVALUATION in kinds
+
+
+def test_a_storage_that_the_user_chose_is_left_alone(tmp_path, monkeypatch):
+    chosen = tmp_path / "runs-elsewhere"
+    (tmp_path / "dagster.yaml").write_text(
+        "event_log_storage:\n  module: dagster._core.storage.event_log\n  class: ConsolidatedSqliteEventLogStorage\n"
+        f"  config: {{base_dir: {chosen}}}\n"
+    )
+
+    outcome, storage = indexed(tmp_path, monkeypatch)
+
+    assert outcome.succeeded
+    assert storage.__name__ == "ConsolidatedSqliteEventLogStorage"
+    assert any(chosen.iterdir())
