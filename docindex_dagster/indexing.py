@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from docindex_dagster import tables
 from docindex_dagster.chunking.build import build_chunks
-from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.events import Waiting, emit
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
@@ -51,7 +51,7 @@ def index(settings: Settings, source: Source, embedder: Embedder, *, full: bool 
         tables.write(layout.table("discovered_files", source.key), files)
         chunks = build_chunks(source, files, previous("chunks"), settings.chunking).table
         tables.write(layout.table("chunks", source.key), chunks)
-        embeddings = build_embeddings(chunks, previous("embeddings"), embedder, source.key).table
+        embeddings = embed(layout, source.key, chunks, previous("embeddings"), embedder, full=full).table
         tables.write(layout.table("embeddings", source.key), embeddings)
         head = (files.schema.metadata or {}).get(HEAD)
         rows = SourceRows(source.key, chunks, embeddings, source.version or (head.decode() if head else None))

@@ -15,6 +15,10 @@ def file_name(key: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}~{digest(key.encode())}"
 
 
+def _repository_name(key: str) -> str:
+    return key.partition("/")[2].partition("@")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The folders and files of one index."""
@@ -35,6 +39,10 @@ class Layout:
     def tables(self, asset: str) -> list[Path]:
         """The Parquet files of all partitions of an asset."""
         return sorted((self.home / "tables" / asset).glob("*.parquet"))
+
+    def lost_vectors(self, repository: str) -> Path:
+        """The folder of vectors that a source, or any branch of a repository, lost and may need again."""
+        return self.home / "vectors" / file_name(repository)
 
     @property
     def stores(self) -> Path:
@@ -71,6 +79,14 @@ class Layout:
         """The catalogue of what is searchable."""
         return self.home / "catalog.json"
 
+    def repository(self, source: str) -> Path:
+        """The clone of a repository, which the partitions of all its branches share; `source` is the key of one."""
+        return self.home / "repositories" / f"{file_name(_repository_name(source))}.git"
+
+    def checkout(self, source: str) -> Path:
+        """The folder in which the files of a followed branch lie."""
+        return self.home / "checkouts" / file_name(source)
+
     @property
     def dagster(self) -> Path:
         """The storage of the Dagster instance."""
@@ -79,6 +95,10 @@ class Layout:
     def source_lock(self, source: str) -> Path:
         """Held from the discovery of a source to its publication."""
         return self.home / "locks" / f"{file_name(source)}.lock"
+
+    def repository_lock(self, source: str) -> Path:
+        """Held while the clone of a repository, or a checkout of it, is brought up to date."""
+        return self.home / "locks" / f"{file_name(_repository_name(source))}.repository.lock"
 
     @property
     def config_lock(self) -> Path:

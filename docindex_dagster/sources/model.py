@@ -6,13 +6,29 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
+class Remote:
+    """What is followed in a repository that docindex clones."""
+
+    url: str  # or the absolute path of a repository on this machine
+    ref: str | None  # a branch, a tag or the id of a commit; None: what the remote's HEAD leads to
+    repository: Path  # the clone
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder's path, whose objects can be linked instead of sent."""
+        return self.url.startswith("/")
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """One thing to index: a documentation library (a folder) or a git repository (a work tree)."""
 
-    key: str  # "library/NAME" or "git/NAME"
+    key: str  # "library/NAME", "git/NAME", or "git/NAME@BRANCH"
     kind: Literal["library", "git"]
     name: str
-    path: Path  # absolute: the folder, or the root of the work tree
+    path: Path  # absolute: the folder, or the root of the work tree; of a remote, the checkout, which may not be yet
+    remote: Remote | None = None  # git: what the work tree is a checkout of
+    submodules: bool = False  # git: also the files of submodules that are checked out
     include: tuple[str, ...] = ()  # gitignore-style globs; empty: everything
     exclude: tuple[str, ...] = ()
     recursive: bool = True
@@ -20,3 +36,13 @@ class Source:
     untracked: bool = True  # git: also files that git does not ignore but does not track
     version: str | None = None  # what the settings call this state of the source
     max_file_bytes: int = 1 << 20
+
+
+def base_key(key: str) -> str:
+    """The key of the repository that a branch or work tree belongs to: `git/flask` of `git/flask@dev`."""
+    return key.partition("@")[0] if key.startswith("git/") else key
+
+
+def is_branch(key: str) -> bool:
+    """Whether a source is a further branch or work tree of a repository."""
+    return base_key(key) != key

@@ -10,7 +10,7 @@ from docindex_dagster import tables
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import EmbeddingModel, SourceRun
-from docindex_dagster.embedding.build import build_embeddings
+from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.embedding.verify import EMBEDDING_RULES
 from docindex_dagster.errors import VerificationError
 
@@ -27,12 +27,12 @@ from docindex_dagster.errors import VerificationError
 def embeddings(
     context: dg.AssetExecutionContext, run: SourceRun, embedding_model: EmbeddingModel, chunks: pa.Table
 ) -> Iterator[dg.MaterializeResult[pa.Table] | dg.AssetCheckResult]:
-    """One unit vector a chunk; a text that was embedded before keeps its vector."""
+    """One unit vector a chunk; a text that was embedded before, on any branch of the repository, keeps its vector."""
     started = time.perf_counter()
     embedder = embedding_model.load()
     try:
         previous = run.previous("embeddings")
-        result = build_embeddings(chunks, previous, embedder, context.partition_key)
+        result = embed(run.layout, context.partition_key, chunks, previous, embedder, full=run.is_full)
     except VerificationError as error:
         yield from metadata.failed("embeddings", EMBEDDING_RULES, error)
         return

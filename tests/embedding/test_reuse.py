@@ -1,0 +1,83 @@
+"""Vectors are taken over: from the table before, from what a branch lost, from the other branches of a repository."""
+
+from docindex_dagster import tables
+from docindex_dagster.embedding import reuse
+from docindex_dagster.embedding.build import EmbeddingResult
+from docindex_dagster.embedding.reuse import LostVectors, embed
+from docindex_dagster.layout import Layout
+from tests.conftest import chunks_of
+from tests.embedding.test_build import CountingEmbedder
+
+FIRST = {"a.py": ["alpha reads a file", "beta writes a file"]}
+SECOND = {"a.py": ["alpha reads a page", "beta writes a page"]}
+KEY = "git/sample"
+
+
+def index(layout: Layout, files: dict[str, list[str]], key: str = KEY, *, full: bool = False) -> EmbeddingResult:
+    """Embed a state of a source as a run does."""
+    table = layout.table("embeddings", key)
+    chunks = chunks_of(files, key)
+    result = embed(layout, key, chunks, None if full else tables.read(table), CountingEmbedder(), full=full)
+    tables.write(table, result.table)
+    return result
+
+
+def test_switching_to_a_branch_and_back_embeds_nothing_that_was_seen_before(layout):
+    assert index(layout, FIRST).embedded == 2
+    assert index(layout, SECOND).embedded == 2
+
+    for files in (FIRST, SECOND, FIRST):
+        again = index(layout, files)
+        assert again.embedded == 0
+        assert again.reused == 2
+        assert again.table.equals(index(Layout(layout.home / "fresh"), files, full=True).table)
+
+
+def test_another_branch_takes_its_vectors_from_the_first(layout):
+    index(layout, FIRST)
+
+    assert index(layout, FIRST, f"{KEY}@feature/x").embedded == 0
+    assert index(layout, FIRST | {"b.py": ["gamma sorts numbers"]}, f"{KEY}@feature/x").embedded == 1
+
+
+def test_other_repositories_and_libraries_share_nothing(layout):
+    index(layout, FIRST)
+
+    assert index(layout, FIRST, "git/sample2").embedded == 2
+    assert index(layout, FIRST, "library/sample").embedded == 2
+    assert index(layout, FIRST, "library/sample@odd").embedded == 2
+
+
+def test_a_full_run_takes_nothing_over_and_forgets_what_was_kept(layout):
+    index(layout, FIRST)
+    index(layout, SECOND)
+
+    assert index(layout, FIRST, full=True).embedded == 2
+    assert index(layout, SECOND).embedded == 2
+
+
+def test_a_damaged_part_costs_its_vectors_only(layout):
+    index(layout, FIRST)
+    index(layout, SECOND)
+    (part,) = layout.lost_vectors(KEY).glob("*.parquet")
+    part.write_bytes(b"PAR1 and no more")
+
+    assert index(layout, FIRST).embedded == 2
+
+
+def test_what_is_kept_stays_bounded_and_the_newest_is_kept(layout, monkeypatch):
+    monkeypatch.setattr(reuse, "_MOST_ROWS", 10)
+    for number in range(40):
+        index(layout, {"a.py": [f"alpha{number} reads a file"]})
+
+    parts = list(layout.lost_vectors(KEY).iterdir())
+    assert len(parts) <= 16
+    assert sum(tables.read(part).num_rows for part in parts) <= 10
+    assert index(layout, {"a.py": ["alpha38 reads a file"]}).embedded == 0
+
+
+def test_a_text_is_kept_once_however_often_it_comes_and_goes(layout):
+    for files in (FIRST, SECOND) * 4:
+        index(layout, files)
+
+    assert sum(table.num_rows for table in LostVectors(layout, KEY).tables()) == 4
