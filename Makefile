@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test test-slow lint types contracts defs unit format lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel lint types contracts defs unit format lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -49,6 +49,15 @@ unit: $(INSTALLED)  ## Run the tests.
 
 test-slow: $(INSTALLED)  ## Run the tests that take minutes.
 	$(BIN)/pytest -m slow
+
+test-states: $(INSTALLED)  ## Reach 3,000 random states step by step, each compared with a build from nothing.
+	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_STEPS=$(DOCINDEX_TEST_STEPS) $(BIN)/pytest -m states
+
+test-kill: $(INSTALLED)  ## Kill 200 runs at random moments, each repaired and compared.
+	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_KILLS=$(DOCINDEX_TEST_KILLS) $(BIN)/pytest -m kill
+
+test-parallel: $(INSTALLED)  ## Index in several processes and search, all at once, for a minute.
+	$(BIN)/pytest -m parallel
 
 format: $(INSTALLED)  ## Format the code and mend what can be mended.
 	$(BIN)/ruff check --fix .

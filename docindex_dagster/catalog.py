@@ -4,9 +4,11 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from docindex_dagster import tables
 from docindex_dagster.files import replacing
 from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
+from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json
 from docindex_dagster.stores.generation import read_generation
 
 
@@ -24,16 +26,25 @@ class CatalogEntry:
     version: str  # of its content: equal content has an equal version
     revision: str | None
     changed_at: str
+    commits: int  # that can be searched
+    repository: RepositoryFigures | None = None  # of a git source
 
 
-_COPIED = [field.name for field in fields(CatalogEntry) if field.name != "source"]
+_COPIED = [field.name for field in fields(CatalogEntry) if field.name not in {"source", "repository"}]
 
 
 def entries(layout: Layout) -> list[CatalogEntry]:
     """The catalogue of the published generation; empty where nothing is published."""
     generation = read_generation(layout)
     published = generation.sources.items() if generation else ()
-    return [CatalogEntry(key, **{name: getattr(source, name) for name in _COPIED}) for key, source in published]
+    return [
+        CatalogEntry(key, **{name: getattr(source, name) for name in _COPIED}, repository=_repository(layout, key))
+        for key, source in published
+    ]
+
+
+def _repository(layout: Layout, key: str) -> RepositoryFigures | None:
+    return from_json(tables.metadata_value(layout.table("commits", key), REPOSITORY))
 
 
 def rebuild(layout: Layout) -> list[CatalogEntry]:
@@ -47,11 +58,15 @@ def rebuild(layout: Layout) -> list[CatalogEntry]:
 
 
 def version(found: list[CatalogEntry]) -> str:
-    """A hash of what is searchable; the clock plays no part."""
-    return digest(json.dumps([[entry.source, entry.version] for entry in found]).encode())
+    """A hash of what is searchable and of the repositories' figures; the clock plays no part."""
+    told = [(entry.source, entry.version, entry.repository and asdict(entry.repository)) for entry in found]
+    return digest(json.dumps(told).encode())
 
 
-COLUMNS = ("source", "files", "chunks", "megabytes", "nodes", "edges", "languages", "revision", "changed_at")
+COLUMNS = (
+    *("source", "files", "chunks", "megabytes", "nodes", "edges", "languages", "revision", "changed_at"),
+    *("commits", "branches", "tags", "latest_commit"),
+)
 
 
 def as_row(entry: CatalogEntry) -> dict[str, Any]:
@@ -66,6 +81,18 @@ def as_row(entry: CatalogEntry) -> dict[str, Any]:
         "languages": ", ".join(sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:5]),
         "revision": (entry.revision or "")[:12],
         "changed_at": entry.changed_at,
+        **_figures(entry.repository),
+    }
+
+
+def _figures(repository: RepositoryFigures | None) -> dict[str, Any]:
+    if repository is None:
+        return {"commits": "", "branches": "", "tags": "", "latest_commit": ""}
+    return {
+        "commits": repository.commits,
+        "branches": repository.branches,
+        "tags": repository.tags,
+        "latest_commit": f"{(repository.latest_commit or '')[:12]} {(repository.latest_date or '')[:10]}".strip(),
     }
 
 

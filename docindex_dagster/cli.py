@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import time
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,7 @@ from docindex_dagster.search.model import Mode
 from docindex_dagster.settings import CONFIG_NAME, Settings, find_root, load_settings
 from docindex_dagster.sources import edit, registry
 from docindex_dagster.sources.model import Source
+from docindex_dagster.urls import is_url
 
 if TYPE_CHECKING:
     from docindex_dagster.stores.generation import Generation
@@ -46,12 +48,13 @@ class Kind(StrEnum):
 
 
 class SourceType(StrEnum):
-    """What a file is for."""
+    """What a file is for, or a commit."""
 
     DOC = "doc"
     CODE = "code"
     TEST = "test"
     CONFIG = "config"
+    COMMIT = "commit"
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -97,16 +100,20 @@ def _options(
 @source_app.command("add")
 def source_add(
     path: Annotated[
-        str, typer.Argument(help="A folder, a git work tree, or FOLDER/{library} for a folder of folders.")
+        str, typer.Argument(help="A folder, a git work tree, a URL, or FOLDER/{library} for a folder of folders.")
     ],
-    name: Annotated[str | None, typer.Option(help="Its name; default: the folder's.")] = None,
-    kind: Annotated[Kind | None, typer.Option(help="Default: git where there is a .git.")] = None,
+    name: Annotated[str | None, typer.Option(help="Its name; default: the folder's or the repository's.")] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Default: git for a URL, or where there is a .git.")] = None,
+    branch: Annotated[
+        str | None, typer.Option(help="Follow this branch, tag or commit; beside others if it is declared already.")
+    ] = None,
+    submodules: Annotated[bool, typer.Option("--submodules", help="Also the files of submodules.")] = False,
     include: Annotated[list[str] | None, typer.Option(help="Only files that match this glob.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="No files that match this glob.")] = None,
 ) -> None:
     """Declare a source in docindex.toml (made where there is none)."""
-    values = {"name": name, "include": include, "exclude": exclude}
-    for key in edit.declare(find_root(), path, kind.value if kind else None, **values):
+    values = {"name": name, "submodules": submodules or None, "include": include, "exclude": exclude}
+    for key in edit.declare(find_root(), path, kind.value if kind else None, branch, **values):
         console.out.print(f"added {key}; index it with `docindex index {key}`")
 
 
@@ -118,6 +125,7 @@ def source_remove(source: Annotated[str, typer.Argument(help="Its key, such as g
 
     settings = load_settings()
     key = _key(settings, read_generation(Layout(settings.home)), source)
+    edit.check_removable(settings.root, key)
     with runs.instance(settings) as instance:
         _fail_if_failed(key, runs.remove(settings, key, instance).failures)
     was_declared = edit.remove(settings.root, key)
@@ -136,7 +144,13 @@ def source_list(json: Json = False) -> None:
     """Show the declared sources."""
     settings = load_settings()
     rows = [
-        {"source": source.key, "path": str(source.path), "default": source.key == settings.search.default_source}
+        {
+            "source": source.key,
+            "path": str(source.path),
+            "url": source.remote.url if source.remote else None,
+            "branch": source.remote.ref if source.remote else None,
+            "default": source.key == settings.search.default_source,
+        }
         for source in registry.sources(settings).values()
     ]
     if json:
@@ -145,7 +159,11 @@ def source_list(json: Json = False) -> None:
         console.out.print("no sources yet: add one with `docindex source add PATH`")
     else:
         console.table(
-            ("source", "path", ""), [(row["source"], row["path"], "default" if row["default"] else "") for row in rows]
+            ("source", "from", "branch", ""),
+            [
+                (row["source"], row["url"] or row["path"], row["branch"] or "", "default" if row["default"] else "")
+                for row in rows
+            ],
         )
 
 
@@ -166,15 +184,23 @@ def source_use(
 @app.command()
 def index(
     sources: Annotated[
-        list[str] | None, typer.Argument(help="Keys, names, or folders, which are declared if need be; default: all.")
+        list[str] | None,
+        typer.Argument(help="Keys, names, files, or folders and URLs, which are declared if need be; default: all."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Reuse nothing; compare every row of the stores.")] = False,
     json: Json = False,
 ) -> None:
     """Bring the index up to date: only what changed is chunked and embedded again."""
-    keys = [key for argument in sources or () for key in _declared(argument)]
+    wanted: dict[str, set[str]] = {}
+    for argument in sources or ():
+        if Path(argument).is_file():
+            key, name = _file(argument)
+            if wanted.get(key) != set():
+                wanted.setdefault(key, set()).add(name)
+        else:
+            wanted |= {key: set() for key in _declared(argument)}
     settings = load_settings()
-    wanted = keys or list(registry.sources(settings))
+    wanted = wanted or {key: set() for key in registry.sources(settings)}
     if not wanted:
         raise SourceError("there are no sources yet: name a folder, as in `docindex index .`")
     summaries = _index(settings, wanted, full=full, quiet=json)
@@ -184,17 +210,17 @@ def index(
         raise typer.Exit(1)
 
 
-def _index(settings: Settings, keys: list[str], *, full: bool, quiet: bool) -> list[dict[str, Any]]:
-    """Run the job for each source in turn; one that fails does not stop the others."""
+def _index(settings: Settings, wanted: dict[str, set[str]], *, full: bool, quiet: bool) -> list[dict[str, Any]]:
+    """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
     from docindex_dagster import runs
 
     summaries = []
     with runs.instance(settings) as instance:
-        for key in dict.fromkeys(keys):
+        for key, names in wanted.items():
             started = time.monotonic()
             try:
                 with console.progress():
-                    outcome = runs.index(settings, key, instance, full=full)
+                    outcome = runs.index(settings, key, instance, full=full, only=sorted(names))
             except KeyboardInterrupt:
                 console.failure(f"{key}: interrupted; what was searchable still is, and the next run goes on from here")
                 raise typer.Exit(_INTERRUPTED) from None
@@ -208,19 +234,43 @@ def _index(settings: Settings, keys: list[str], *, full: bool, quiet: bool) -> l
     return summaries
 
 
+def _file(argument: str) -> tuple[str, str]:
+    """The source that a file lies in, and its path there, if it is one to index."""
+    from docindex_dagster.sources.why import why as explain
+
+    file = Path(os.path.normpath(Path(argument).absolute()))
+    source = registry.containing(load_settings(), file)
+    if source is None:
+        raise SourceError(
+            f"{argument} lies in no source: index its folder with `docindex index {Path(argument).parent}`, or declare "
+            f"it alone with `docindex source add {Path(argument).parent} --include {file.name}`"
+        )
+    explanation = explain(source, file)
+    if explanation.skipped_reason:
+        raise SourceError(f"{source.key}: {explanation.sentence}")
+    return source.key, explanation.path
+
+
 def _declared(argument: str) -> list[str]:
-    """The keys that an argument means; a folder that lies in no source becomes one."""
+    """The keys that an argument means; a folder that lies in no source, or a URL, becomes one."""
     settings = load_settings()
     folder = Path(os.path.expanduser(argument))  # noqa: PTH111 it keeps what it cannot expand
     looks_like_key = argument.startswith(("git/", "library/")) and not folder.exists()
-    if argument in registry.sources(settings) or looks_like_key or not ("/" in argument or folder.exists()):
+    if is_url(argument) and not folder.exists():
+        known = [source.key for source in registry.following(settings, argument)]
+        return known or _declare(argument)
+    declared = registry.sources(settings)
+    is_name = argument in {source.name for source in declared.values()} or "/" not in argument
+    if argument in declared or looks_like_key or (is_name and not folder.exists()):
         return [registry.find(settings, argument).key]
-    if "://" in argument:
-        raise SourceError(f"{argument} is a URL: clone it, and index the clone")
     around = registry.containing(settings, folder) if folder.is_dir() else None
     if around is not None:
         return [around.key]
-    keys = edit.declare(find_root(), argument)
+    return _declare(argument)
+
+
+def _declare(place: str) -> list[str]:
+    keys = edit.declare(find_root(), place)
     for key in keys:
         console.err.print(f"added {key} to {find_root() / CONFIG_NAME}")
     return keys
@@ -264,12 +314,12 @@ def _fail_if_failed(key: str, failures: tuple[str, ...]) -> None:
 def search(
     query: Annotated[list[str], typer.Argument(help="What to look for, in words or names.")],
     source: SourceOption = None,
-    all_sources: Annotated[bool, typer.Option("--all", "-a", help="All sources, whatever the default one is.")] = False,
+    all_sources: Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")] = False,
     mode: Annotated[Mode, typer.Option("--mode", "-m", help="Which retrievers answer.")] = Mode.HYBRID,
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=1000, help="How many results.")] = None,
     language: Annotated[list[str] | None, typer.Option("--language", "-l", help="Only this language.")] = None,
     source_type: Annotated[
-        list[SourceType] | None, typer.Option("--type", "-t", help="Only files of this type.")
+        list[SourceType] | None, typer.Option("--type", "-t", help="Only this type; commits are found only so.")
     ] = None,
     path: Annotated[
         str | None, typer.Option("--path", "-p", help="Only paths that match this glob, as 'src/**/*.py'.")
@@ -328,10 +378,14 @@ def _language(generation: "Generation", name: str) -> str:
 
 
 def _searched(settings: Settings, generation: "Generation", names: list[str], *, all_sources: bool) -> tuple[str, ...]:
-    """The keys of the sources to look at; empty for all."""
+    """The keys of the sources to look at; empty for all. Further branches are looked at when they are asked for."""
+    from docindex_dagster.search.scope import without_branches
+
     default = settings.search.default_source
     wanted = names or ([default] if default and not all_sources else [])
     keys = tuple(_key(settings, generation, name) for name in wanted)
+    if not keys and not all_sources:
+        return without_branches(generation.sources)
     for key in keys:
         if key not in generation.sources:
             raise SourceError(f"{key} is not indexed yet: run `docindex index {key}`")
@@ -339,12 +393,58 @@ def _searched(settings: Settings, generation: "Generation", names: list[str], *,
 
 
 @app.command()
+def log(
+    query: Annotated[list[str] | None, typer.Argument(help="What the commits are about; default: the latest.")] = None,
+    source: SourceOption = None,
+    all_sources: Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")] = False,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=1000, help="How many commits.")] = None,
+    author: Annotated[str | None, typer.Option(help="Part of the author's name or e-mail address.")] = None,
+    since: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="Not before this date, in UTC.")
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option("--path", "-p", help="Only commits that touch a path that matches this glob.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Search the commits of the indexed repositories, or show the latest."""
+    from docindex_dagster.embedding.providers import load_embedder
+    from docindex_dagster.search.log import CommitFilters
+    from docindex_dagster.search.log import log as read_log
+
+    settings = load_settings()
+    reader = _reader(settings)
+    filters = CommitFilters(
+        sources=_searched(settings, reader.generation, source or [], all_sources=all_sources),
+        author=None if author is None else _utf8(author),
+        since=since.replace(tzinfo=UTC) if since else None,
+        path_glob=None if path is None else _utf8(path).removeprefix("./"),
+    )
+    found = read_log(
+        reader,
+        " ".join(query or ()),
+        lambda: load_embedder(settings.embedding),
+        top_k=top_k or settings.search.top_k,
+        filters=filters,
+        pool=settings.search.candidates,
+    )
+    if json:
+        console.as_json(found)
+    elif not found:
+        console.out.print("no commits found")
+    else:
+        console.commits(found, with_source=len(filters.sources) != 1)
+
+
+@app.command()
 def show(
-    reference: Annotated[str, typer.Argument(help="A chunk id, SOURCE::PATH::INDEX, PATH or PATH:LINE.")],
+    reference: Annotated[
+        str, typer.Argument(help="A chunk id, SOURCE::PATH::INDEX, PATH, PATH:LINE, or how a commit's hash begins.")
+    ],
     source: SourceOption = None,
     json: Json = False,
 ) -> None:
-    """Show an indexed chunk, the chunk at a line, or all chunks of a file."""
+    """Show an indexed chunk, the chunk at a line, all chunks of a file, or a commit."""
     from docindex_dagster.search.lookup import find_chunks
 
     settings = load_settings()
@@ -414,7 +514,7 @@ def _indexed_chunks(settings: Settings, source: Source, name: str) -> int:
     from docindex_dagster.search.lookup import find_chunks
 
     try:
-        return len(find_chunks(_reader(settings), name, (source.key,)))
+        return sum(row["path"] == name for row in find_chunks(_reader(settings), name, (source.key,)))
     except (StoreError, QueryError):
         return 0
 
@@ -436,8 +536,10 @@ def status(json: Json = False) -> None:
                 "state": _state(declared.get(key), is_indexed=entry is not None),
                 "files": entry.files if entry else 0,
                 "chunks": entry.chunks if entry else 0,
+                "commits": entry.commits if entry else 0,
                 "megabytes": round(entry.text_bytes / 1e6, 2) if entry else 0.0,
                 "changed_at": entry.changed_at if entry else "",
+                "repository": entry.repository if entry else None,
             }
         )
     if json:
@@ -446,14 +548,14 @@ def status(json: Json = False) -> None:
         console.out.print("no sources yet: add one with `docindex source add PATH`")
     else:
         shown = [{**row, "changed_at": str(row["changed_at"])[:16].replace("T", " ")} for row in rows]
-        columns = ("source", "state", "files", "chunks", "MB", "changed (UTC)")
-        console.table(columns, [tuple(row.values()) for row in shown])
+        columns = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC)")
+        console.table(columns, [tuple(row.values())[: len(columns)] for row in shown])
 
 
 def _state(source: Source | None, *, is_indexed: bool) -> str:
     if source is None:
         return "indexed, no longer declared"
-    if not source.path.is_dir():
+    if source.remote is None and not source.path.is_dir():
         return "folder missing, index kept" if is_indexed else "folder missing"
     return "indexed" if is_indexed else "not indexed"
 
@@ -474,7 +576,7 @@ def doctor(
     summaries = []
     if findings and repair:
         keys = sources_to_rebuild(findings) or list(registry.sources(settings))
-        summaries = _index(settings, keys, full=True, quiet=json)
+        summaries = _index(settings, {key: set() for key in keys}, full=True, quiet=json)
     left = list(examine(layout)) if summaries else findings
     if json:
         console.as_json({"findings": findings, "repairs": summaries, "left": left})
@@ -504,6 +606,43 @@ def rollback() -> None:
         generation = roll_back(layout)
         catalog.rebuild(layout)
     console.out.print(f"searches use generation {generation.number} again; `docindex rollback` undoes this")
+
+
+@app.command()
+def prune(
+    previous: Annotated[
+        bool, typer.Option("--previous", help="Also the generation that a rollback would go back to.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what no source needs.")] = False,
+    json: Json = False,
+) -> None:
+    """Give back disk space: old rows of the stores, and what belongs to sources that are gone."""
+    from docindex_dagster import prune as pruning
+    from docindex_dagster.files import folder_bytes
+    from docindex_dagster.locks import exclusive
+    from docindex_dagster.stores.generation import read_generation
+
+    settings = load_settings()
+    layout = Layout(settings.home)
+    layout.prepare()
+    before = folder_bytes(layout.home)
+    with exclusive(
+        layout.publication_lock, "docindex prune", on_wait=lambda owner: console.err.print(f"waiting for {owner}")
+    ):
+        generation = read_generation(layout)
+        keys = {*registry.sources(settings), *(generation.sources if generation else ())}
+        found = pruning.orphans(layout, keys) if dry_run else pruning.prune(layout, keys, keep_previous=not previous)
+    freed = before - folder_bytes(layout.home)
+    if json:
+        console.as_json({"orphans": found, "freed_bytes": freed})
+        return
+    for orphan in found:
+        place = orphan.path.relative_to(layout.home)
+        console.out.print(console.visible(f"{place}: {orphan.reason} ({orphan.size / 1e6:.1f} MB)"))
+    if dry_run:
+        console.out.print(f"{console.count(len(found), 'file')} or folders would go; the stores would be compacted")
+    else:
+        console.out.print(f"freed {freed / 1e6:.1f} MB")
 
 
 @app.command()

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console
@@ -21,6 +22,8 @@ out = Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
 err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 _SNIPPET_LINES = 4
+_HASH = 10  # characters of a commit's
+_FILES_SHOWN = 3
 _WIDEST = 110
 # An indexed file may hold sequences that steer a terminal: they are shown as pictures of themselves.
 _VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
@@ -81,7 +84,9 @@ def _snippet(text: str) -> str:
 
 def chunk(row: dict[str, Any]) -> None:
     """Print one chunk whole, under a line that says what it is."""
-    title = visible(f"{row['source']}  {row['path']}:{row['start_line']}-{row['end_line']}")
+    is_commit = row["chunk_type"] == "message"
+    place = f"commit {row['commit']}" if is_commit else f"{row['path']}:{row['start_line']}-{row['end_line']}"
+    title = visible(f"{row['source']}  {place}")
     details = [row["chunk_type"], row["qualified_name"] or " > ".join(row["heading_path"] or ()), row["signature"]]
     out.print(Text(title, "bold cyan"))
     out.print(Text(visible("  ".join(detail for detail in details if detail)), "dim"))
@@ -91,6 +96,30 @@ def chunk(row: dict[str, Any]) -> None:
         out.print(Syntax(visible(row["text"]), language, line_numbers=True, start_line=first))
     else:
         out.print(Text(visible(row["text"])))
+
+
+def commits(rows: Sequence[dict[str, Any]], *, with_source: bool) -> None:
+    """Print commits: hash, date, author and subject, then the files that each touches."""
+    for row in rows:
+        line = Text.assemble((row["commit"][:_HASH], "bold cyan"), f" {_day(row['authored_at'])} ")
+        line.append(visible(f"{row['source']}  " if with_source else ""), "dim")
+        line.append(visible(row["author"]), "green")
+        line.append(visible(f"  {row['subject']}"))
+        out.print(line)
+        if row["file_count"]:
+            out.print(Text(visible(f"   {_touched(row)}"), "dim"))
+
+
+def _day(moment: datetime | None) -> str:
+    return moment.date().isoformat() if moment else "no date   "
+
+
+def _touched(row: dict[str, Any]) -> str:
+    """The lines and the first files of a commit."""
+    names = [file["path"] for file in row["files"][:_FILES_SHOWN]]
+    more = row["file_count"] - len(names)
+    lines = "" if row["insertions"] is None else f"+{row['insertions']:,} -{row['deletions']:,}  "
+    return lines + ", ".join(names) + (f", +{more:,} more" if more else "")
 
 
 @contextmanager
@@ -113,6 +142,9 @@ def progress() -> Iterator[None]:
         def show(event: events.Event) -> None:
             if isinstance(event, events.Waiting):
                 bars.console.print(f"{event.source}: waiting for {event.reason}")
+            if isinstance(event, events.Notice):
+                bars.console.print(f"{event.source}: {event.text}")
+            if not isinstance(event, events.Progress):
                 return
             key = (event.source, event.stage)
             if key not in tasks:
@@ -126,7 +158,9 @@ def progress() -> Iterator[None]:
 def _print_finished(event: events.Event) -> None:
     if isinstance(event, events.Waiting):
         err.print(f"{event.source}: waiting for {event.reason}")
-    elif event.total and event.done == event.total:
+    elif isinstance(event, events.Notice):
+        warning(f"{event.source}: {event.text}")
+    elif isinstance(event, events.Progress) and event.total and event.done == event.total:
         err.print(f"{event.source}: {event.stage}: {event.total:,} {event.unit}")
 
 

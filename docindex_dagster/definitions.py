@@ -6,7 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from docindex_dagster.defs.assets import chunking, discovery, embedding, indexes, serving
+from docindex_dagster.defs.assets import chunking, discovery, embedding, history, indexes, serving
 from docindex_dagster.defs.io_managers import ParquetTables
 from docindex_dagster.defs.jobs import index_source, remove_source
 from docindex_dagster.defs.resources import EmbeddingModel, Project, SourceRun
@@ -24,6 +24,7 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
         assets=[
             discovery.source,
             discovery.discovered_files,
+            history.commits,
             chunking.chunks,
             embedding.embeddings,
             indexes.publish_stores,

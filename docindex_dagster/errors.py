@@ -43,6 +43,10 @@ class DamagedStoreError(StoreError):
     """Files of a store are missing or cannot be read; building the stores anew mends it."""
 
 
+class FullDiskError(DocindexError):
+    """There is no space left for what is to be written; what was published stays."""
+
+
 class VerificationError(DocindexError):
     """Rows break a rule of the index and were not written.
 

@@ -1,5 +1,6 @@
 """What happens while indexing, told at one place, so that progress bars, logs and metrics can listen."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,7 +26,24 @@ class Waiting:
     reason: str
 
 
-Event = Progress | Waiting
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that did not stop a run and that the user should know."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageEnded:
+    """A stage of indexing a source is done, after so many seconds."""
+
+    source: str
+    stage: str
+    seconds: float
+
+
+Event = Progress | Waiting | Notice | StageEnded
 Listener = Callable[[Event], None]
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("docindex_listeners", default=())
 
@@ -38,6 +56,14 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listeners.reset(token)
+
+
+@contextmanager
+def stage(source: str, name: str) -> Iterator[None]:
+    """Tell how long the block took, if it ends well."""
+    started = time.perf_counter()
+    yield
+    emit(StageEnded(source, name, time.perf_counter() - started))
 
 
 def emit(event: Event) -> None:

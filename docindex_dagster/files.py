@@ -1,28 +1,89 @@
 """Writing files so that a reader sees the old content or the new, and a power cut keeps one of them."""
 
+import errno
 import os
+import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
+
+from docindex_dagster.errors import FullDiskError
+
+# Libraries give the system's words, but not its number; SQLite has words of its own, and some that say too little.
+_SIGNS_OF_FULL_DISK = ("os error 28", "No space left on device", "os error 122", "database or disk is full")
+_SIGN_OF_ANY_FAILURE = "disk I/O error"
+_NO_SPACE = 1 << 20  # bytes: with less, a failure that says nothing else is a lack of space
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; when the block ends well, sync it and put it in the place of `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        yield temporary
-        sync([temporary])
-        temporary.replace(path)
-        sync([path.parent])
+        with telling_full_disk(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_abandoned(path)
+            yield temporary
+            sync([temporary])
+            temporary.replace(path)
+            sync([path.parent])
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def _remove_abandoned(path: Path) -> None:
+    """Remove the temporary files for `path` of processes that were killed."""
+    for file in path.parent.glob(f".{escape(path.name)}.*.tmp"):
+        process = file.stem.rpartition(".")[2]
+        if process.isdecimal() and not _is_running(int(process)):
+            file.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        pass
+    return True
+
+
+@contextmanager
+def telling_full_disk(folder: Path) -> Iterator[None]:
+    """Turn what the system and libraries raise when there is no space to write below `folder` into one error.
+
+    Raises:
+        FullDiskError: in their stead.
+    """
+    try:
+        yield
+    except BaseException as error:  # a panic of a library in Rust is no Exception
+        if isinstance(error, FullDiskError) or not _is_full_disk(error, folder):
+            raise
+        raise FullDiskError(
+            f"the disk that holds {folder} is full: free some space and try again; what was searchable still is"
+        ) from error
+
+
+def _is_full_disk(error: BaseException, folder: Path) -> bool:
+    if getattr(error, "errno", None) in {errno.ENOSPC, errno.EDQUOT}:
+        return True
+    words = str(error)
+    if any(sign in words for sign in _SIGNS_OF_FULL_DISK):
+        return True
+    return _SIGN_OF_ANY_FAILURE in words and folder.is_dir() and shutil.disk_usage(folder).free < _NO_SPACE
+
+
 def folder_bytes(folder: Path) -> int:
-    """The size of all files below a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """The size of all files below a folder; one that goes away meanwhile does not count."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 a path object a file is slow
+    return total
 
 
 def sync(paths: Iterable[Path]) -> None:

@@ -9,17 +9,20 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from docindex_dagster import tables
-from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.chunking.build import MADE_FROM, build_chunks, made_from, was_made_from
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.reuse import embed
-from docindex_dagster.events import Waiting, emit
+from docindex_dagster.events import Notice, Waiting, emit, stage
+from docindex_dagster.files import telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import Settings
+from docindex_dagster.sources import clone
+from docindex_dagster.sources.commits import read_history
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores.publish import Publication, SourceRows, publish
+from docindex_dagster.stores.publish import Publication, SourceRows, publish, published_from
 from docindex_dagster.stores.staging import Model
 
 
@@ -37,27 +40,54 @@ def index(settings: Settings, source: Source, embedder: Embedder, *, full: bool 
         EmbeddingError: the provider failed.
         VerificationError: rows break a rule; what was published stays.
         DamagedStoreError: the stores are damaged, and `full` was not asked for.
+        FullDiskError: there is no space left; what was published stays.
     """
     layout = Layout(settings.home)
-    layout.prepare()
     owner = f"process {os.getpid()}"
-    with exclusive(layout.source_lock(source.key), owner, _waiting(source.key, "another run of this source")):
+    waiting = _waiting(source.key, "another run of this source")
+    with telling_full_disk(layout.home), exclusive(layout.source_lock(source.key), owner, waiting):
+        layout.prepare()
+
+        clone.update(
+            source, layout, history=settings.history.commits, report=lambda text: emit(Notice(source.key, text))
+        )
 
         def previous(asset: str) -> pa.Table | None:
             return None if full else tables.read(layout.table(asset, source.key))
 
-        files = discover(source, previous("discovered_files"))
-        files = tables.stamp(files, tables.data_version(files))
-        tables.write(layout.table("discovered_files", source.key), files)
-        chunks = build_chunks(source, files, previous("chunks"), settings.chunking).table
-        tables.write(layout.table("chunks", source.key), chunks)
-        embeddings = embed(layout, source.key, chunks, previous("embeddings"), embedder, full=full).table
-        tables.write(layout.table("embeddings", source.key), embeddings)
-        head = (files.schema.metadata or {}).get(HEAD)
-        rows = SourceRows(source.key, chunks, embeddings, source.version or (head.decode() if head else None))
-        model = Model(embedder.name, embedder.dimension)
-        with exclusive(layout.publication_lock, owner, _waiting(source.key, "another publication")):
-            return publish(layout, rows, model, with_graph=settings.graph.enabled, force=full)
+        with stage(source.key, "discovered_files"):
+            files = discover(source, previous("discovered_files"))
+            files = tables.stamp(files, tables.data_version(files))
+            tables.write(layout.table("discovered_files", source.key), files)
+        value = (files.schema.metadata or {}).get(HEAD)
+        head = value.decode() if value else None
+        with stage(source.key, "commits"):
+            commits = read_history(source, head, previous("commits"), settings.history.commits).commits
+            tables.write(layout.table("commits", source.key), commits)
+        model, revision = Model(embedder.name, embedder.dimension), source.version or head
+        with_graph = settings.graph.enabled
+        inputs = made_from(source, files, commits, settings.chunking)
+        unchanged = published_from(layout, source.key, inputs, revision, model, with_graph=with_graph)
+        if unchanged is not None and not full and _holds(layout, source.key, inputs):
+            return unchanged
+        with stage(source.key, "chunks"):
+            chunks = build_chunks(source, files, previous("chunks"), settings.chunking, commits).table
+            tables.write(layout.table("chunks", source.key), chunks)
+        with stage(source.key, "embeddings"):
+            embeddings = embed(layout, source.key, chunks, previous("embeddings"), embedder, full=full).table
+            tables.write(layout.table("embeddings", source.key), embeddings)
+        rows = SourceRows(source.key, chunks, embeddings, revision, was_made_from(chunks))
+        with (
+            exclusive(layout.publication_lock, owner, _waiting(source.key, "another publication")),
+            stage(source.key, "stores"),
+        ):
+            return publish(layout, rows, model, with_graph=with_graph, force=full)
+
+
+def _holds(layout: Layout, key: str, inputs: str) -> bool:
+    """Whether the tables are those of the same inputs, as far as their footers tell."""
+    is_same = tables.metadata_value(layout.table("chunks", key), MADE_FROM) == inputs
+    return is_same and tables.is_there(layout.table("embeddings", key))
 
 
 def _waiting(key: str, what: str) -> Callable[[str], None]:

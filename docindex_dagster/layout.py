@@ -40,6 +40,15 @@ class Layout:
         """The Parquet files of all partitions of an asset."""
         return sorted((self.home / "tables" / asset).glob("*.parquet"))
 
+    def assets(self) -> list[str]:
+        """The assets that have tables."""
+        return sorted(folder.name for folder in (self.home / "tables").glob("*"))
+
+    def folders_by_source(self) -> list[Path]:
+        """The folders in which each entry belongs to one source or repository."""
+        tables = [self.home / "tables" / asset for asset in self.assets()]
+        return [*tables, *(self.home / name for name in ("vectors", "repositories", "checkouts"))]
+
     def lost_vectors(self, repository: str) -> Path:
         """The folder of vectors that a source, or any branch of a repository, lost and may need again."""
         return self.home / "vectors" / file_name(repository)

@@ -4,7 +4,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # Waiting polls: a signal that comes just before a blocking `flock` would be answered only once the lock is free.
@@ -24,8 +24,9 @@ def exclusive(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterato
             on_wait(os.pread(descriptor, 1000, 0).decode("utf-8", "replace"))
             while not _take(descriptor):
                 time.sleep(_POLL_S)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, owner.encode(), 0)
+        with suppress(OSError):  # it is only told to others: a full disk is no reason not to hold the lock
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, owner.encode(), 0)
         yield
     finally:
         os.close(descriptor)

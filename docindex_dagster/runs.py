@@ -1,9 +1,11 @@
 """Launching runs on the project's Dagster instance, in this process, so that the UI shows them like any other."""
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import yaml
 
 from docindex_dagster import errors
 from docindex_dagster.errors import SettingsError
-from docindex_dagster.files import replacing
+from docindex_dagster.files import replacing, telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import Settings
@@ -84,15 +86,16 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     from dagster import DagsterInstance, DagsterInvalidConfigError
     from dagster._core.instance.ref import InstanceRef
 
-    home = dagster_home(settings)
     lock = Layout(settings.home).instance_lock
-    with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
+    full_disk_is_told = partial(telling_full_disk, settings.home)
+    with full_disk_is_told(), exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
+        home = dagster_home(settings)
         try:
             opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_overrides(home)))
         except DagsterInvalidConfigError as error:
             problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
             raise SettingsError(f"{home / _INSTANCE_FILE}: {problems}") from error
-    with opened:
+    with full_disk_is_told(), opened:
         yield opened
 
 
@@ -113,19 +116,28 @@ def _overrides(home: Path) -> dict[str, Any]:
     return {**_NO_COMPUTE_LOGS, **quick}
 
 
-def index(settings: Settings, key: str, opened: "dg.DagsterInstance", *, full: bool = False) -> RunOutcome:
+def index(
+    settings: Settings, key: str, opened: "dg.DagsterInstance", *, full: bool = False, only: Sequence[str] = ()
+) -> RunOutcome:
     """Run `index_source` for one source, adding its partition and reporting runs that were killed first.
+
+    With `only`, paths as tables name them, the run looks at these files alone.
 
     Raises:
         KeyboardInterrupt: the user stopped the run.
     """
-    from docindex_dagster.defs.dead_runs import report_dead_runs
+    from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
     from docindex_dagster.defs.partitions import SOURCES_NAME
-    from docindex_dagster.defs.resources import FULL_TAG
+    from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG
 
     report_dead_runs(opened)
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
-    return _execute(settings, opened, "index_source", partition_key=key, tags={FULL_TAG: "true"} if full else {})
+    tags = process_tags()  # from the start, so that a run that dies before its first step is known for dead
+    if full:
+        tags[FULL_TAG] = "true"
+    elif only:
+        tags[ONLY_TAG] = json.dumps(list(only))
+    return _execute(settings, opened, "index_source", partition_key=key, tags=tags)
 
 
 def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOutcome:

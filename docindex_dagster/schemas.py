@@ -6,6 +6,11 @@ Rows are sorted: files by path, chunks by (path, chunk_index), so that equal con
 import pyarrow as pa
 
 _STRINGS = pa.list_(pa.string())
+_MOMENT = pa.timestamp("ms", tz="UTC")  # Parquet has no whole seconds
+
+# A commit becomes a chunk of this source_type; its path begins so, where no file can lie, since `.git` is not entered.
+COMMIT = "commit"
+COMMIT_PATH = ".git/commit/"
 
 DISCOVERED_FILES = pa.schema(
     [
@@ -23,6 +28,37 @@ DISCOVERED_FILES = pa.schema(
         pa.field("encoding", pa.string()),
         pa.field("is_lossy", pa.bool_(), nullable=False),  # bytes that the encoding does not have were replaced
         pa.field("skipped_reason", pa.string()),  # null for a file to index
+    ]
+)
+
+CHANGED_FILE = pa.struct(
+    [
+        pa.field("status", pa.string()),  # A | M | D | R (only its place) | T (another kind of file)
+        pa.field("path", pa.string()),
+        pa.field("renamed_from", pa.string()),
+        pa.field("insertions", pa.int32()),  # lines; null where they were not counted, as in binary files
+        pa.field("deletions", pa.int32()),
+        pa.field("functions", _STRINGS),  # the lines by which git names the places that changed
+    ]
+)
+
+# Sorted from the newest commit to the oldest.
+COMMITS = pa.schema(
+    [
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("commit", pa.string(), nullable=False),
+        pa.field("row_hash", pa.string(), nullable=False),  # over every other column
+        pa.field("parents", _STRINGS, nullable=False),
+        pa.field("author", pa.string(), nullable=False),
+        pa.field("author_email", pa.string(), nullable=False),
+        pa.field("authored_at", _MOMENT),  # null where it is no date
+        pa.field("committed_at", _MOMENT),
+        pa.field("subject", pa.string(), nullable=False),
+        pa.field("message", pa.string(), nullable=False),  # a very long one is cut
+        pa.field("files", pa.list_(CHANGED_FILE), nullable=False),  # the first ones; none of a merge
+        pa.field("file_count", pa.int32(), nullable=False),  # all of them
+        pa.field("insertions", pa.int64()),  # null where lines were not counted: merges, very large commits
+        pa.field("deletions", pa.int64()),
     ]
 )
 

@@ -15,11 +15,14 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from pydantic_settings import SettingsError as EnvironmentSettingsError
 
 from docindex_dagster.errors import SettingsError, first_line
+from docindex_dagster.urls import check_url, scrub
 
 CONFIG_NAME = "docindex.toml"
 # The placeholder of a folder of folders: path = "raw/docs/{library}" makes each child a library.
 LIBRARY_PLACEHOLDER = "{library}"
-_SOURCE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+_SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# What git refuses in the name of a branch or tag.
+_NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|$)|[/.]$|^@?$")
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
@@ -38,6 +41,26 @@ def _path(value: str) -> str:
     return value
 
 
+def _url(value: str) -> str:
+    # The URL is not repeated: it may hold what is secret.
+    return check_url(value)
+
+
+def _revision(value: str) -> str:
+    if _NO_REVISION.search(value) or not value.isprintable():
+        raise ValueError("must be the name of a branch or tag, or the id of a commit")
+    return value
+
+
+def _name(value: str) -> str:
+    name, at, label = value.partition("@")
+    if not _SOURCE_NAME.fullmatch(name):
+        raise ValueError("must be letters, digits, '.', '_' and '-', and begin with a letter or digit")
+    if at:
+        _revision(label)
+    return value
+
+
 def _cron(value: object) -> object:
     if isinstance(value, str) and not _CRON.match(value):
         raise ValueError("must be a cron expression of five fields, such as '0 3 * * *'")
@@ -53,15 +76,19 @@ def _timezone(value: str) -> str:
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class SourceSettings(_Section):
     """One `[[source]]` table."""
 
     kind: Literal["library", "git"]
-    path: Annotated[str, AfterValidator(_path)]
-    name: str | None = Field(default=None, pattern=_SOURCE_NAME)
+    path: Annotated[str, AfterValidator(_path)] | None = None
+    url: Annotated[str, AfterValidator(_url)] | None = None
+    branch: Annotated[str, AfterValidator(_revision)] | None = None
+    branches: tuple[Annotated[str, AfterValidator(_revision)], ...] = ()
+    submodules: bool = False
+    name: Annotated[str, AfterValidator(_name)] | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     recursive: bool = True
@@ -69,15 +96,48 @@ class SourceSettings(_Section):
     untracked: bool = True
     version: str | None = None
 
+    @property
+    def declares_children(self) -> bool:
+        """Whether each child of a folder is a library."""
+        return self.path is not None and is_parent_of_libraries(self.path)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.path is None) is (self.url is None):
+            both = "" if self.path is None else ", not both"
+            raise ValueError(f"must have {'path' if self.kind == 'library' else 'path or url'}{both}")
+        return self
+
+    @model_validator(mode="after")
+    def _git_keys_only_in_git(self) -> Self:
+        given = [key for key in ("url", "branch", "branches", "submodules") if getattr(self, key)]
+        if self.kind == "library" and given:
+            raise ValueError(f"{given[0]} needs kind = 'git'")
+        if self.kind == "library" and "@" in (self.name or ""):
+            raise ValueError("'@' in name needs kind = 'git': it stands between a repository and its branch")
+        return self
+
+    @model_validator(mode="after")
+    def _labels_name_one_work_tree(self) -> Self:
+        if "@" in (self.name or "") and (self.url or self.branch or self.branches):
+            raise ValueError("NAME@LABEL in name is for a further work tree, by path alone; use branches for branches")
+        return self
+
+    @model_validator(mode="after")
+    def _each_branch_once(self) -> Self:
+        if len({self.branch, *self.branches}) <= len(self.branches):
+            raise ValueError("branches must name each branch once, and not the one that branch names")
+        return self
+
     @model_validator(mode="after")
     def _placeholder_only_in_libraries(self) -> Self:
-        if LIBRARY_PLACEHOLDER not in self.path:
+        if self.path is None or LIBRARY_PLACEHOLDER not in self.path:
             return self
         if self.kind != "library" or self.name is not None:
             raise ValueError(
                 f"{LIBRARY_PLACEHOLDER} in path needs kind = 'library' and no name: each child gives its own"
             )
-        if not is_parent_of_libraries(self.path):
+        if not self.declares_children:
             raise ValueError(f"{LIBRARY_PLACEHOLDER} must be the last part of path")
         return self
 
@@ -112,6 +172,12 @@ class EmbeddingSettings(_Section):
     """Which model turns text into vectors."""
 
     provider: Literal["static"] = "static"
+
+
+class HistorySettings(_Section):
+    """How much of the history of a git source is searchable."""
+
+    commits: int = Field(default=500, ge=0, le=100_000)  # the newest ones; 0: none
 
 
 class GraphSettings(_Section):
@@ -150,6 +216,7 @@ class Settings(BaseSettings):
         env_nested_delimiter="__",
         extra="forbid",
         frozen=True,
+        hide_input_in_errors=True,  # it may be a URL with a password in it, and tracebacks go to logs
         nested_model_default_partial_update=True,
     )
 
@@ -159,6 +226,7 @@ class Settings(BaseSettings):
     discovery: DiscoverySettings = DiscoverySettings()
     chunking: ChunkingSettings = ChunkingSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    history: HistorySettings = HistorySettings()
     graph: GraphSettings = GraphSettings()
     search: SearchSettings = SearchSettings()
     schedule: ScheduleSettings = ScheduleSettings()
@@ -239,7 +307,7 @@ def _explain(file: Path, values: dict[str, Any], item: Any) -> str:
     where = f"{file}: {'.'.join(location)}" if in_file or variable not in os.environ else variable
     if item["type"] == "extra_forbidden":
         return f"{where} is not a setting; see docs/configuration.md for those that are"
-    given = "" if item["type"] in {"missing", "value_error"} else f" (given: {item['input']!r})"
+    given = "" if item["type"] in {"missing", "value_error"} else f" (given: {scrub(repr(item['input']))})"
     message = item["msg"].removeprefix("Value error, ")
     return f"{where}: {message}{given}"
 

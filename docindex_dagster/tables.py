@@ -69,6 +69,11 @@ def write(path: Path, table: pa.Table) -> bool:
     return True
 
 
+def is_there(path: Path) -> bool:
+    """Whether a stamped table lies there, as far as its footer tells."""
+    return metadata_value(path, _VERSION) is not None
+
+
 def metadata_value(path: Path, key: bytes) -> str | None:
     """One value of the metadata of a table's schema; None where there is no such table or value."""
     try:

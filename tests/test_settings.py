@@ -1,5 +1,6 @@
 """Settings: the file, the environment over it, and errors that say where and what."""
 
+import traceback
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,18 @@ def test_the_index_lies_beside_the_file_unless_a_variable_moves_it(tmp_path, mon
         ("[schedule]\ntimezone = 'Mars/Base'\n", "IANA"),
         ("[[source]]\nkind = 'git'\npath = '~nobody-of-this-name/x'\n", "home folder"),
         ("[[source]]\nkind = 'git'\npath = \"nul\\u0000x\"\n", "NUL"),
+        ("[[source]]\nkind = 'git'\n", "source.0: must have path or url"),
+        ("[[source]]\nkind = 'git'\npath = '.'\nurl = 'https://h/x'\n", "path or url, not both"),
+        ("[[source]]\nkind = 'library'\n", "must have path"),
+        ("[[source]]\nkind = 'library'\npath = '.'\nbranch = 'x'\n", "branch needs kind = 'git'"),
+        ("[[source]]\nkind = 'library'\npath = '.'\nname = 'a@b'\n", "'@' in name needs kind = 'git'"),
+        ("[[source]]\nkind = 'git'\nurl = 'https://h/x'\nname = 'a@b'\n", "NAME@LABEL"),
+        ("[[source]]\nkind = 'git'\npath = '.'\nname = 'a@b..c'\n", "source.0.name: must be the name of a branch"),
+        ("[[source]]\nkind = 'git'\npath = '.'\nbranch = '--all'\n", "source.0.branch"),
+        ("[[source]]\nkind = 'git'\npath = '.'\nbranches = ['a', 'a b']\n", "source.0.branches.1"),
+        ("[[source]]\nkind = 'git'\npath = '.'\nbranches = ['a', 'a']\n", "each branch once"),
+        ("[[source]]\nkind = 'git'\npath = '.'\nbranch = 'a'\nbranches = ['a']\n", "each branch once"),
+        ("[[source]]\nkind = 'git'\nurl = 'ext::sh -c x'\n", "source.0.url: is no URL of a repository; allowed are"),
         ("home = '/tmp'\n", "DOCINDEX_HOME"),
         ("not toml", "cannot be read"),
     ],
@@ -87,3 +100,22 @@ def test_a_variable_names_the_project_from_anywhere(tmp_path, monkeypatch):
     settings = load_settings()
 
     assert (settings.root, settings.search.top_k) == (tmp_path / "project", 4)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "url = 'https://ada:s3cret@h/x'",
+        "url = ['https://ada:s3cret@h/x']",
+        "url = 'https://h/x'\nbranch = ['https://ada:s3cret@h/x']",
+        "path = '.'\nurl = 'https://ada:s3cret@h/x'",
+        "path = '.'\nurl = 'https://s3cret@h/x'",
+        "path = '.'\nurl = 'ssh://ada:s3cret@h/x'",
+        "urls = 'https://ada:s3cret@h/x'",
+    ],
+)
+def test_a_password_in_a_url_is_not_repeated_by_the_error_nor_by_its_traceback(tmp_path, line):
+    with pytest.raises(SettingsError) as caught:
+        load_settings(write(tmp_path, f"[[source]]\nkind = 'git'\n{line}\n"))
+
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))

@@ -1,4 +1,4 @@
-"""The `chunks` table of a source: rows of unchanged files are reused, the others are cut anew."""
+"""The `chunks` table of a source: rows of unchanged files and commits are reused, the others are made anew."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from importlib.metadata import version
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.chunking.commits import commit_chunks, commit_texts
 from docindex_dagster.chunking.documents import Sizes
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.rows import with_row_hashes
@@ -15,15 +16,17 @@ from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.chunking.worker import ChunkOptions, FileJob
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.hashing import digest_parts
-from docindex_dagster.schemas import CHUNKS
+from docindex_dagster.schemas import CHUNKS, COMMITS
 from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.model import Source
-from docindex_dagster.tables import column_version, stamp
+from docindex_dagster.tables import column_version, data_version, stamp
 from docindex_dagster.tokenizer import MODEL_NAME
 
 # Raise it with every change that makes the same file give other chunks.
 EXTRACTOR_VERSION = "1"
 _FINGERPRINT = b"docindex.chunking"
+# The key under which the metadata of a `chunks` table hold what `made_from` says of its inputs.
+MADE_FROM = b"docindex.made_from"
 # The packages that decide where a file is cut.
 _PARSERS = (
     "charset-normalizer",
@@ -63,15 +66,20 @@ def fingerprint(settings: ChunkingSettings) -> str:
 
 
 def build_chunks(
-    source: Source, files: pa.Table, previous: pa.Table | None, settings: ChunkingSettings
+    source: Source,
+    files: pa.Table,
+    previous: pa.Table | None,
+    settings: ChunkingSettings,
+    commits: pa.Table | None = None,
 ) -> ChunkingResult:
-    """Cut the files of a source that are to be indexed.
+    """Cut the files of a source that are to be indexed, and make a chunk of each commit.
 
     Args:
         source: where the files lie.
         files: its `discovered_files`.
         previous: the `chunks` of an earlier run, or None.
         settings: sizes and time-outs.
+        commits: its `commits`; None for none.
 
     Returns:
         The table, sorted by (path, chunk_index) and stamped with its data version.
@@ -79,28 +87,57 @@ def build_chunks(
     Raises:
         VerificationError: the rows break a rule; nothing may be written.
     """
-    made_from = fingerprint(settings)
+    made_with = fingerprint(settings)
     files = files.filter(pc.is_null(files["skipped_reason"]))
-    reused = _reusable(files, previous, made_from)
-    to_cut = files.filter(pc.invert(pc.is_in(files["path"], pc.unique(reused["path"]))))
-    fresh, unreadable = _cut(source, to_cut, settings)
-    table = pa.concat_tables([_refreshed(reused, files), fresh])
+    texts = commit_texts(source, COMMITS.empty_table() if commits is None else commits)
+    present = _inputs(files, texts)
+    reused = _reusable(present, previous, made_with)
+    fresh, unreadable = _cut(source, _without(files, reused), settings)
+    messages = commit_chunks(_without(texts, reused))
+    table = pa.concat_tables([_refreshed(reused, present), fresh, messages])
     table = table.sort_by([("path", "ascending"), ("chunk_index", "ascending")]).combine_chunks()
-    verify_chunks(table, files, tuple(path for path, _ in unreadable))
-    stamped = stamp(table, digest_parts(made_from, column_version(table, "row_hash")))
-    stamped = stamped.replace_schema_metadata({**stamped.schema.metadata, _FINGERPRINT: made_from.encode()})
+    verify_chunks(table, present, tuple(path for path, _ in unreadable))
+    about = {_FINGERPRINT: made_with.encode()}
+    if not unreadable and not pc.any(_is_passing(table), min_count=0).as_py():
+        about[MADE_FROM] = digest_parts(made_with, data_version(present)).encode()
+    stamped = stamp(table.replace_schema_metadata(about), digest_parts(made_with, column_version(table, "row_hash")))
     return _counted(stamped, previous, unreadable)
 
 
-def _reusable(files: pa.Table, previous: pa.Table | None, made_from: str) -> pa.Table:
+def made_from(source: Source, files: pa.Table, commits: pa.Table, settings: ChunkingSettings) -> str:
+    """Identify all that the `chunks` of a source are made from; equal inputs give equal chunks."""
+    present = _inputs(files.filter(pc.is_null(files["skipped_reason"])), commit_texts(source, commits))
+    return digest_parts(fingerprint(settings), data_version(present))
+
+
+def was_made_from(chunks: pa.Table) -> str | None:
+    """What `made_from` said of these chunks; None where making them again may give others."""
+    value = (chunks.schema.metadata or {}).get(MADE_FROM)
+    return value.decode() if value else None
+
+
+def _inputs(files: pa.Table, texts: pa.Table) -> pa.Table:
+    """The files to index and the commits, with the columns that decide whether their rows are reused."""
+    columns = [*_SAME_FILE, *_REFRESHED]
+    return pa.concat_tables([files.select(columns), texts.select(columns)], promote_options="default")
+
+
+def _reusable(files: pa.Table, previous: pa.Table | None, made_with: str) -> pa.Table:
     """The previous rows of files that are the same byte for byte and would be cut the same way."""
     if previous is None or not previous.num_rows or not previous.schema.equals(CHUNKS):
         return CHUNKS.empty_table()
-    if (previous.schema.metadata or {}).get(_FINGERPRINT) != made_from.encode():
+    if (previous.schema.metadata or {}).get(_FINGERPRINT) != made_with.encode():
         return CHUNKS.empty_table()
     is_same = pc.is_in(_file_keys(previous), _file_keys(files))
-    is_passing = pc.fill_null(pc.match_substring_regex(previous["fallback"], _PASSING), False)  # noqa: FBT003
-    return previous.replace_schema_metadata(None).filter(pc.and_not(is_same, is_passing))
+    return previous.replace_schema_metadata(None).filter(pc.and_not(is_same, _is_passing(previous)))
+
+
+def _is_passing(chunks: pa.Table) -> pa.ChunkedArray:
+    return pc.fill_null(pc.match_substring_regex(chunks["fallback"], _PASSING), False)  # noqa: FBT003 the value
+
+
+def _without(rows: pa.Table, reused: pa.Table) -> pa.Table:
+    return rows.filter(pc.invert(pc.is_in(rows["path"], pc.unique(reused["path"]))))
 
 
 def _file_keys(table: pa.Table) -> pa.ChunkedArray:

@@ -1,13 +1,21 @@
 """The text that is embedded: a chunk under a one-line header that says where it stands, made without a model."""
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.hashing import digest
+from docindex_dagster.schemas import COMMIT_PATH
+
+# A whole hash would be half of what a short message is embedded as.
+_COMMIT = rf"^{re.escape(COMMIT_PATH)}([0-9a-f]{{12}})[0-9a-f]+$"
 
 
 def embed_texts(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
     """The text to embed of each chunk: `path qualified.name kind` or `path Heading > Subheading`, then the text.
+
+    A commit's begins `commit 1a2b3c4d5e6f 2026-01-31 > Ada Lovelace`.
 
     Args:
         chunks: a table with the columns path, qualified_name, symbol_kind, heading_path, summary and text.
@@ -15,9 +23,10 @@ def embed_texts(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
     Returns:
         Strings, one a row, none null.
     """
+    place = pc.replace_substring_regex(chunks["path"], _COMMIT, r"commit \1")
     headings = pc.binary_join(chunks["heading_path"], " > ")
     header = pc.binary_join_element_wise(
-        chunks["path"], chunks["qualified_name"], chunks["symbol_kind"], headings, " ", null_handling="skip"
+        place, chunks["qualified_name"], chunks["symbol_kind"], headings, " ", null_handling="skip"
     )
     text = pc.binary_join_element_wise(header, chunks["summary"], chunks["text"], "\n", null_handling="skip")
     return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text

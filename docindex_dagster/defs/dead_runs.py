@@ -7,6 +7,12 @@ from pathlib import Path
 
 import dagster as dg
 
+_UNFINISHED = [
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
 _HOST, _PID, _STARTED = "docindex/host", "docindex/pid", "docindex/process_started"
 
 
@@ -17,9 +23,9 @@ def process_tags() -> dict[str, str]:
 
 
 def report_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """Report started runs of this machine whose process is gone as failed, and return them."""
-    started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags={_HOST: socket.gethostname()})
-    dead = [run for run in instance.get_runs(started) if not _is_alive(run.tags)]
+    """Report unfinished runs of this machine whose process is gone as failed, and return them."""
+    unfinished = dg.RunsFilter(statuses=_UNFINISHED, tags={_HOST: socket.gethostname()})
+    dead = [run for run in instance.get_runs(unfinished) if not _is_alive(run.tags)]
     for run in dead:
         instance.report_run_failed(run, f"process {run.tags.get(_PID)} of this run is gone")
     return dead

@@ -7,9 +7,10 @@ from docindex_dagster.defs.assets.serving import catalog_metadata
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
 from docindex_dagster.locks import exclusive
+from docindex_dagster.sources import clone
 from docindex_dagster.stores.publish import withdraw
 
-_ASSETS_WITH_TABLES = ("discovered_files", "chunks", "embeddings")
+_ASSETS_WITH_TABLES = ("discovered_files", "commits", "chunks", "embeddings")
 _FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 index_source = dg.define_asset_job(
@@ -36,6 +37,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
             for asset in _ASSETS_WITH_TABLES:
                 layout.table(asset, key).unlink(missing_ok=True)
             entries = catalog.rebuild(layout)
+        clone.remove(layout, key, report=context.log.info)
         context.log_event(dg.AssetMaterialization("index_catalog", metadata=catalog_metadata(entries)))
         for run in context.instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=_FINISHED)):
             context.instance.delete_run(run.run_id)

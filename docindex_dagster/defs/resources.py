@@ -1,5 +1,6 @@
 """Resources: what a run needs from outside its own rows."""
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ from docindex_dagster.stores.staging import Model
 PARTITION_TAG = "dagster/partition"
 # A run with this tag reuses nothing: `docindex index --full`.
 FULL_TAG = "docindex/full"
+# A run with this tag looks at some files of its source alone: a JSON list of their paths, as tables name them.
+ONLY_TAG = "docindex/only"
 
 
 class Project(dg.ConfigurableResource):  # type: ignore[type-arg]  # its parameter is for resources that wrap others
@@ -63,6 +66,7 @@ class SourceRun(Project):
     _settings: Settings = PrivateAttr()
     _key: str = PrivateAttr()
     _is_full: bool = PrivateAttr()
+    _only: tuple[str, ...] = PrivateAttr()
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["SourceRun"]:
@@ -72,6 +76,7 @@ class SourceRun(Project):
             raise dg.Failure("choose one partition: a run indexes one source")
         self._key = tags[PARTITION_TAG]
         self._is_full = tags.get(FULL_TAG) == "true"
+        self._only = tuple(json.loads(tags.get(ONLY_TAG, "[]")))
         self._settings = self.read_settings()
         self.layout.prepare()
         run_id = context.run.run_id if context.run else ""
@@ -98,6 +103,11 @@ class SourceRun(Project):
     def is_full(self) -> bool:
         """Nothing may be reused."""
         return self._is_full
+
+    @property
+    def only(self) -> tuple[str, ...]:
+        """The files to look at; empty for all."""
+        return self._only
 
     @property
     def source(self) -> Source:

@@ -31,7 +31,7 @@ def source_files_changed(context: dg.SensorEvaluationContext, project: Project) 
     """Compare each source's fingerprint with the one in the cursor, those that were looked at longest ago first."""
     settings = project.read_settings()
     declared = registry.sources(settings)
-    made_with = repr((chunking_fingerprint(settings.chunking), settings.embedding, settings.graph))
+    made_with = repr((chunking_fingerprint(settings.chunking), settings.embedding, settings.graph, settings.history))
     seen: dict[str, str] = json.loads(context.cursor or "{}")
     seen = {key: value for key, value in seen.items() if key in declared}
     partitions = set(context.instance.get_dynamic_partitions(SOURCES_NAME))

@@ -38,8 +38,7 @@ def bm25(reader: Reader, query: str, filters: Filters, limit: int) -> Ranking:
         for term in wanted
         for field, weight in FIELD_WEIGHTS.items()
     ]
-    conditions = [(Occur.Must, Query.const_score_query(condition, 0.0)) for condition in filters.to_queries(schema)]
-    whole = Query.boolean_query([(Occur.Must, Query.boolean_query(clauses)), *conditions])
+    whole = Query.boolean_query([(Occur.Must, Query.boolean_query(clauses)), *filters.to_clauses(schema)])
     # Hits of equal score come in the order of segments: with more than are wanted, the cut can follow the ids.
     hits = reader.searcher.search(whole, limit=2 * limit, count=False).hits
     ids = tantivy_index.chunk_ids(reader.searcher, [address for _, address in hits])
@@ -51,10 +50,7 @@ def vector(reader: Reader, query: "Vectors", filters: Filters, limit: int) -> Ra
     search = reader.table.search(query, vector_column_name=VECTOR)
     search = search.distance_type("cosine")
     search = search.nprobes(_PROBES).refine_factor(_REFINE).select(["chunk_id", "_distance"]).limit(limit)
-    condition = filters.to_sql()
-    if condition:
-        search = search.where(condition, prefilter=True)
-    found = search.to_arrow()
+    found = search.where(filters.to_sql(), prefilter=True).to_arrow()
     return _ordered(found["chunk_id"].to_pylist(), [1 - distance for distance in found["_distance"].to_pylist()])
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from docindex_dagster.errors import QueryError
+from docindex_dagster.schemas import COMMIT
 from docindex_dagster.stores.lance_table import quoted
 
 if TYPE_CHECKING:
-    from tantivy import Query, Schema
-
+    from tantivy import Occur, Query, Schema
 
 # The stores compile a glob into an automaton, which grows with its wildcards.
 _LONGEST_GLOB = 500
@@ -19,32 +19,46 @@ _MOST_WILDCARDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """A chunk must meet every filter that is set; within one filter, any of its values will do."""
+    """A chunk must meet every filter that is set; within one filter, any of its values will do.
+
+    Commits are found only where they are asked for by their source type.
+    """
 
     sources: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     source_types: tuple[str, ...] = ()
     path_glob: str | None = None
+    paths: tuple[str, ...] = ()
 
     def _values(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        named = {"source": self.sources, "language": self.languages, "source_type": self.source_types}
+        named = {
+            "source": self.sources,
+            "language": self.languages,
+            "source_type": self.source_types,
+            "path": self.paths,
+        }
         return ((column, values) for column, values in named.items() if values)
 
-    def to_sql(self) -> str | None:
-        """A condition for LanceDB, or None when nothing is filtered."""
+    def to_sql(self) -> str:
+        """A condition for LanceDB."""
         parts = [f"{column} IN ({', '.join(map(quoted, values))})" for column, values in self._values()]
+        if not self.source_types:
+            parts.append(f"source_type <> {quoted(COMMIT)}")
         if self.path_glob is not None:
             parts.append(f"regexp_like(path, {quoted(f'^(?:{glob_to_regex(self.path_glob)})$')})")
-        return " AND ".join(parts) or None
+        return " AND ".join(parts)
 
-    def to_queries(self, schema: "Schema") -> list["Query"]:
-        """Conditions for Tantivy, to be met without adding to the score."""
-        from tantivy import Query
+    def to_clauses(self, schema: "Schema") -> list[tuple["Occur", "Query"]]:
+        """Conditions for Tantivy, which add nothing to the score."""
+        from tantivy import Occur, Query
 
         queries = [Query.term_set_query(schema, column, list(values)) for column, values in self._values()]
         if self.path_glob is not None:
             queries.append(Query.regex_query(schema, "path", glob_to_regex(self.path_glob)))
-        return queries
+        clauses = [(Occur.Must, Query.const_score_query(query, 0.0)) for query in queries]
+        if not self.source_types:
+            clauses.append((Occur.MustNot, Query.term_query(schema, "source_type", COMMIT)))
+        return clauses
 
     def check(self) -> None:
         """Refuse what the stores cannot match.

@@ -21,7 +21,7 @@ def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) 
         return ""
     chunk = rows[0]
     query = f"{chunk['path']} {chunk['qualified_name'] or ''} {chunk['text']}"
-    filters = Filters(sources=(source,))
+    filters = Filters(sources=(source,), source_types=(chunk["source_type"],))
     missed = [
         mode.value
         for mode in (Mode.BM25, Mode.VECTOR)

@@ -3,58 +3,102 @@
 import errno
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from docindex_dagster.schemas import DISCOVERED_FILES
-from docindex_dagster.sources import history
+from docindex_dagster.sources import changes, history
+from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
 from docindex_dagster.sources.entries import Entry, error_reason
 from docindex_dagster.sources.memory import HEAD, RULES, RULES_VERSION, STARTED_NS, Memory, remember
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import path_to_name, read_beneath
+from docindex_dagster.sources.paths import name_to_path, path_to_name, read_beneath
 from docindex_dagster.sources.rules import path_rules
+from docindex_dagster.sources.status import Standing, read_standing
 from docindex_dagster.sources.walk import walk
 from docindex_dagster.sources.worktree import list_work_tree
 
 _UNWANTED = "code-not-wanted: include_code is false"
 
 
-def discover(source: Source, previous: pa.Table | None = None) -> pa.Table:
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is to be looked at, and the rows of the previous table that stand as they are; for git, how it stands."""
+
+    entries: Collection[Entry]
+    kept: pa.Table
+    standing: Standing | None = None
+    moves: Moves | None = None
+    state: bytes = b""
+
+
+def discover(source: Source, previous: pa.Table | None = None, only: Collection[str] = ()) -> pa.Table:
     """Return the files of a source with the schema `DISCOVERED_FILES`, sorted by path.
 
     Every file found is a row; one that is not to be indexed says why in `skipped_reason`, written `rule: detail`. A
     folder that is not entered is one row, whose path ends in a slash. Given the previous table, files that have not
-    changed are not opened. The schema's metadata say when discovery began and, for git, which commit it saw.
+    changed are not opened, and where git can tell, not even looked at. With `only`, names of rows, nothing else is, and
+    the other rows stay as they were. The schema's metadata say when discovery began and, for git, which commit it saw.
 
     Raises:
         SourceError: The folder is missing, or is not the root of a git work tree.
     """
     started_ns = time.time_ns()
-    memory = remember(previous)
-    head, found = list_entries(source)
-    names, entries = _by_name(found)
+    found = _find_only(source, previous, only) if only and previous is not None else _find(source, previous)
+    names, entries = _by_name(found.entries)
+    memory = remember(previous, names)
     contents = [judge(source, entry, memory) for entry in entries]
-    commits = _commits(source, head, zip(entries, contents, strict=True), memory)
+    commits = _commits(source, found, zip(entries, contents, strict=True), memory)
+    table = _table(source.key, names, entries, contents, commits)
+    if found.kept.num_rows:
+        table = pa.concat_tables([found.kept.replace_schema_metadata(None), table]).sort_by("path").combine_chunks()
+    if only and previous is not None:
+        return table.replace_schema_metadata(changes.outdated(previous.schema.metadata))
     metadata = {STARTED_NS: str(started_ns).encode(), RULES: RULES_VERSION}
-    if head is not None:
-        metadata[HEAD] = head.encode()
-    return _table(source.key, names, entries, contents, commits).replace_schema_metadata(metadata)
+    if found.standing is not None and found.standing.head is not None:
+        again = changes.to_look_at_again(entries, contents, found.standing, started_ns)
+        metadata |= {HEAD: found.standing.head.encode(), **changes.to_keep(found.state, again)}
+    return table.replace_schema_metadata(metadata)
 
 
-def list_entries(source: Source) -> tuple[str | None, Iterable[Entry]]:
-    """Return the last commit, for git, and the entries of a source in no order.
+def _find(source: Source, previous: pa.Table | None) -> _Found:
+    rules, none = path_rules(source), DISCOVERED_FILES.empty_table()
+    if source.kind != "git":
+        return _Found(list(walk(rules)), none)
+    standing = read_standing(rules.root, untracked=source.untracked)
+    state = changes.state_of(source, rules, standing)
+    moves = changes.moves_since(previous, rules.root, standing.head, state)
+    kept, looked_at = none, standing
+    if previous is not None and moves is not None and not source.submodules:
+        suspects = changes.suspects(previous, moves, standing)
+        kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.rows_of(rules, suspects))))
+        looked_at = changes.only(rules, standing, suspects)
+    entries = list_work_tree(rules, looked_at, untracked=source.untracked, submodules=source.submodules)
+    return _Found(entries, kept, standing, moves, state)
+
+
+def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Found:
+    """Look at some paths alone."""
+    rules, asked = path_rules(source), frozenset(name_to_path(name) for name in only)
+    kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.rows_of(rules, asked))))
+    if source.kind != "git":
+        return _Found([entry for entry in walk(rules) if entry.path in asked], kept)
+    standing = changes.only(rules, read_standing(rules.root, untracked=source.untracked), asked)
+    return _Found(list_work_tree(rules, standing, untracked=source.untracked), kept, standing)
+
+
+def list_entries(source: Source) -> Collection[Entry]:
+    """Return the entries of a source in no order.
 
     Raises:
         SourceError: As `discover` does.
     """
-    rules = path_rules(source)
-    if source.kind == "git":
-        status, entries = list_work_tree(rules, untracked=source.untracked)
-        return status.head, entries
-    return None, walk(rules)
+    return _find(source, None).entries
 
 
 def judge(source: Source, entry: Entry, memory: Memory) -> Content:
@@ -93,18 +137,20 @@ def _read(source: Source, path: bytes) -> bytes:
 
 
 def _commits(
-    source: Source, head: str | None, found: Iterable[tuple[Entry, Content]], memory: Memory
+    source: Source, found: _Found, judged: Iterable[tuple[Entry, Content]], memory: Memory
 ) -> dict[bytes, str]:
-    """Return the last commit of each file to index that is part of `head`."""
-    if head is None:
+    """Return the last commit of each file to index that is part of the last commit of all."""
+    if found.standing is None or found.standing.head is None:
         return {}
-    root = os.fsencode(source.path)
-    wanted = {entry.path for entry, content in found if entry.is_in_head and content.reason is None}
-    known = {path: commit for path in wanted if (commit := memory.commit(path)) is not None}
-    if known and memory.head != head:
-        changed = history.changed_since(root, memory.head, head) if memory.head is not None else None
-        known = {path: commit for path, commit in known.items() if changed is not None and path not in changed}
-    return known | history.last_commits(root, head, wanted - known.keys())
+    wanted, known = set[bytes](), dict[bytes, str]()
+    for entry, content in judged:
+        if entry.is_in_head and content.reason is None:
+            path = entry.commit_path or entry.path
+            wanted.add(path)
+            commit = memory.commit(entry.path)
+            if commit is not None and found.moves is not None and path not in found.moves.touched:
+                known[path] = commit
+    return known | history.last_commits(os.fsencode(source.path), found.standing.head, wanted - known.keys())
 
 
 def _by_name(found: Iterable[Entry]) -> tuple[list[str], list[Entry]]:
@@ -131,7 +177,7 @@ def _table(
         "source_type": [kind.source_type if kind else None for kind in kinds],
         "language": [kind.language if kind else None for kind in kinds],
         "git_blob": [entry.blob for entry in entries],
-        "commit": [commits.get(entry.path) for entry in entries],
+        "commit": [commits.get(entry.commit_path or entry.path) for entry in entries],
         "is_uncommitted": [entry.is_uncommitted for entry in entries],
         "loader": [kind.loader if kind else None for kind in kinds],
         "encoding": [content.encoding for content in contents],

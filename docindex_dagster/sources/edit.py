@@ -22,21 +22,47 @@ from docindex_dagster.settings import (
     is_parent_of_libraries,
     load_settings,
 )
-from docindex_dagster.sources import registry
+from docindex_dagster.sources import guard, registry
+from docindex_dagster.sources.model import base_key, is_branch
+from docindex_dagster.urls import check_url, is_url
 
+_SHORT_COMMIT = 10  # characters of an id that stands for a branch
 _HEADER = "docindex: which sources are indexed, and how. See docs/configuration.md."
 
 
-def declare(root: Path, path: str, kind: str | None = None, **values: Any) -> list[str]:
-    """Add a source for a folder, as a user names it: `kind` follows from whether it is a git work tree.
+def declare(root: Path, place: str, kind: str | None = None, branch: str | None = None, **values: Any) -> list[str]:
+    """Add a source for a folder or URL, as a user names it: `kind` follows from whether it is a repository.
+
+    A further branch of a repository that is declared already goes to its table.
 
     Returns:
         The keys of the sources that are new.
 
     Raises:
         SourceError: there is no such folder, or it is not what `kind` says.
-        SettingsError: as `add`.
+        SettingsError: as `add`, or the URL is not one that can be followed.
     """
+    if is_url(place) and not Path(place).exists():
+        where = {"url": _checked(place)}
+        kind = kind or "git"
+    else:
+        where, kind = _local(root, place, kind, is_followed=branch is not None)
+    if branch is not None and (keys := _add_branch(root, where, branch)) is not None:
+        return keys
+    if kind == "git" and values.get("name") is None and branch is None and "path" in where:
+        values["name"] = _work_tree_name(root, registry.folder(root, where["path"]))
+    return add(root, {"kind": kind, **where, "branch": branch, **values})
+
+
+def _checked(url: str) -> str:
+    try:
+        return check_url(url)
+    except ValueError as error:
+        raise SettingsError(f"the URL {error}") from None
+
+
+def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tuple[dict[str, str], str]:
+    """A folder as the file shall name it, and its kind."""
     is_parent = is_parent_of_libraries(path)
     folder = Path(path.rstrip("/").removesuffix(LIBRARY_PLACEHOLDER))
     try:
@@ -45,18 +71,51 @@ def declare(root: Path, path: str, kind: str | None = None, **values: Any) -> li
         raise SourceError(f"{path} names a home folder that there is not") from error
     if not folder.is_dir():
         raise SourceError(f"{folder} is {'a file; name its folder' if folder.is_file() else 'not a folder'}")
-    if all((folder / part).exists() for part in ("HEAD", "objects", "refs")):
-        raise SourceError(f"{folder} is a bare git repository; clone it, and index the clone")
-    is_work_tree = (folder / ".git").exists()
-    if kind == "git" and not is_work_tree:
+    is_bare = all((folder / part).exists() for part in ("HEAD", "objects", "refs"))
+    if is_bare and not is_followed:
+        raise SourceError(f"{folder} is a bare git repository; follow a branch of it, or name it as file://{folder}")
+    is_repository = is_bare or (folder / ".git").exists()
+    if kind == "git" and not is_repository:
         raise SourceError(f"{folder} is not the root of a git work tree; without --kind git it is a library")
     written = folder.relative_to(root) if folder.is_relative_to(root) else folder
-    table = {
-        "kind": kind or ("git" if is_work_tree and not is_parent else "library"),
-        "path": str(written / LIBRARY_PLACEHOLDER) if is_parent else str(written),
-        **values,
-    }
-    return add(root, table)
+    where = {"path": str(written / LIBRARY_PLACEHOLDER) if is_parent else str(written)}
+    return where, kind or ("git" if is_repository and not is_parent else "library")
+
+
+def _add_branch(root: Path, where: dict[str, str], branch: str) -> list[str] | None:
+    """Add a branch to the table that declares its repository; None where none does."""
+    before = set(registry.sources(load_settings(root)))
+    with _editing(root) as document:
+        table = next((table for table in document.get("source", ()) if _is_at(root, table, where)), None)
+        if table is None:
+            return None
+        table["branches"] = [*table.get("branches", ()), branch]
+    return sorted(set(registry.sources(load_settings(root))) - before)
+
+
+def _is_at(root: Path, table: Any, where: dict[str, str]) -> bool:
+    if "url" in where or "path" not in table:
+        return "url" in where and str(table.get("url")) == where["url"]
+    is_main = str(table["kind"]) == "git" and "@" not in str(table.get("name", ""))
+    return is_main and registry.folder(root, str(table["path"])) == registry.folder(root, where["path"])
+
+
+def _work_tree_name(root: Path, folder: Path) -> str | None:
+    """The name of a further work tree of a declared repository, by its branch; None for any other."""
+    if not (folder / ".git").is_file():
+        return None
+    common = guard.common_folder(folder)
+    for source in registry.sources(load_settings(root)).values():
+        is_other = source.kind == "git" and source.remote is None and source.path != folder
+        if is_other and (source.path / ".git").exists() and guard.common_folder(source.path) == common:
+            return f"{base_key(source.key).removeprefix('git/')}@{_branch_of(folder)}"
+    return None
+
+
+def _branch_of(folder: Path) -> str:
+    head = (guard.git_folder(folder) / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
+    branch = head.removeprefix("ref: refs/heads/")
+    return branch if branch != head else head[:_SHORT_COMMIT]
 
 
 def add(root: Path, values: dict[str, Any]) -> list[str]:
@@ -82,25 +141,58 @@ def add(root: Path, values: dict[str, Any]) -> list[str]:
 def remove(root: Path, key: str) -> bool:
     """Take the table of a source out of the file; False where no table of its own declares it.
 
+    A branch that a table names beside its repository is taken out of the table.
+
     Raises:
-        SourceError: the source is one child of a declared folder of folders.
+        SourceError: as `check_removable`.
     """
+    check_removable(root, key)
     with _editing(root) as document:
         for position, table in enumerate(document.get("source", ())):
-            if key not in registry.sources(check_settings(root, {"source": [table]})):
+            if key not in _keys(root, table):
                 continue
-            if is_parent_of_libraries(table["path"]):
-                raise SourceError(
-                    f"{key} is declared by path = {table['path']!r} together with others; "
-                    "move its folder away, or edit docindex.toml"
-                )
-            del document["source"][position]
-            if not document["source"]:
-                del document["source"]
+            if table.get("branches"):
+                _remove_branch(table, key)
+            else:
+                del document["source"][position]
+                if not document["source"]:
+                    del document["source"]
             if document.get("search", {}).get("default_source") == key:
                 _forget_default(document)
             return True
     return False
+
+
+def check_removable(root: Path, key: str) -> None:
+    """Find out whether a source can be removed on its own.
+
+    Raises:
+        SourceError: the source is one child of a declared folder of folders, or branches of it are declared with it.
+    """
+    for table in _read(root).get("source", ()):
+        if key not in _keys(root, table):
+            continue
+        if is_parent_of_libraries(table.get("path", "")):
+            raise SourceError(
+                f"{key} is declared by path = {table['path']!r} together with others; "
+                "move its folder away, or edit docindex.toml"
+            )
+        branches = [other for other in _keys(root, table) if other != key]
+        if branches and not is_branch(key):
+            raise SourceError(f"{key} has branches of its own: remove {' and '.join(branches)} first")
+
+
+def _keys(root: Path, table: Any) -> list[str]:
+    return list(registry.sources(check_settings(root, {"source": [table]})))
+
+
+def _remove_branch(table: Any, key: str) -> None:
+    branch = key.partition("@")[2]
+    left = [other for other in table["branches"] if other != branch]
+    if left:
+        table["branches"] = left
+    else:
+        del table["branches"]
 
 
 def use(root: Path, key: str | None) -> None:

@@ -28,6 +28,7 @@ class Entry(NamedTuple):
     blob: str | None = None  # git: the id of exactly these bytes; None where the work tree differs from the index
     is_uncommitted: bool = False
     is_in_head: bool = False  # git: the path is part of the last commit
+    commit_path: bytes | None = None  # git: the path whose commits count for this one, if another: its submodule's
 
 
 def folder_entry(path: bytes, reason: str) -> Entry:

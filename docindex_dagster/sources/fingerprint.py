@@ -9,21 +9,27 @@ from docindex_dagster.sources import git
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
+from docindex_dagster.sources.status import parse_status, status_of
 from docindex_dagster.sources.walk import walk
-from docindex_dagster.sources.worktree import parse_status, status_arguments
+from docindex_dagster.sources.worktree import submodule_roots
 
 
 def fingerprint(source: Source) -> str:
     """Return a string that changes when the files of a source, their time stamps or its settings change.
 
     No file is opened but ignore files, and files that a rule skips do not count, so that a growing log wakes nobody.
-    For git it is made of the last commit, the index, and the files that differ from them.
+    For git it is made of the last commit, the index, and the files that differ from them. Of a repository that docindex
+    clones it is the commit that is checked out: the remote is not asked.
 
     Raises:
         SourceError: The folder is missing, or is not the root of a git work tree.
     """
-    settings = replace(source, path=Path())
-    seen = _git_state(source) if source.kind == "git" else _library_state(source)
+    remote = source.remote and replace(source.remote, repository=Path())
+    settings = replace(source, path=Path(), remote=remote)
+    if source.remote is not None:
+        seen = _checkout_state(source)
+    else:
+        seen = _git_state(source) if source.kind == "git" else _library_state(source)
     return digest(repr((settings, seen)).encode())
 
 
@@ -32,11 +38,24 @@ def _library_state(source: Source) -> list[object]:
     return [(entry.path, entry.reason or (entry.size, entry.mtime_ns)) for entry in entries]
 
 
+def _checkout_state(source: Source) -> list[object]:
+    if not (source.path / ".git").exists():  # not yet, or not any more: the next run makes it
+        return []
+    return [git.attempt(os.fsencode(source.path), "rev-parse", "--verify", "--quiet", "HEAD")]
+
+
 def _git_state(source: Source) -> list[object]:
     rules = path_rules(source)
-    output = git.run(rules.root, *status_arguments(untracked=source.untracked))
+    inner = submodule_roots(rules.root) if source.submodules else []
+    return [seen for root in (rules.root, *inner) for seen in _work_tree_state(source, rules, root)]
+
+
+def _work_tree_state(source: Source, rules: PathRules, root: bytes) -> list[object]:
+    """The state of one work tree; that of a submodule lies below the root of the rules."""
+    output = status_of(root, untracked=source.untracked)
     status = parse_status(output)
-    return [output, *(_stamp(rules, path) for path in (*sorted(status.changed), *status.untracked))]
+    prefix = join(root, b"")[len(join(rules.root, b"")) :]
+    return [output, *(_stamp(rules, prefix + path) for path in (*sorted(status.changed), *status.untracked))]
 
 
 def _stamp(rules: PathRules, path: bytes) -> tuple[int, int] | None:

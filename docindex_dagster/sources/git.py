@@ -3,12 +3,13 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO
 
 from docindex_dagster.errors import SourceError
+from docindex_dagster.urls import scrub
 
 # A repository's own settings must not run programs, nor change what is printed.
 _OPTIONS = (
@@ -16,14 +17,18 @@ _OPTIONS = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.quotePath=false"),
     *("-c", "log.showSignature=false"),
+    *("-c", "submodule.recurse=false"),
 )
 _SETTINGS = {
+    # An object that is missing is not fetched: the repository's settings say from where, and by which program.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
-    "LC_ALL": "C",
 }
-_KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
+KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
 _READ = 1 << 16  # bytes
+_NO_ROOT = "{} is not the root of a git work tree; name the root, or make it a library"
 
 
 def run(root: bytes, *arguments: str | bytes) -> bytes:
@@ -38,17 +43,33 @@ def run(root: bytes, *arguments: str | bytes) -> bytes:
     return output
 
 
-def records(root: bytes, *arguments: str | bytes) -> Iterator[bytes]:
-    """Yield the NUL-separated records that a command prints, as they come. Closing the iterator ends the command.
+def records(root: bytes, *arguments: str | bytes, lines: Sequence[str] = ()) -> Iterator[bytes]:
+    """Yield the NUL-separated records that a command that is given lines prints, as they come.
+
+    Closing the iterator ends the command.
 
     Raises:
         SourceError: As `run` does.
     """
-    with _start(root, arguments) as (process, errors):
-        pending = b""
-        for block in _blocks(process):
-            *complete, pending = (pending + block).split(b"\0")
-            yield from complete
+    pending: list[bytes] = []  # parts of one record, which may be as long as its author liked
+    with closing(stream(root, *arguments, lines=lines)) as blocks:
+        for block in blocks:
+            first, *others = block.split(b"\0")
+            pending.append(first)
+            if others:
+                yield b"".join(pending)
+                yield from others[:-1]
+                pending = others[-1:]
+
+
+def stream(root: bytes, *arguments: str | bytes, lines: Sequence[str] = ()) -> Generator[bytes, None, None]:
+    """Yield what a command that is given lines prints, in blocks, as they come. Closing the iterator ends the command.
+
+    Raises:
+        SourceError: As `run` does, once all blocks are yielded.
+    """
+    with _start(root, arguments, lines) as (process, errors):
+        yield from _blocks(process)
         process.wait()
         _check(process, errors, root)
 
@@ -61,18 +82,40 @@ def attempt(root: bytes, *arguments: str | bytes) -> bytes | None:
 
 
 @contextmanager
-def _start(root: bytes, arguments: tuple[str | bytes, ...]) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
-    """Start a command, and end it on the way out; with the file that its error messages go to."""
-    if not Path(os.fsdecode(root)).is_dir():
-        raise SourceError(f"{os.fsdecode(root)} is not a folder; mend its path in docindex.toml or bring it back")
-    with tempfile.TemporaryFile() as errors:
+def _start(
+    root: bytes, arguments: tuple[str | bytes, ...], lines: Sequence[str] = ()
+) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    """Start a command in a work tree, as `launch` does."""
+    folder = os.fsdecode(root)
+    if not Path(folder).is_dir():
+        raise SourceError(f"{folder} is not a folder; mend its path in docindex.toml or bring it back")
+    if not os.path.lexists(os.path.join(root, b".git")):  # noqa: PTH118 bytes
+        raise SourceError(_NO_ROOT.format(folder))
+    # Named here, the work tree is not where the repository's settings say that it is.
+    with launch(("-C", root, "--work-tree=.", *arguments), environment(folder) | _SETTINGS, lines) as started:
+        yield started
+
+
+@contextmanager
+def launch(
+    arguments: tuple[str | bytes, ...], variables: dict[str, str], lines: Sequence[str] = ()
+) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    """Start git, and end it on the way out; with the file that its error messages go to.
+
+    Raises:
+        SourceError: git is not installed.
+    """
+    # Files, since a pipe that is full while the other end waits would stop both.
+    with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as given:
+        given.writelines(f"{line}\n".encode() for line in lines)
+        given.seek(0)
         try:
             process = subprocess.Popen(
-                ["git", *_OPTIONS, "-C", root, *arguments],
-                stdin=subprocess.DEVNULL,
+                ["git", *_OPTIONS, *arguments],
+                stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=_environment(root),
+                env=variables,
             )
         except FileNotFoundError as error:
             raise SourceError("git is not installed or not on PATH; install it to index git sources") from error
@@ -83,11 +126,10 @@ def _start(root: bytes, arguments: tuple[str | bytes, ...]) -> Iterator[tuple[su
                 process.kill()
 
 
-def _environment(root: bytes) -> dict[str, str]:
-    """Return an environment in which git sees this repository alone, whatever hook or shell docindex is run from."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
-    above = Path(os.fsdecode(root)).resolve().parent
-    return inherited | _SETTINGS | {"GIT_CEILING_DIRECTORIES": str(above)}
+def environment(folder: str, kept: Collection[str] = KEPT) -> dict[str, str]:
+    """Return an environment in which git sees this folder alone, whatever hook or shell docindex is run from."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in kept}
+    return inherited | {"LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(Path(folder).resolve().parent)}
 
 
 def _blocks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
@@ -99,14 +141,21 @@ def _blocks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
 
 def _check(process: subprocess.Popen[bytes], errors: IO[bytes], root: bytes) -> None:
     if process.returncode:
-        errors.seek(0)
-        raise SourceError(_explain(errors.read(_READ).decode("utf-8", "replace"), os.fsdecode(root)))
+        raise SourceError(_explain(error_lines(errors), os.fsdecode(root)))
 
 
-def _explain(errors: str, root: str) -> str:
-    if "dubious ownership" in errors:
+def error_lines(errors: IO[bytes]) -> list[str]:
+    """Return what a command said about its failure, free of secrets and control characters, errors first."""
+    errors.seek(0)
+    text = scrub(errors.read(_READ).decode("utf-8", "replace"))
+    lines = ["".join(char for char in line if char.isprintable()).strip() for line in text.splitlines()]
+    return sorted(filter(None, lines), key=lambda line: not line.startswith(("fatal:", "error:")))
+
+
+def _explain(lines: list[str], root: str) -> str:
+    everything = "\n".join(lines)
+    if "dubious ownership" in everything:
         return f"{root} belongs to another user, so git refuses it: git config --global --add safe.directory {root}"
-    if "not a git repository" in errors or "must be run in a work tree" in errors:
-        return f"{root} is not the root of a git work tree; name the root, or make it a library"
-    lines = [line for line in errors.splitlines() if line.startswith(("fatal:", "error:"))] or errors.splitlines()
+    if "not a git repository" in everything or "must be run in a work tree" in everything:
+        return _NO_ROOT.format(root)
     return f"git cannot read {root}: {lines[0] if lines else 'it failed without a message'}"

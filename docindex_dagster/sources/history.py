@@ -6,7 +6,21 @@ from contextlib import closing
 from docindex_dagster.sources import git
 
 # Merges count where they differ from all of their parents: what they took over unchanged was changed elsewhere.
-_LOG = ("log", "-z", "--format=/%H", "--name-only", "--no-renames", "-c", "--no-relative", "--no-color")
+# Submodules are told what to do with here, or a wrong .gitmodules would be an error.
+_LOG = (
+    *(
+        "log",
+        "-z",
+        "--format=/%H",
+        "--name-only",
+        "--no-renames",
+        "-c",
+        "--no-relative",
+        "--no-color",
+        "--encoding=UTF-8",
+    ),
+    "--ignore-submodules=dirty",
+)
 
 
 def last_commits(root: bytes, head: str, paths: Collection[bytes]) -> dict[bytes, str]:
@@ -26,15 +40,17 @@ def last_commits(root: bytes, head: str, paths: Collection[bytes]) -> dict[bytes
     return found
 
 
-def changed_since(root: bytes, old: str, head: str) -> set[bytes] | None:
-    """Return the paths that commits after `old` changed; None where `old` is gone or is not behind `head`.
+def touched_between(root: bytes, old: str, new: str) -> set[bytes] | None:
+    """Return the paths that commits changed which are behind one of two commits only; None where `old` is gone.
+
+    The last commit that changed any other path is the same for both.
 
     Raises:
         SourceError: git cannot read the log.
     """
-    if git.attempt(root, "merge-base", "--is-ancestor", old, head) is None:
+    if git.attempt(root, "cat-file", "-e", f"{old}^{{commit}}") is None:
         return None
-    return {path for _, path in _changes(root, f"{old}..{head}")}
+    return {path for _, path in _changes(root, f"{old}...{new}")}
 
 
 def _changes(root: bytes, revisions: str) -> Generator[tuple[str, bytes], None, None]:

@@ -1,10 +1,12 @@
 """What the previous table of a source still tells about its files, so that unchanged ones are not read again."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from docindex_dagster.schemas import DISCOVERED_FILES
 from docindex_dagster.sources.classify import FileKind
@@ -28,7 +30,6 @@ class Memory:
     positions: dict[bytes, int] = field(default_factory=dict)
     columns: dict[str, list[Any]] = field(default_factory=dict)
     started_ns: int = 0
-    head: str | None = None
 
     def content(self, entry: Entry) -> Content | None:
         """Return what reading an entry would tell, if it was read before and cannot have changed since."""
@@ -45,7 +46,7 @@ class Memory:
         )
 
     def commit(self, path: bytes) -> str | None:
-        """Return the last commit that changed a file, as of `head`, if it is known."""
+        """Return the last commit that had changed a file then, if it is known."""
         at = self.positions.get(path)
         return self.columns["commit"][at] if at is not None else None
 
@@ -60,15 +61,15 @@ class Memory:
         return bool(mtime_ns == entry.mtime_ns and mtime_ns < self.started_ns - _RACY_NS)
 
 
-def remember(previous: pa.Table | None) -> Memory:
-    """Open the previous table. One that other rules made, or none, remembers nothing."""
+def remember(previous: pa.Table | None, names: Sequence[str]) -> Memory:
+    """Open the previous table at some paths. One that other rules made, or none, remembers nothing."""
     metadata = (previous.schema.metadata or {}) if previous is not None else {}
     if previous is None or metadata.get(RULES) != RULES_VERSION:
         return Memory()
-    columns = {name: previous[name].to_pylist() for name in DISCOVERED_FILES.names}
+    asked = previous.filter(pc.is_in(previous["path"], pa.array(names, pa.string())))
+    columns = {name: asked[name].to_pylist() for name in DISCOVERED_FILES.names}
     positions = {name_to_path(name): at for at, name in enumerate(columns["path"])}
-    head = metadata.get(HEAD)
-    return Memory(positions, columns, int(metadata[STARTED_NS]), head.decode() if head else None)
+    return Memory(positions, columns, int(metadata[STARTED_NS]))
 
 
 @lru_cache

@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 from docindex_dagster.errors import SettingsError, SourceError
-from docindex_dagster.settings import Settings, SourceSettings, is_parent_of_libraries
-from docindex_dagster.sources.model import Source
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import Settings, SourceSettings
+from docindex_dagster.sources.model import Remote, Source
+from docindex_dagster.urls import repository_name
 
 
 def sources(settings: Settings) -> dict[str, Source]:
@@ -18,12 +21,11 @@ def sources(settings: Settings) -> dict[str, Source]:
     """
     found: dict[str, Source] = {}
     for declared in settings.source:
-        for name, path in _places(settings.root, declared):
-            source = _source(settings, declared, name, path)
+        for source in _declared(settings, declared):
             if source.key in found:
                 raise SettingsError(
                     f"{settings.config_file}: two sources are named {source.key} "
-                    f"({found[source.key].path} and {path}); give one of them another name"
+                    f"({_place(found[source.key])} and {_place(source)}); give one of them another name"
                 )
             found[source.key] = source
     return found
@@ -52,15 +54,59 @@ def containing(settings: Settings, path: Path) -> Source | None:
     return max(around, key=lambda source: len(source.path.parts), default=None)
 
 
-def _places(root: Path, declared: SourceSettings) -> Iterator[tuple[str, Path]]:
-    """Name and folder of each source that one table declares."""
-    path = (root / Path(declared.path).expanduser()).absolute()
-    if not is_parent_of_libraries(declared.path):
-        yield declared.name or _key_name(path.resolve().name or "root"), path
+def following(settings: Settings, url: str) -> list[Source]:
+    """The sources that follow the repository at a URL."""
+    return [source for source in sources(settings).values() if source.remote and source.remote.url == url]
+
+
+def folder(root: Path, path: str) -> Path:
+    """The absolute path that a setting of the project at `root` means."""
+    return (root / Path(path).expanduser()).absolute()
+
+
+def _place(source: Source) -> str:
+    return source.remote.url if source.remote else str(source.path)
+
+
+def _declared(settings: Settings, declared: SourceSettings) -> Iterator[Source]:
+    """The sources that one table declares: a folder or repository, each child of a folder, branches."""
+    if declared.url is not None:
+        yield from _followed(settings, declared, declared.name or _repository_name(declared.url), declared.url)
         return
-    if path.parent.is_dir():
-        children = (child for child in path.parent.iterdir() if child.is_dir() and not child.name.startswith("."))
-        yield from ((_key_name(child.name), child) for child in sorted(children))
+    path = folder(settings.root, declared.path or "")
+    if declared.declares_children:
+        if path.parent.is_dir():
+            children = (child for child in path.parent.iterdir() if child.is_dir() and not child.name.startswith("."))
+            yield from (_source(settings, declared, _key_name(child.name), child) for child in sorted(children))
+        return
+    name = declared.name or _key_name(path.resolve().name or "root")
+    if declared.kind == "git":
+        name = declared.name or name.replace("@", "%40")  # which stands between a repository and its branch
+        yield from _followed(settings, declared, name, str(path))
+    else:
+        yield _source(settings, declared, name, path)
+
+
+def _followed(settings: Settings, declared: SourceSettings, name: str, place: str) -> Iterator[Source]:
+    """A repository, whose place is its folder or URL, and its further branches."""
+    if declared.path is not None and declared.branch is None:
+        yield _source(settings, declared, name, Path(place))
+    else:
+        yield _followed_branch(settings, declared, name, place, declared.branch)
+    for branch in declared.branches:
+        yield _followed_branch(settings, declared, f"{name}@{branch}", place, branch)
+
+
+def _followed_branch(settings: Settings, declared: SourceSettings, name: str, place: str, ref: str | None) -> Source:
+    layout = Layout(settings.home)
+    key = f"git/{name}"
+    source = _source(settings, declared, name, layout.checkout(key))
+    # A checkout holds what is committed; files that are not are nobody's.
+    return replace(source, remote=Remote(place, ref, layout.repository(key)), untracked=False)
+
+
+def _repository_name(url: str) -> str:
+    return _key_name(repository_name(url)).replace("@", "%40")
 
 
 def _key_name(name: str) -> str:
@@ -75,6 +121,7 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
         kind=declared.kind,
         name=name,
         path=path,
+        submodules=declared.submodules,
         include=declared.include,
         exclude=declared.exclude,
         recursive=declared.recursive,

@@ -66,6 +66,13 @@ class PathRules:
             return "not-included: no include glob matches"
         return reason
 
+    def read_ignore_file(self, path: bytes) -> bytes | None:
+        """Return what an ignore file holds; None for a link, a folder or one that cannot be read, as git takes it."""
+        try:
+            return read_beneath(self.root, path, _MAX_IGNORE_FILE)
+        except OSError:
+            return None
+
     def _root_scope(self) -> Scope:
         return self._open(b"", tuple(() for _ in self.ignore_files), is_included=self.include is None)
 
@@ -91,10 +98,7 @@ class PathRules:
     def _read(self, path: bytes) -> RuleSet | None:
         if not os.path.lexists(join(self.root, path)):  # the usual case, and reading safely has its price
             return None
-        try:
-            data = read_beneath(self.root, path, _MAX_IGNORE_FILE)
-        except OSError:  # a link, a folder or unreadable, and then without effect, as for git
-            return None
+        data = self.read_ignore_file(path)
         return ignore.parse(data, path_to_name(path)) if data else None
 
     def _listed_reason(self, scope: Scope, path: bytes, name: bytes, *, is_folder: bool) -> str | None:

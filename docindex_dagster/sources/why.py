@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docindex_dagster.errors import SourceError
-from docindex_dagster.sources import git, noise
+from docindex_dagster.sources import git, guard, noise
 from docindex_dagster.sources.discover import judge, list_entries
 from docindex_dagster.sources.entries import Entry
 from docindex_dagster.sources.memory import Memory
@@ -30,10 +30,11 @@ def why(source: Source, path: Path) -> Explanation:
     Raises:
         SourceError: `path` is not in the source or does not exist, or the source cannot be listed.
     """
+    if source.remote is not None and not source.path.is_dir():
+        raise SourceError(f"{source.key} is not cloned yet: run `docindex index {source.key}`")
     wanted = _relative(source, path)
     name = path_to_name(wanted)
-    _, entries = list_entries(source)
-    entry = next((entry for entry in entries if _decides(entry, wanted)), None)
+    entry = next((entry for entry in list_entries(source) if _decides(entry, wanted)), None)
     if entry is None:
         reason = _unlisted_reason(source, wanted)
         return Explanation(name, name, reason, f"{name} is not indexed: {reason}")
@@ -73,9 +74,14 @@ def _unlisted_reason(source: Source, wanted: bytes) -> str:
         return f"missing: {error.strerror}"
     if stat.S_ISDIR(found.st_mode):
         return "folder: it is not indexed itself; ask about a file in it"
-    if source.kind == "git" and (rule := git.attempt(root, "check-ignore", "--verbose", b"./" + wanted)):
+    if source.kind == "git" and (rule := _ignoring(root, wanted)):
         deciding, _, _ = rule.partition(b"\t")
         return f"ignored: {path_to_name(deciding)}"
     if source.kind == "git" and not source.untracked:
         return "untracked: git does not track it, and untracked is false"
     return "unlisted: it is not among the files of the source"
+
+
+def _ignoring(root: bytes, path: bytes) -> bytes | None:
+    """The rule by which git ignores a path, after the place where it stands."""
+    return git.attempt(root, *guard.options(root), "check-ignore", "--verbose", b"./" + path)

@@ -1,11 +1,13 @@
 """Removing what no generation needs: all but the published one and the one before it."""
 
 import shutil
+from dataclasses import replace
 
 from docindex_dagster.errors import StoreError
+from docindex_dagster.files import sync
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import graph_files
-from docindex_dagster.stores.generation import Generation, read_generation
+from docindex_dagster.stores import graph_files, lance_table
+from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
 
 
 def next_number(layout: Layout) -> int:
@@ -29,6 +31,31 @@ def remove_old_generations(layout: Layout) -> None:
         if folder.name not in folders:
             shutil.rmtree(folder, ignore_errors=True)
     graph_files.remove_unused(layout, {name for generation in kept for name in generation.graph_files()})
+
+
+def compact(layout: Layout, *, keep_previous: bool = True) -> None:
+    """Compact the LanceDB table at once, and drop its versions but for those of the two kept generations.
+
+    The published generation stays the one that it is, and names the table's new version. Without `keep_previous` there
+    is nothing left to roll back to. The caller holds the publication lock.
+
+    Raises:
+        StoreError: what is published cannot be read.
+    """
+    current, previous = read_generation(layout), read_generation(layout, previous=True)
+    if current is None:
+        return
+    if not keep_previous:
+        layout.previous.unlink(missing_ok=True)
+        previous = None
+    files_before = lance_table.files(layout)
+    table = lance_table.open_for_writing(layout, current.model, 0, current.table_version)
+    is_shared = previous is not None and previous.table == current.table
+    oldest = min(previous.table_version, current.table_version) if previous and is_shared else current.table_version
+    lance_table.drop_versions_before(table, oldest)
+    sync(lance_table.files(layout) - files_before)
+    replace_generation(layout, replace(current, table_version=table.version, optimized_version=table.version))
+    remove_old_generations(layout)
 
 
 def _read(layout: Layout, *, previous: bool = False) -> Generation | None:

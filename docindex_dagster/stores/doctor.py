@@ -12,6 +12,7 @@ from docindex_dagster.stores import graph_files, lance_table, tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import PublishedSource
+from docindex_dagster.stores.publish import SourceRows, rows_version
 from docindex_dagster.stores.reader import Reader, open_reader
 
 
@@ -43,16 +44,25 @@ def examine(layout: Layout) -> Iterator[Finding]:
 
 
 def _source(layout: Layout, reader: Reader, key: str, published: PublishedSource) -> Iterator[Finding]:
+    in_lance = lance_table.held(reader.table, key)
+    in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, key)
     chunks, embeddings = (tables.read(layout.table(asset, key)) for asset in ("chunks", "embeddings"))
     if chunks is None or embeddings is None:
         yield Finding(key, "tables", "the chunks or embeddings are missing or damaged")
         return
-    stores = {
-        "LanceDB": disagreement(lance_table.held(reader.table, key), lance_table.expected(chunks, embeddings)),
-        "Tantivy": disagreement(tantivy_index.held(reader.searcher, reader.index.schema, key), chunks),
-        "graph": _graph(layout, published, chunks),
-    }
-    yield from (Finding(key, store, problem) for store, problem in stores.items() if problem)
+    rows = SourceRows(key, chunks, embeddings, published.revision)
+    if rows_version(rows, reader.generation.model, with_graph=published.graph is not None) == published.version:
+        problems = {
+            "LanceDB": disagreement(in_lance, lance_table.expected(chunks, embeddings)),
+            "Tantivy": disagreement(in_tantivy, chunks),
+            "graph": _graph(layout, published, chunks),
+        }
+    else:  # a rollback, or a run that was stopped before it published: the stores must still agree with each other
+        problems = {
+            "stores": disagreement(lance_table.without_vectors(in_lance), in_tantivy),
+            "graph": _graph(layout, published, in_lance),
+        }
+    yield from (Finding(key, store, problem) for store, problem in problems.items() if problem)
 
 
 def _graph(layout: Layout, published: PublishedSource, chunks: pa.Table) -> str:

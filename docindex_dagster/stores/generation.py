@@ -1,6 +1,7 @@
 """The file `CURRENT`: which generation readers use, and what it is made of."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -32,8 +33,10 @@ class PublishedSource:
     text_bytes: int
     nodes: int
     edges: int
-    languages: dict[str, int]  # chunks by language
+    languages: dict[str, int]  # chunks of files by language
     changed_at: str  # UTC, ISO 8601: when this version was published
+    commits: int = 0  # each is one of the chunks
+    inputs: str | None = None  # identifies what it was made from; None where making it again may give something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +88,16 @@ def read_generation(layout: Layout, *, previous: bool = False) -> Generation | N
 
 
 def write_generation(layout: Layout, generation: Generation) -> None:
-    """Publish: from here on readers follow `generation`; the one before stays for a rollback."""
-    if layout.current.exists():
-        with replacing(layout.previous) as temporary:
-            temporary.write_bytes(layout.current.read_bytes())
+    """Publish: from here on readers follow `generation`; the one before, if it can be read, stays for a rollback."""
+    with suppress(StoreError):
+        if read_generation(layout) is not None:
+            with replacing(layout.previous) as temporary:
+                temporary.write_bytes(layout.current.read_bytes())
+    replace_generation(layout, generation)
+
+
+def replace_generation(layout: Layout, generation: Generation) -> None:
+    """Publish the same generation in another form; the one before it stays the one to roll back to."""
     with replacing(layout.current) as temporary:
         temporary.write_text(json.dumps(asdict(generation), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -69,8 +69,8 @@ def stray_edges(graph: Graph, chunks: pa.Table) -> str:
 
 
 def remove_unused(layout: Layout, used: set[str]) -> None:
-    """Delete the files of generations that are gone."""
-    for file in layout.graph.glob("*.parquet"):
+    """Delete the files of generations that are gone, and what writers that were killed left half written."""
+    for file in layout.graph.glob("*"):
         if file.name not in used:
             file.unlink(missing_ok=True)
 

@@ -91,6 +91,12 @@ def held(table: "LanceTable", source: str) -> pa.Table:
     return _comparable(rows.limit(None).to_arrow())
 
 
+def without_vectors(rows: pa.Table) -> pa.Table:
+    """What the table holds, with the plain row_hash, to be compared with what holds no vectors."""
+    hashes = pc.list_element(pc.split_pattern(rows["row_hash"], ":"), 0)
+    return pa.table({"chunk_id": rows["chunk_id"], "row_hash": hashes})
+
+
 def expected(chunks: pa.Table, embeddings: pa.Table) -> pa.Table:
     """What the table should hold: chunk_id, and a row_hash that covers the vector as well."""
     return _comparable(_rows(chunks, embeddings))
@@ -160,8 +166,14 @@ def compact(table: "LanceTable", compacted_version: int, previous_version: int) 
     few_versions = table.version - compacted_version < _VERSIONS_BEFORE_COMPACTION
     if few_versions and (_rows_outside_index(table) or 0) <= table.count_rows() * _UNINDEXED_SHARE:
         return compacted_version
-    table.optimize(cleanup_older_than=_age_to_keep(table, previous_version))
+    table.optimize(cleanup_older_than=_age(table, previous_version) + _GRACE)
     return int(table.version)
+
+
+def drop_versions_before(table: "LanceTable", version: int) -> None:
+    """Compact, and remove all older versions than `version` and what dead writers left, whoever still reads them."""
+    # Time stamps are compared, and those of the file system may be coarse.
+    table.optimize(cleanup_older_than=_age(table, version) + timedelta(seconds=1), delete_unverified=True)
 
 
 def _rows_outside_index(table: "LanceTable") -> int | None:
@@ -170,13 +182,13 @@ def _rows_outside_index(table: "LanceTable") -> int | None:
     return None if statistics is None else statistics.num_unindexed_rows
 
 
-def _age_to_keep(table: "LanceTable", previous_version: int) -> timedelta:
-    published = [item["timestamp"] for item in table.list_versions() if item["version"] == previous_version]
-    if not published:
-        return _GRACE
-    made: datetime = published[0]
-    now = datetime.now(UTC) if made.tzinfo else datetime.now()  # noqa: DTZ005 the library gives local times
-    return max(_GRACE, now - made + _GRACE)
+def _age(table: "LanceTable", version: int) -> timedelta:
+    """How long ago a version was made; nothing for one that is not there any more."""
+    made: list[datetime] = [item["timestamp"] for item in table.list_versions() if item["version"] == version]
+    if not made:
+        return timedelta()
+    now = datetime.now(UTC) if made[0].tzinfo else datetime.now()  # noqa: DTZ005 the library gives local times
+    return max(timedelta(), now - made[0])
 
 
 def files(layout: Layout) -> set[Path]:

@@ -13,12 +13,18 @@ from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationE
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS, embeddings_schema
+from docindex_dagster.schemas import CHUNKS, COMMIT, embeddings_schema
 from docindex_dagster.sources.memory import HEAD
-from docindex_dagster.stores import graph_files, lance_table, tantivy_index
+from docindex_dagster.stores import clean_up, graph_files, lance_table, tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
-from docindex_dagster.stores.generation import SCHEMA_VERSION, Generation, PublishedSource, read_generation
+from docindex_dagster.stores.generation import (
+    SCHEMA_VERSION,
+    Generation,
+    PublishedSource,
+    read_generation,
+    replace_generation,
+)
 from docindex_dagster.stores.staging import Model, Staged
 from docindex_dagster.stores.triples import GRAPH_VERSION, Graph, build_graph, update_graph
 
@@ -31,12 +37,13 @@ STORE_RULES = {
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """All that is published of one source: its rows, and which revision of the source they are."""
+    """All that is published of one source: its rows, which revision of it they are, and what they were made from."""
 
     key: str
     chunks: pa.Table
     embeddings: pa.Table
     revision: str | None = None
+    made_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +111,17 @@ def publish(
     """
     _verify_inputs(rows, model)
     start = _start(layout, model)
-    version = _version(rows, model, with_graph=with_graph)
+    version = rows_version(rows, model.name, with_graph=with_graph)
     published = start.base.sources.get(rows.key) if start.base else None
     if start.base and published and published.version == version and not force:
-        return Publication(start.base, published)
+        clean_up.remove_old_generations(layout)  # a run that was killed may have left some
+        inputs = _inputs(rows.made_from, rows.revision, model, with_graph=with_graph)
+        if published.inputs == inputs:
+            return Publication(start.base, published)
+        known = replace(published, inputs=inputs)  # other files that give the same chunks
+        generation = start.base.with_source(rows.key, known)
+        replace_generation(layout, generation)
+        return Publication(generation, known)
     try:
         return _publish(layout, rows, model, start, with_graph=with_graph, force=force)
     except DamagedStoreError as error:
@@ -115,6 +129,21 @@ def publish(
             raise
         anew = _Start(None, start.known, str(error))
         return _publish(layout, rows, model, anew, with_graph=with_graph, force=force)
+
+
+def published_from(
+    layout: Layout, key: str, made_from: str, revision: str | None, model: Model, *, with_graph: bool = True
+) -> Publication | None:
+    """What is published of a source, if it was made from exactly this; nothing but `CURRENT` is read."""
+    try:
+        generation = read_generation(layout)
+    except StoreError:
+        return None
+    published = generation.sources.get(key) if generation else None
+    inputs = _inputs(made_from, revision, model, with_graph=with_graph)
+    if generation is None or published is None or published.inputs != inputs or generation.model != model.name:
+        return None
+    return Publication(generation, published)
 
 
 def withdraw(layout: Layout, key: str) -> Generation | None:
@@ -200,7 +229,9 @@ def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool, anew: bool, te
         emit(Progress(rows.key, "stores", 2, 3, "stores"))
     previous = None if anew else _published_graph(staged, rows.key)
     extracted = _graph(rows.chunks, previous, lance) if with_graph else _Extracted(None)
-    entry = _entry(rows, _version(rows, staged.model, with_graph=with_graph), extracted.graph)
+    inputs = None if extracted.problem else _inputs(rows.made_from, rows.revision, staged.model, with_graph=with_graph)
+    entry = _entry(rows, rows_version(rows, staged.model.name, with_graph=with_graph), extracted.graph)
+    entry = replace(entry, inputs=inputs)
     if extracted.graph:
         write = graph_files.write_incomplete if extracted.problem else graph_files.write
         entry = replace(entry, graph=write(staged.layout, rows.key, extracted.graph, entry.version))
@@ -276,26 +307,36 @@ def _verify(staged: Staged, written: _Written) -> None:
         raise VerificationError("publication", broken)
 
 
-def _version(rows: SourceRows, model: Model, *, with_graph: bool) -> str:
+def _inputs(made_from: str | None, revision: str | None, model: Model, *, with_graph: bool) -> str | None:
+    """Identify all that decides what is published of a source."""
+    if made_from is None:
+        return None
+    made_with = str(SCHEMA_VERSION), GRAPH_VERSION, str(with_graph), model.name
+    return digest_parts(*made_with, revision or "", made_from)
+
+
+def rows_version(rows: SourceRows, model: str, *, with_graph: bool) -> str:
     """Equal inputs give an equal version."""
     vectors = tables.stamped_version(rows.embeddings.schema.metadata) or tables.data_version(rows.embeddings)
     hashes = tables.column_version(rows.chunks, "row_hash"), vectors
-    made_with = str(SCHEMA_VERSION), GRAPH_VERSION, str(with_graph), model.name
+    made_with = str(SCHEMA_VERSION), GRAPH_VERSION, str(with_graph), model
     return digest_parts(*made_with, rows.revision or "", *hashes)
 
 
 def _entry(rows: SourceRows, version: str, graph: Graph | None) -> PublishedSource:
-    languages = pc.value_counts(pc.fill_null(rows.chunks["language"], "text"))
+    of_files = rows.chunks.filter(pc.not_equal(rows.chunks["source_type"], COMMIT))
+    languages = pc.value_counts(pc.fill_null(of_files["language"], "text"))
     counts = zip(languages.field("values").to_pylist(), languages.field("counts").to_pylist(), strict=True)
     return PublishedSource(
         version=version,
         revision=rows.revision,
         graph=None,
-        files=len(pc.unique(rows.chunks["path"])),
+        files=len(pc.unique(of_files["path"])),
         chunks=rows.chunks.num_rows,
         text_bytes=pc.sum(pc.binary_length(rows.chunks["text"]), min_count=0).as_py() or 0,
         nodes=graph.nodes.num_rows if graph else 0,
         edges=graph.triples.num_rows if graph else 0,
         languages=dict(sorted(counts)),
         changed_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        commits=rows.chunks.num_rows - of_files.num_rows,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docindex_dagster.files import sync
+from docindex_dagster.files import sync, telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import clean_up, lance_table, tantivy_index
 from docindex_dagster.stores.generation import Generation, PublishedSource, write_generation
@@ -42,9 +42,13 @@ class Staged:
         """The stores, open for writing.
 
         What did not go live in the block is removed; the table is reverted by the next writer.
+
+        Raises:
+            FullDiskError: there is no space for them.
         """
         try:
-            yield cls._open(layout, model, base)
+            with telling_full_disk(layout.stores):
+                yield cls._open(layout, model, base)
         finally:
             clean_up.remove_old_generations(layout)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.schemas import NODES, TRIPLES
+from docindex_dagster.schemas import COMMIT, NODES, TRIPLES
 
 # Raise it when the same chunks give another graph.
 GRAPH_VERSION = "2"
@@ -139,7 +139,8 @@ def _by_path(table: pa.Table) -> pa.Table:
 
 
 def _rows(chunks: pa.Table) -> Iterator[dict[str, Any]]:
-    for batch in chunks.select(_NEEDED).to_batches(max_chunksize=4096):
+    of_files = chunks.select(_NEEDED).filter(pc.not_equal(chunks["source_type"], COMMIT))
+    for batch in of_files.to_batches(max_chunksize=4096):
         yield from batch.to_pylist()
 
 

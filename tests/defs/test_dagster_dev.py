@@ -122,6 +122,7 @@ def test_a_launched_partition_shows_all_assets_their_metadata_and_passed_checks(
     partitioned = {name: node for name, node in nodes.items() if node["isMaterializable"] and node["isPartitioned"]}
     assert set(partitioned) == {
         "discovered_files",
+        "commits",
         "chunks",
         "embeddings",
         "lancedb_table",

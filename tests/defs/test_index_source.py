@@ -18,6 +18,7 @@ from tests.defs.conftest import GUIDE, KEY
 
 ASSETS = {
     "discovered_files",
+    "commits",
     "chunks",
     "embeddings",
     "lancedb_table",
@@ -157,7 +158,7 @@ def test_a_planted_bad_vector_fails_the_checks_and_searches_go_on(project):
     failed = {check.check_name for check in result.get_asset_check_evaluations() if not check.passed}
     assert failed == {"vectors_are_finite"}
     materialised = {event.asset_key.to_user_string() for event in result.get_asset_materialization_events()}
-    assert materialised == {"discovered_files", "chunks"}
+    assert materialised == {"discovered_files", "commits", "chunks"}
     assert project.layout.current.read_bytes() == before
     assert project.search("green button") == ["guide.md"]
     assert project.index().success

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.sources.discover import discover
-from docindex_dagster.sources.history import changed_since, last_commits
+from docindex_dagster.sources.history import last_commits, touched_between
 from tests.sources.conftest import LONG_AGO_NS, Tree, rows
 
 
@@ -89,8 +89,8 @@ def test_a_merge_of_older_commits_gives_what_a_full_reading_gives(repository):
 def test_what_changed_since_a_commit_that_is_gone_is_not_known(repository):
     head = edit(repository, "a.md", "1\n")
     root = os.fsencode(repository.root)
-    assert changed_since(root, "0" * 40, head) is None
-    assert changed_since(root, head, head) == set()
+    assert touched_between(root, "0" * 40, head) is None
+    assert touched_between(root, head, head) == set()
 
 
 def test_a_shallow_clone_has_the_commits_that_it_has(repository, tmp_path):

@@ -1,12 +1,15 @@
 """From settings to sources, and from what a user types to a source."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from docindex_dagster.errors import SettingsError, SourceError
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import edit, registry
+from docindex_dagster.sources.model import base_key, is_branch
 
 
 def project(tmp_path, text: str, *folders: str) -> Settings:
@@ -139,3 +142,139 @@ def test_a_bare_repository_is_no_source(tmp_path, git):
 
     with pytest.raises(SourceError, match="bare git repository"):
         edit.declare(tmp_path, str(tmp_path / "bare"))
+
+
+def followed(settings: Settings) -> dict[str, tuple[str, str | None]]:
+    """What each source follows, by key."""
+    return {
+        key: (source.remote.url, source.remote.ref)
+        for key, source in registry.sources(settings).items()
+        if source.remote is not None
+    }
+
+
+def test_a_url_and_its_branches_are_sources_that_share_a_clone(tmp_path):
+    text = '[[source]]\nkind = "git"\nurl = "https://example.org/flask.git"\nbranches = ["dev", "feature/x"]\n'
+    settings = project(tmp_path, text)
+
+    found = registry.sources(settings)
+
+    url = "https://example.org/flask.git"
+    assert followed(settings) == {
+        "git/flask": (url, None),
+        "git/flask@dev": (url, "dev"),
+        "git/flask@feature/x": (url, "feature/x"),
+    }
+    assert {source.remote.repository for source in found.values()} == {settings.home / "repositories/flask.git"}
+    assert len({source.path for source in found.values()}) == 3
+    assert all(source.path.parent == settings.home / "checkouts" for source in found.values())
+    assert {base_key(key) for key in found} == {"git/flask"}
+    assert [key for key in found if is_branch(key)] == ["git/flask@dev", "git/flask@feature/x"]
+
+
+def test_a_folder_is_read_as_it_stands_and_its_branches_from_a_clone(tmp_path):
+    text = '[[source]]\nkind = "git"\npath = "x"\nbranches = ["dev"]\n'
+    text += '[[source]]\nkind = "git"\npath = "y"\nbranch = "v1"\n'
+    settings = project(tmp_path, text, "x", "y")
+
+    assert registry.sources(settings)["git/x"].path == tmp_path / "x"
+    assert followed(settings) == {"git/x@dev": (str(tmp_path / "x"), "dev"), "git/y": (str(tmp_path / "y"), "v1")}
+
+
+def test_an_at_sign_in_the_name_of_a_folder_does_not_make_it_a_branch(tmp_path):
+    text = '[[source]]\nkind = "git"\npath = "a@b"\n[[source]]\nkind = "git"\nurl = "https://example.org/@c"\n'
+
+    assert list(registry.sources(project(tmp_path, text, "a@b"))) == ["git/a%40b", "git/%40c"]
+
+
+def test_a_name_that_tries_to_leave_the_home_stays_in_it(tmp_path):
+    text = '[[source]]\nkind = "git"\nurl = "https://example.org/x/.."\n'
+    text += '[[source]]\nkind = "git"\nurl = "file:///..../.git"\n'
+    settings = project(tmp_path, text)
+
+    for source in registry.sources(settings).values():
+        for place in (source.path, source.remote.repository):
+            assert Path(os.path.normpath(place)).is_relative_to(settings.home)
+            assert Path(os.path.normpath(place)).parent.name in {"repositories", "checkouts"}
+
+
+URL = "https://example.org/flask.git"
+
+
+def test_a_branch_of_a_declared_repository_goes_to_its_table_and_out_of_it_again(tmp_path):
+    project(tmp_path, "# ours\n")
+    assert edit.declare(tmp_path, URL, submodules=True) == ["git/flask"]
+    assert edit.declare(tmp_path, URL, branch="dev") == ["git/flask@dev"]
+    assert edit.declare(tmp_path, URL, branch="feature/x") == ["git/flask@feature/x"]
+    text = (tmp_path / "docindex.toml").read_text()
+    assert text.count("[[source]]") == 1
+    assert 'branches = ["dev", "feature/x"]' in text
+
+    with pytest.raises(SourceError, match="remove git/flask@dev and git/flask@feature/x first"):
+        edit.remove(tmp_path, "git/flask")
+    for key in ("git/flask@feature/x", "git/flask@dev", "git/flask"):
+        assert edit.remove(tmp_path, key)
+
+    assert list(registry.sources(load_settings(tmp_path))) == []
+    assert "# ours" in (tmp_path / "docindex.toml").read_text()
+
+
+def test_the_first_branch_of_a_repository_is_the_one_that_its_source_follows(tmp_path):
+    assert edit.declare(tmp_path, URL, branch="dev", name="mine") == ["git/mine"]
+
+    assert followed(load_settings(tmp_path)) == {"git/mine": (URL, "dev")}
+
+
+def test_a_branch_that_is_followed_already_is_refused(tmp_path):
+    edit.declare(tmp_path, URL, branch="dev")
+
+    with pytest.raises(SettingsError, match="each branch once"):
+        edit.declare(tmp_path, URL, branch="dev")
+
+
+@pytest.mark.parametrize("place", ["ext::sh -c x", "https://ada:s3cret@example.org/x", "git://example.org/x"])
+def test_a_url_that_git_must_not_see_is_not_declared(tmp_path, place):
+    with pytest.raises(SettingsError, match="the URL ") as caught:
+        edit.declare(tmp_path, place)
+
+    assert "s3cret" not in str(caught.value)
+    assert not (tmp_path / "docindex.toml").exists()
+
+
+@pytest.fixture
+def work_trees(tmp_path, git) -> Path:
+    """A repository `service` with linked work trees beside it, one on a branch, one detached."""
+    (tmp_path / "service").mkdir()
+    git(tmp_path / "service", "init", "-q")
+    git(tmp_path / "service", "commit", "-q", "--allow-empty", "-m", "first")
+    git(tmp_path / "service", "worktree", "add", "-q", "-b", "feature/x", "../service-feature")
+    git(tmp_path / "service", "worktree", "add", "-q", "--detach", "../service-old")
+    return Path(tmp_path)
+
+
+def test_a_linked_work_tree_of_a_declared_repository_is_named_by_its_branch(work_trees, git):
+    head = git(work_trees / "service", "rev-parse", "HEAD")
+    edit.declare(work_trees, str(work_trees / "service"), name="api")
+
+    assert edit.declare(work_trees, str(work_trees / "service-feature")) == ["git/api@feature/x"]
+    assert edit.declare(work_trees, str(work_trees / "service-old")) == [f"git/api@{head[:10]}"]
+
+    assert registry.sources(load_settings(work_trees))["git/api@feature/x"].path == work_trees / "service-feature"
+    assert edit.remove(work_trees, "git/api@feature/x")
+
+
+def test_a_work_tree_of_no_declared_repository_has_a_name_of_its_own(work_trees):
+    assert edit.declare(work_trees, str(work_trees / "service-feature")) == ["git/service-feature"]
+
+
+def test_a_branch_of_a_folder_is_added_to_its_table(work_trees):
+    edit.declare(work_trees, str(work_trees / "service"))
+
+    assert edit.declare(work_trees, str(work_trees / "service"), branch="feature/x") == ["git/service@feature/x"]
+    assert edit.remove(work_trees, "git/service@feature/x")
+
+
+def test_a_branch_of_a_bare_repository_can_be_followed(tmp_path, git):
+    git(tmp_path, "init", "-q", "--bare", "bare.git")
+
+    assert edit.declare(tmp_path, str(tmp_path / "bare.git"), branch="main", name="bare") == ["git/bare"]

@@ -15,7 +15,7 @@ from docindex_dagster.stores import clean_up, lance_table, staging, tantivy_inde
 from docindex_dagster.stores import publish as publishing
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.doctor import examine
-from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.generation import read_generation, roll_back
 from docindex_dagster.stores.publish import Publication, SourceRows, publish, withdraw
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.triples import build_graph
@@ -333,6 +333,15 @@ def test_rows_held_twice_or_of_no_source_are_found_and_a_full_run_removes_them(l
     assert list(examine(layout))
 
     publish_files(layout, FILES, force=True)
+
+    assert list(examine(layout)) == []
+
+
+def test_after_a_rollback_the_index_is_whole_though_the_tables_are_newer(layout):
+    publish_files(layout, FILES)
+    publish_files(layout, FILES | {"c.py": ["zeta comes after"]})
+
+    roll_back(layout)
 
     assert list(examine(layout)) == []
 

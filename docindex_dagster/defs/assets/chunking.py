@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from docindex_dagster import tables
 from docindex_dagster.chunking.build import EXTRACTOR_VERSION, ChunkingResult, build_chunks
@@ -13,6 +14,7 @@ from docindex_dagster.defs import metadata
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import SourceRun
 from docindex_dagster.errors import VerificationError
+from docindex_dagster.schemas import COMMIT
 
 _FEW_FALLBACKS = "few_fallbacks"
 _MOST_FALLBACKS = 0.02
@@ -36,24 +38,26 @@ _SAMPLE = ("path", "start_line", "end_line", "chunk_type", "qualified_name", "te
     ],
 )
 def chunks(
-    context: dg.AssetExecutionContext, run: SourceRun, discovered_files: pa.Table
+    context: dg.AssetExecutionContext, run: SourceRun, discovered_files: pa.Table, commits: pa.Table
 ) -> Iterator[dg.MaterializeResult[pa.Table] | dg.AssetCheckResult]:
-    """One row a chunk, with its text, place, symbol and headings."""
+    """One row a chunk, with its text, place, symbol and headings. A commit is a chunk."""
     started = time.perf_counter()
     try:
-        result = build_chunks(run.source, discovered_files, run.previous("chunks"), run.settings.chunking)
+        result = build_chunks(run.source, discovered_files, run.previous("chunks"), run.settings.chunking, commits)
     except VerificationError as error:
         yield from metadata.failed("chunks", CHUNK_RULES, error)
         yield from metadata.not_evaluated("chunks", _FEW_FALLBACKS)
         return
     for path, reason in result.unreadable:
         context.log.warning(f"{path!r} is not indexed: {reason}")
-    files = len(result.table["path"].unique())
+    of_files = result.table.filter(pc.not_equal(result.table["source_type"], COMMIT))
+    files = len(of_files["path"].unique())
     yield dg.MaterializeResult(
         value=result.table,
         data_version=dg.DataVersion(tables.stamped_version(result.table.schema.metadata) or ""),
         metadata={
             **metadata.of_table(result.table, _SAMPLE),
+            "sample": metadata.sample_rows(of_files.select(list(_SAMPLE))),
             "added": result.added,
             "changed": result.changed,
             "reused": result.reused,
@@ -61,8 +65,9 @@ def chunks(
             "fallbacks": result.fallbacks,
             "unreadable": len(result.unreadable),
             "files": files,
+            "commits": commits.num_rows,
             "seconds": time.perf_counter() - started,
-            "languages": metadata.counts(result.table["language"], "language", "chunks"),
+            "languages": metadata.counts(of_files["language"], "language", "chunks"),
             "chunk_types": metadata.counts(result.table["chunk_type"], "type", "chunks"),
         },
         check_results=[*metadata.passed("chunks", CHUNK_RULES), _few_fallbacks(result, files)],

@@ -10,6 +10,7 @@ from docindex_dagster import tables
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import SourceRun
+from docindex_dagster.sources import clone
 from docindex_dagster.sources.discover import discover
 
 source = dg.AssetSpec(
@@ -33,7 +34,8 @@ def discovered_files(context: dg.AssetExecutionContext, run: SourceRun) -> dg.Ma
     """One row a file: what it is, or why it is skipped."""
     started = time.perf_counter()
     previous = run.previous("discovered_files")
-    table = discover(run.source, previous)
+    clone.update(run.source, run.layout, history=run.settings.history.commits, report=context.log.warning)
+    table = discover(run.source, previous, run.only)
     indexed = table.filter(pc.is_null(table["skipped_reason"]))
     skipped = table.filter(pc.is_valid(table["skipped_reason"]))
     rules = pc.list_element(pc.split_pattern(skipped["skipped_reason"], ":", max_splits=1), 0)

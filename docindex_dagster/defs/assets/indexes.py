@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
+from docindex_dagster.chunking.build import was_made_from
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import EmbeddingModel, SourceRun
@@ -17,7 +18,8 @@ from docindex_dagster.search.golden import golden_query
 from docindex_dagster.stores import graph_files
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.generation import SCHEMA_VERSION
-from docindex_dagster.stores.publish import AGREE, GRAPH_VERSION, PROVED, STORE_RULES, Publication, SourceRows, publish
+from docindex_dagster.stores.publish import AGREE, PROVED, STORE_RULES, Publication, SourceRows, publish
+from docindex_dagster.stores.triples import GRAPH_VERSION
 
 _STORES = {
     "lancedb_table": ("lancedb", "Vectors and all columns of the chunks, for semantic search."),
@@ -80,7 +82,7 @@ def publish_stores(
     """Write, verify and publish the three stores of one source."""
     started = time.perf_counter()
     key = context.partition_key
-    rows = SourceRows(key, chunks, embeddings, run.revision())
+    rows = SourceRows(key, chunks, embeddings, run.revision(), was_made_from(chunks))
     with run.publication(context.log):
         try:
             published = publish(

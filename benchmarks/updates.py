@@ -1,0 +1,162 @@
+"""What an update costs, as `updates.py REPOSITORY`.
+
+In a clone of a git repository: cold, nothing changed, one file, ten files, a switch to an older commit and back. Three
+ways: the library alone in a warm process, with the Dagster run recorded in a warm process, and the command line. Each
+update is timed until the new text is found by a search. The median and the slowest of the repetitions are shown, and
+for the library where the time of the last one went.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from docindex_dagster import events, indexing, runs
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.layout import Layout
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.model import Mode
+from docindex_dagster.settings import CONFIG_NAME, load_settings
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.reader import open_reader
+
+_REPETITIONS = 7
+_COMMITS_BACK = 20
+_TEXT_FILES = {".py", ".go", ".rs", ".c", ".cc", ".h", ".cpp", ".java", ".ts", ".js", ".rb", ".php", ".cs"}
+
+
+@dataclass(slots=True)
+class Bench:
+    """A clone, a project that indexes it, and how."""
+
+    clone: Path
+    project: Path
+    update: Callable[[], None]
+    stages: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    edits: int = 0
+
+    def cases(self) -> Iterator[tuple[str, list[float]]]:
+        """Each case with its seconds."""
+        yield "cold", [self.timed(lambda: None)]
+        yield "nothing changed", [self.timed(lambda: None) for _ in range(_REPETITIONS)]
+        yield "one file", [self.timed(lambda: self.edit(1), searched=True) for _ in range(_REPETITIONS)]
+        yield "ten files", [self.timed(lambda: self.edit(10), searched=True) for _ in range(_REPETITIONS)]
+        self.git("stash", "--quiet")
+        self.timed(lambda: None)
+        old = self.git("rev-parse", f"HEAD~{_COMMITS_BACK}").strip()
+        there, back = [], []
+        for _ in range(3):
+            there.append(self.timed(lambda: self.git("switch", "--quiet", "--detach", old)))
+            back.append(self.timed(lambda: self.git("switch", "--quiet", "-")))
+        yield f"{_COMMITS_BACK} commits back, first time", there[:1]
+        yield f"{_COMMITS_BACK} commits back, again", there[1:]
+        yield "and back", back
+
+    def timed(self, change: Callable[[], object], *, searched: bool = False) -> float:
+        """Seconds from after a change until it is published, or found."""
+        self.stages.clear()
+        change()
+        started = time.perf_counter()
+        self.update()
+        if searched:
+            self.find(f"zebrafinch{self.edits}")
+        return time.perf_counter() - started
+
+    def edit(self, number: int) -> None:
+        """Add a line to so many files."""
+        self.edits += 1
+        paths = [self.clone / name for name in self.git("ls-files").splitlines() if Path(name).suffix in _TEXT_FILES]
+        step = max(1, len(paths) // number)
+        for path in paths[: step * number : step]:
+            with path.open("a") as file:
+                file.write(f"\n// zebrafinch{self.edits} {path.name}\n")
+
+    def find(self, word: str) -> None:
+        """Search for a word that only the last edit brought in."""
+        hits = search(
+            open_reader(Layout(self.project / ".docindex")), word, NotImplemented, mode=Mode.BM25, filters=Filters()
+        )
+        if not any(word in hit.text for hit in hits):
+            raise SystemExit(f"{word} was not found after the update")
+
+    def git(self, *arguments: str) -> str:
+        """Run git in the clone."""
+        return subprocess.run(["git", *arguments], cwd=self.clone, check=True, capture_output=True, text=True).stdout
+
+
+@contextmanager
+def library(project: Path) -> Iterator[Callable[[], None]]:
+    """Updates by the library alone."""
+    settings = load_settings(project)
+    (source,) = registry.sources(settings).values()
+    embedder = load_embedder(settings.embedding)
+    yield lambda: void(indexing.index(settings, source, embedder))
+
+
+@contextmanager
+def dagster(project: Path) -> Iterator[Callable[[], None]]:
+    """Updates by a Dagster run in this process, recorded in the project's instance."""
+    settings = load_settings(project)
+    (key,) = registry.sources(settings)
+    with runs.instance(settings) as instance:
+
+        def update() -> None:
+            outcome = runs.index(settings, key, instance)
+            if not outcome.succeeded:
+                raise SystemExit("; ".join(outcome.failures))
+
+        yield update
+
+
+@contextmanager
+def command(project: Path) -> Iterator[Callable[[], None]]:
+    """Updates by the command line, a new process each."""
+    arguments = [sys.executable, "-m", "docindex_dagster.cli", "index"]
+    yield lambda: void(subprocess.run(arguments, cwd=project, check=True, capture_output=True))
+
+
+def void(_: object) -> None:
+    """Take a result and return nothing."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("repository", type=Path)
+    parser.add_argument("--way", choices=["library", "dagster", "command"], action="append")
+    arguments = parser.parse_args()
+    ways = {"library": library, "dagster": dagster, "command": command}
+    print("| way | case | median ms | slowest ms | where (last time, ms) |\n|---|---|---|---|---|")
+    for way in arguments.way or ways:
+        with tempfile.TemporaryDirectory(prefix="docindex-updates-") as folder:
+            clone, project = Path(folder, "clone"), Path(folder, "project")
+            subprocess.run(["git", "clone", "--quiet", arguments.repository, clone], check=True)
+            for setting in ("user.name=Bench", "user.email=bench@example.com"):
+                subprocess.run(["git", "config", *setting.split("=")], cwd=clone, check=True)
+            project.mkdir()
+            (project / CONFIG_NAME).write_text(f'[[source]]\nkind = "git"\npath = "{clone}"\n')
+            with ways[way](project) as update:
+                bench = Bench(clone, project, update)
+                with events.listening(partial(record, bench)):
+                    for case, seconds in bench.cases():
+                        where = ", ".join(f"{name} {spent * 1000:.0f}" for name, spent in bench.stages.items())
+                        median, slowest = statistics.median(seconds) * 1000, max(seconds) * 1000
+                        print(f"| {way} | {case} | {median:.0f} | {slowest:.0f} | {where} |", flush=True)
+
+
+def record(bench: Bench, event: events.Event) -> None:
+    """Keep how long each stage took."""
+    if isinstance(event, events.StageEnded):
+        bench.stages[event.stage] += event.seconds
+
+
+if __name__ == "__main__":
+    main()

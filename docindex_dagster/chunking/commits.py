@@ -1,0 +1,111 @@
+"""Commits as chunks: one each, so that they are embedded, stored and searched like everything else."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from docindex_dagster.chunking.embed_text import embed_text_hashes
+from docindex_dagster.chunking.rows import chunk_id, with_row_hashes
+from docindex_dagster.hashing import digest_parts
+from docindex_dagster.schemas import CHUNKS, COMMIT, COMMIT_PATH
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
+from docindex_dagster.tokenizer import count_tokens
+
+_MESSAGE_CHARS = 4000
+_TEXT_CHARS = 6000  # with the files
+
+
+def commit_texts(source: Source, commits: pa.Table) -> pa.Table:
+    """What is to be searched of each commit of a source.
+
+    Returns:
+        Columns of `CHUNKS`, one row a commit. `content_hash` covers the text and the headings.
+    """
+    rules = path_rules(source)
+    rows = [_text_row(source, row, rules) for row in commits.to_pylist()]
+    return pa.Table.from_pylist(rows, pa.schema([CHUNKS.field(name) for name in _TEXT_COLUMNS]))
+
+
+_TEXT_COLUMNS = (
+    *("source", "source_kind", "path", "content_hash", "source_type", "language", "commit", "is_uncommitted"),
+    *("section", "heading_path", "text"),
+)
+
+
+def commit_chunks(texts: pa.Table) -> pa.Table:
+    """The chunks of commits, as `commit_texts` gives them."""
+    tokens = count_tokens(texts["text"].to_pylist())
+    rows = [_chunk(row, number) for row, number in zip(texts.to_pylist(), tokens, strict=True)]
+    table = pa.Table.from_pylist(rows, CHUNKS)
+    position = CHUNKS.get_field_index("embed_text_hash")
+    return with_row_hashes(table.set_column(position, CHUNKS.field(position), embed_text_hashes(table)))
+
+
+def _text_row(source: Source, commit: dict[str, Any], rules: PathRules) -> dict[str, Any]:
+    day = commit["authored_at"].date().isoformat() if commit["authored_at"] else "no date"
+    text = "\n".join(_lines(commit, rules))
+    return {
+        "source": source.key,
+        "source_kind": source.kind,
+        "path": COMMIT_PATH + commit["commit"],
+        "content_hash": digest_parts(day, commit["author"], commit["subject"], text),
+        "source_type": COMMIT,
+        "commit": commit["commit"],
+        "is_uncommitted": False,
+        "section": commit["subject"],
+        "heading_path": [day, commit["author"]],
+        "text": text,
+    }
+
+
+def _lines(commit: dict[str, Any], rules: PathRules) -> Iterator[str]:
+    """The message, then the files, as many as there is room for."""
+    message = commit["message"][:_MESSAGE_CHARS].rstrip() or "no message"
+    yield message
+    room, shown = _TEXT_CHARS - len(message), 0
+    for file in commit["files"]:
+        line = _file_line(file, rules)
+        room -= len(line) + 1
+        if room < 0:
+            break
+        if not shown:
+            yield ""
+        yield line
+        shown += 1
+    if shown < commit["file_count"]:
+        yield f"… {commit['file_count'] - shown:,} more files"
+
+
+def _file_line(file: dict[str, Any], rules: PathRules) -> str:
+    """A file as `M src/app.py +12 -3: def route`. The functions of a file that is not to be indexed are not told."""
+    place = f"{file['renamed_from']} => {file['path']}" if file["renamed_from"] else file["path"]
+    lines = "" if file["insertions"] is None else f" +{file['insertions']} -{file['deletions']}"
+    functions = file["functions"] if file["functions"] and _is_wanted(file["path"], rules) else ()
+    return f"{file['status']} {place}{lines}" + (f": {'; '.join(functions)}" if functions else "")
+
+
+def _is_wanted(name: str, rules: PathRules) -> bool:
+    path = name_to_path(name)
+    folder = path.rfind(b"/") + 1
+    scope = rules.scope(path[:folder])
+    return not isinstance(scope, Pruned) and rules.file_reason(scope, path[folder:]) is None
+
+
+def _chunk(row: dict[str, Any], tokens: int) -> dict[str, Any]:
+    return row | {
+        "chunk_id": chunk_id(row["source"], row["path"], 0),
+        "row_hash": "",
+        "embed_text_hash": "",
+        "chunk_index": 0,
+        "total_chunks": 1,
+        "chunk_type": "message",
+        "start_line": 1,
+        "end_line": row["text"].count("\n") + 1,
+        "char_count": len(row["text"]),
+        "token_count": tokens,
+        "has_code": False,
+        "is_partial": False,
+    }

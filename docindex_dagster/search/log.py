@@ -1,0 +1,102 @@
+"""The history of the indexed repositories: the latest commits, or those that a query means."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster import tables
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.schemas import COMMIT, COMMIT_PATH, COMMITS
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.filters import Filters, glob_to_regex
+from docindex_dagster.search.model import Hit
+from docindex_dagster.stores.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFilters:
+    """A commit must meet every filter that is set."""
+
+    sources: tuple[str, ...] = ()
+    author: str | None = None  # part of the name or e-mail address, in any case
+    since: datetime | None = None
+    path_glob: str | None = None  # one of its files must match
+
+
+def log(
+    reader: Reader,
+    query: str,
+    embedder: Callable[[], Embedder],
+    *,
+    top_k: int = 10,
+    filters: CommitFilters | None = None,
+    pool: int = 100,
+) -> list[dict[str, Any]]:
+    """Commits as rows of the schema `COMMITS`: the best for a query, or without one the latest.
+
+    Args:
+        reader: an open generation.
+        query: any text; when it is empty, commits come from the newest to the oldest.
+        embedder: gives the model; called only where there is a query.
+        top_k: how many commits at most.
+        filters: what every commit must meet.
+        pool: how many candidates each retriever gives, at least.
+
+    Raises:
+        QueryError: a filter is too complex, or the index was made with another model.
+        DamagedStoreError: a store cannot be read.
+    """
+    filters = filters or CommitFilters()
+    Filters(path_glob=filters.path_glob).check()
+    commits = _narrowed(_commits(reader, filters.sources), filters)
+    if not commits.num_rows:
+        return []
+    if not query.strip():
+        rows: list[dict[str, Any]] = commits.sort_by([("committed_at", "descending")]).slice(0, top_k).to_pylist()
+        return rows
+    is_narrowed = bool(filters.author or filters.since or filters.path_glob)
+    paths = tuple(COMMIT_PATH + commit for commit in commits["commit"].to_pylist()) if is_narrowed else ()
+    wanted = Filters(sources=filters.sources, source_types=(COMMIT,), paths=paths)
+    return _rows(search(reader, query, embedder, top_k=top_k, filters=wanted, pool=pool), commits)
+
+
+def _commits(reader: Reader, sources: tuple[str, ...]) -> pa.Table:
+    """The commits of the published sources; a table of another version of docindex is left out."""
+    keys = [key for key in reader.generation.sources if not sources or key in sources]
+    found = (tables.read(reader.layout.table("commits", key)) for key in keys)
+    usable = [table.replace_schema_metadata(None) for table in found if table is not None and table.schema == COMMITS]
+    return pa.concat_tables([COMMITS.empty_table(), *usable])
+
+
+def _narrowed(commits: pa.Table, filters: CommitFilters) -> pa.Table:
+    if filters.author is not None:
+        people = pc.binary_join_element_wise(commits["author"], commits["author_email"], " ")
+        commits = commits.filter(pc.match_substring(people, filters.author, ignore_case=True))
+    if filters.since is not None:
+        since = pa.scalar(filters.since, COMMITS.field("committed_at").type)
+        commits = commits.filter(pc.fill_null(pc.greater_equal(commits["committed_at"], since), fill_value=False))
+    if filters.path_glob is not None:
+        commits = commits.take(_touching(commits["files"].combine_chunks(), filters.path_glob))
+    return commits
+
+
+def _touching(files: pa.ListArray, glob: str) -> pa.Array:
+    """The positions of the commits one of whose files matches."""
+    pattern = f"^(?:{glob_to_regex(glob)})$"
+    each = files.flatten()
+    names = (each.field("path"), pc.fill_null(each.field("renamed_from"), ""))
+    matches = pc.or_(*(pc.match_substring_regex(name, pattern) for name in names))
+    return pc.unique(pc.list_parent_indices(files).filter(matches))
+
+
+def _rows(hits: list[Hit], commits: pa.Table) -> list[dict[str, Any]]:
+    """The commits of hits; one that the table lacks, because another run is about to publish, is left out."""
+    keys = [hit.source + hit.path for hit in hits]
+    known = pc.binary_join_element_wise(commits["source"], commits["commit"], COMMIT_PATH)
+    positions = pc.index_in(pa.array(keys, pa.string()), known.combine_chunks()).drop_null()
+    rows: list[dict[str, Any]] = commits.take(positions).to_pylist()
+    return rows

@@ -1,0 +1,149 @@
+"""Which files of a git work tree may differ from the table of the run before: only these are looked at again.
+
+Git tells what changed between the two commits and what differs from the newer one. What it cannot tell is kept with the
+table: the files that were not as in their commit then, and those that have to be looked at each time.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from docindex_dagster.hashing import digest
+from docindex_dagster.schemas import DISCOVERED_FILES
+from docindex_dagster.sources import git, history
+from docindex_dagster.sources.content import Content
+from docindex_dagster.sources.entries import Entry
+from docindex_dagster.sources.guard import common_folder
+from docindex_dagster.sources.memory import HEAD, RULES, RULES_VERSION
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import join, path_to_name
+from docindex_dagster.sources.rules import PathRules, Pruned
+from docindex_dagster.sources.status import Standing
+
+# Keys of the metadata of a `discovered_files` table.
+STATE = b"docindex.state"  # what `state_of` says
+DIRTY = b"docindex.dirty"  # paths, each with a NUL behind it, that the next run has to look at again
+
+_DIFF = (
+    *("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-relative"),
+    "--ignore-submodules=dirty",  # or a wrong .gitmodules would be an error
+)
+_MOST_DIRTY = 20_000  # with more of them, looking at everything is as quick
+_ALWAYS = ("symlink:", "special-file:", "unreadable:")  # git does not tell when these change
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What happened between two commits, neither of which need build on the other."""
+
+    differing: frozenset[bytes]  # paths whose content differs
+    touched: frozenset[bytes]  # paths that a commit changed which is behind only one of the two
+
+
+def moves_since(previous: pa.Table | None, root: bytes, head: str | None, state: bytes) -> Moves | None:
+    """What happened since the previous table; None where nobody knows, and everything has to be looked at.
+
+    That is so after an edit of the settings, and where the commit of that table is not there any more: a file is then
+    the same as before if its blob is.
+
+    Raises:
+        SourceError: git cannot read the repository.
+    """
+    if previous is None or head is None or not previous.schema.equals(DISCOVERED_FILES):
+        return None
+    metadata = previous.schema.metadata or {}
+    old = metadata.get(HEAD, b"").decode()
+    if not old or DIRTY not in metadata or (metadata.get(STATE), metadata.get(RULES)) != (state, RULES_VERSION):
+        return None
+    if old == head:
+        return Moves(frozenset(), frozenset())
+    touched = history.touched_between(root, old, head)
+    if touched is None:
+        return None
+    listed = git.run(root, *_DIFF, old, head, "--")
+    return Moves(frozenset(listed.split(b"\0")[:-1]), frozenset(touched))
+
+
+def suspects(previous: pa.Table, moves: Moves, standing: Standing) -> frozenset[bytes]:
+    """The paths to look at again; rows of others can be taken over."""
+    dirty = previous.schema.metadata[DIRTY].split(b"\0")[:-1]
+    now = (standing.status.changed, standing.status.untracked, standing.index.hidden, standing.index.links)
+    return frozenset().union(moves.differing, moves.touched, dirty, *now)
+
+
+def only(rules: PathRules, standing: Standing, paths: frozenset[bytes]) -> Standing:
+    """How a work tree stands at some paths, and in the folders around them that are not entered."""
+    status, index = standing.status, standing.index
+    folders = _pruned(rules, paths)
+
+    def is_asked(path: bytes) -> bool:
+        return path in paths or any(path.startswith(folder) for folder in folders)
+
+    files = {path: blob for path, blob in index.files.items() if is_asked(path)}
+    links = {path: commit for path, commit in index.links.items() if path in paths}
+    untracked = tuple(path for path in status.untracked if is_asked(path))
+    return Standing(replace(status, untracked=untracked), replace(index, files=files, links=links))
+
+
+def rows_of(rules: PathRules, paths: frozenset[bytes]) -> pa.Array:
+    """The names of the rows that stand for some paths: their own, and those of folders that are not entered."""
+    rows = {*paths, *(path + b"/" for path in paths), *_pruned(rules, paths)}
+    return pa.array([path_to_name(path) for path in rows], pa.string())
+
+
+def to_keep(state: bytes, dirty: Collection[bytes]) -> dict[bytes, bytes]:
+    """What the metadata of a table must hold so that the next run can take rows over."""
+    if len(dirty) > _MOST_DIRTY:
+        return {}
+    return {STATE: state, DIRTY: b"".join(path + b"\0" for path in sorted(dirty))}
+
+
+def outdated(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes]:
+    """The metadata of a table of which some rows were brought up to date alone: the next run looks at everything."""
+    return {key: value for key, value in (metadata or {}).items() if key != DIRTY}
+
+
+def to_look_at_again(
+    entries: Sequence[Entry], contents: Sequence[Content], standing: Standing, started_ns: int
+) -> set[bytes]:
+    """The paths that the next run has to look at, whatever git says then.
+
+    Besides those that differ from the last commit now, they are those of which git does not tell whether they change,
+    and those that were written while this run went on, since they may have been read in another state than git saw.
+    """
+    odd = {
+        entry.path
+        for entry, content in zip(entries, contents, strict=True)
+        if entry.mtime_ns >= started_ns or (content.reason or "").startswith(_ALWAYS)
+    }
+    return odd | standing.status.changed | standing.index.hidden | set(standing.status.untracked)
+
+
+def state_of(source: Source, rules: PathRules, standing: Standing) -> bytes:
+    """A digest of what decides rows besides git's files: the settings, our ignore files, where a shallow clone ends."""
+    settings = repr(replace(source, path=Path(), remote=None))
+    folders = {b""}
+    for path in (*standing.index.files, *standing.status.untracked):
+        folder = path[: path.rfind(b"/") + 1]
+        while folder not in folders:
+            folders.add(folder)
+            folder = folder[: folder.rfind(b"/", 0, -1) + 1]
+    files = [folder + name for folder in folders for name in rules.ignore_files]
+    present = sorted(path for path in files if os.path.lexists(join(rules.root, path)))
+    seen = [(path, rules.read_ignore_file(path)) for path in present]
+    return digest(repr((settings, seen, _shallow(rules.root))).encode()).encode()
+
+
+def _shallow(root: bytes) -> bytes:
+    """The commits at which a shallow clone ends; empty in others."""
+    file = common_folder(Path(os.fsdecode(root))) / "shallow"
+    return file.read_bytes() if file.is_file() else b""
+
+
+def _pruned(rules: PathRules, paths: Iterable[bytes]) -> frozenset[bytes]:
+    """The folders that are not entered and hold one of the paths."""
+    scopes = (rules.scope(path[: path.rfind(b"/") + 1]) for path in paths)
+    return frozenset(scope.path for scope in scopes if isinstance(scope, Pruned))

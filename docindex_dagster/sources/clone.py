@@ -1,0 +1,137 @@
+"""Keeping the clones and checkouts of followed repositories up to date, under `DOCINDEX_HOME`.
+
+A clone is bare, and the branches that are followed share it; a checkout is a work tree that discovery reads like any
+other. Both are only copies: whatever is wrong with them, they are mended from the remote.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+
+from docindex_dagster.errors import SourceError
+from docindex_dagster.events import Progress, Waiting, emit
+from docindex_dagster.files import replacing
+from docindex_dagster.layout import Layout, file_name
+from docindex_dagster.locks import exclusive
+from docindex_dagster.sources import checkout, guard, mirror, submodules
+from docindex_dagster.sources.disposal import dispose, dispose_locks
+from docindex_dagster.sources.model import Remote, Source
+
+# What another clone would not change: a full disk, and objects that the remote itself has lost.
+_NOT_MENDABLE = ("No space left on device", "Disk quota exceeded", "not our ref")
+
+Report = Callable[[str], None]
+
+
+class _NotThereError(SourceError):
+    """The remote answers, but what is followed is not there."""
+
+
+def update(source: Source, layout: Layout, *, history: int, report: Report) -> None:
+    """Make `source.path` a checkout of what the remote has now; nothing is done for a source without a remote.
+
+    Args:
+        source: Its remote says what is followed.
+        layout: Where the locks are.
+        history: How many of the newest commits will be asked for their changes, so that these are fetched at once.
+        report: Told what the user should know, a line each.
+
+    Raises:
+        SourceError: The remote cannot be reached, or has no such branch, tag or commit. What was there stays.
+    """
+    remote = source.remote
+    if remote is None:
+        return
+    with _locked(layout, source.key, report):
+        try:
+            _bring_up(source, remote, history, report)
+        except _NotThereError:
+            raise
+        except SourceError as error:
+            is_lost = any(sign in str(error) for sign in _NOT_MENDABLE)
+            if is_lost or not remote.repository.exists() or not mirror.answers(remote):
+                raise
+            report(f"{source.key}: its clone is damaged and is mended ({error})")
+            _mend(source, remote, history, report)
+
+
+def remove(layout: Layout, key: str, report: Report) -> None:
+    """Delete the checkout of a source, and the clone when no other checkout needs it."""
+    repository, folder = layout.repository(key), layout.checkout(key)
+    if not key.startswith("git/") or not (repository.exists() or folder.exists()):
+        return
+    with _locked(layout, key, report):
+        dispose(folder)
+        if not checkout.all_of(repository):
+            dispose(repository)
+
+
+def _locked(layout: Layout, key: str, report: Report) -> AbstractContextManager[None]:
+    return exclusive(layout.repository_lock(key), f"{key} of process {os.getpid()}", partial(_wait, key, report))
+
+
+def _wait(key: str, report: Report, owner: str) -> None:
+    reason = f"another fetch of this repository ({owner})"
+    emit(Waiting(key, reason))
+    report(f"{key} waits for {reason}")
+
+
+def _mend(source: Source, remote: Remote, history: int, report: Report) -> None:
+    """Begin with what a killed git left behind; where that is not all, clone anew."""
+    dispose_locks(remote.repository, source.path)
+    dispose(source.path)
+    try:
+        _bring_up(source, remote, history, report)
+    except SourceError:
+        report(f"{source.key}: its clone cannot be mended and is made anew")
+        mirror.make(remote)
+        _bring_up(source, remote, history, report)
+
+
+def _bring_up(source: Source, remote: Remote, history: int, report: Report) -> None:
+    if remote.is_local and Path(remote.url, ".git").exists():
+        guard.options(os.fsencode(remote.url))
+    mirror.dispose_unfinished(remote.repository)
+    if not remote.repository.is_dir():
+        emit(Progress(source.key, "clone", 0, None, "repositories"))
+        mirror.make(remote)
+    mirror.fetch(remote)
+    commit = mirror.resolve(remote)
+    if commit is None:
+        _put_nothing(source, remote)
+        return
+    # What is noted was done for this commit already.
+    note, text = _note(remote, source.key), f"{commit} {history}"
+    is_new = not note.is_file() or note.read_text(encoding="utf-8") != text
+    if is_new:
+        emit(Progress(source.key, "fetch contents", 0, None, "commits"))
+        mirror.fetch_contents(remote.repository, commit, history)
+    checkout.put(remote.repository, source.path, commit)
+    if source.submodules:
+        submodules.update(source.path, report)
+    if is_new:
+        mirror.tidy(remote.repository)
+        with replacing(note) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def _note(remote: Remote, key: str) -> Path:
+    return remote.repository / "docindex" / file_name(key)
+
+
+def _put_nothing(source: Source, remote: Remote) -> None:
+    """An empty repository is one without files; what is missing from another is a mistake.
+
+    Raises:
+        SourceError: the repository is not empty.
+    """
+    if remote.ref is not None:
+        raise _NotThereError(
+            f"{remote.url} has no branch, tag or commit {remote.ref!r}; what is indexed of it stays: mend it in "
+            f"docindex.toml, or say `docindex source remove {source.key}`"
+        )
+    if mirror.has_branches(remote.repository):
+        raise _NotThereError(f'the HEAD of {remote.url} leads to no commit; say which branch: branch = "NAME"')
+    checkout.put_nothing(source.path)

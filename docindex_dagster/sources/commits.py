@@ -1,0 +1,212 @@
+"""The newest commits of a git source: who changed what, when, and what they say about it.
+
+A commit never changes, so those that an earlier run read are taken from its table; what is left out of a rewritten
+history drops out by itself.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.hashing import digest_parts
+from docindex_dagster.schemas import COMMITS
+from docindex_dagster.sources import git, noise
+from docindex_dagster.sources.classify import classify_name
+from docindex_dagster.sources.hunks import FileHunks, read_hunks
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import path_to_name
+from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json, read_figures, to_json
+from docindex_dagster.sources.text import decode
+from docindex_dagster.tables import column_version, stamp
+
+# Raise it when the same commit gives another row.
+HISTORY_VERSION = "1"
+_VERSION = b"docindex.history_version"
+
+_FIELDS = "/%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%B"
+_HEADS = (
+    *("diff-tree", "--stdin", "--always", "--root", "-r", "-z", "--raw", "--find-renames=100%"),
+    *("--encoding=UTF-8", "--no-relative", "--ignore-submodules=dirty", f"--format={_FIELDS}"),
+)
+_MOST_FILES_READ = 1000  # a larger commit brings in other people's work: its lines are not counted
+_MOST_FILES = 100
+_LONGEST_MESSAGE = 20_000  # characters, as all of these
+_LONGEST_SUBJECT = 200
+_LONGEST_NAME = 100
+_BYTES_A_CHARACTER = 4
+_LAST_SECOND = 253_402_300_799  # of the year 9999
+_CONTROLS = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One file of a commit, before its lines are counted."""
+
+    status: str
+    path: bytes
+    renamed_from: bytes | None
+
+    @property
+    def patches(self) -> int:
+        """How many patches git makes of it: a file that becomes a link is deleted and made anew."""
+        return 2 if self.status == "T" else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A commit without its patches."""
+
+    fields: list[bytes]  # as `_FIELDS` lists them
+    changes: list[_Change]  # the first ones
+    file_count: int
+
+    @property
+    def commit(self) -> str:
+        return self.fields[0].decode()
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The commits of a source, stamped with their data version, and the figures of its repository, if it has one."""
+
+    commits: pa.Table
+    figures: RepositoryFigures | None
+
+
+def read_history(source: Source, head: str | None, previous: pa.Table | None, limit: int) -> History:
+    """Return the commits of a source, with the figures in the metadata of their table; arguments are `read_commits`'s.
+
+    Raises:
+        SourceError: git cannot read the history.
+    """
+    table = read_commits(source, head, previous, limit)
+    before = from_json((previous.schema.metadata or {}).get(REPOSITORY)) if previous is not None else None
+    figures = read_figures(source, head, before) if source.kind == "git" else None
+    told = to_json(figures) if figures else ""
+    described = table.replace_schema_metadata({**table.schema.metadata, REPOSITORY: told.encode()})
+    return History(stamp(described, digest_parts(column_version(table, "row_hash"), told)), figures)
+
+
+def read_commits(source: Source, head: str | None, previous: pa.Table | None, limit: int) -> pa.Table:
+    """Return up to `limit` commits that `head` builds on, newest first, with the schema `COMMITS`.
+
+    Args:
+        source: where they lie; a library has none.
+        head: id of the newest one, or None before the first.
+        previous: the table of an earlier run, whose rows are taken over.
+        limit: how many; 0 for none.
+
+    Raises:
+        SourceError: git cannot read the history.
+    """
+    if source.kind != "git" or head is None or limit == 0:
+        return _versioned(COMMITS.empty_table())
+    root = os.fsencode(source.path)
+    wanted = pa.array(git.run(root, "rev-list", f"--max-count={limit}", head, "--").decode().split(), pa.string())
+    known = _reusable(previous)
+    missing = wanted.filter(pc.invert(pc.is_in(wanted, known["commit"].combine_chunks())))
+    rows = pa.concat_tables([known, _read(source.key, root, missing.to_pylist())])
+    return _versioned(rows.take(pc.index_in(wanted, rows["commit"].combine_chunks())))
+
+
+def _reusable(previous: pa.Table | None) -> pa.Table:
+    """The rows of an earlier run, if they would be read the same way now."""
+    if previous is None or not previous.schema.equals(COMMITS):
+        return COMMITS.empty_table()
+    if (previous.schema.metadata or {}).get(_VERSION) != HISTORY_VERSION.encode():
+        return COMMITS.empty_table()
+    return previous.replace_schema_metadata(None)
+
+
+def _versioned(table: pa.Table) -> pa.Table:
+    return table.combine_chunks().replace_schema_metadata({_VERSION: HISTORY_VERSION.encode()})
+
+
+def _read(key: str, root: bytes, commits: Sequence[str]) -> pa.Table:
+    if not commits:
+        return COMMITS.empty_table()
+    heads = list(_heads(root, commits))
+    counted = [head.commit for head in heads if 0 < head.file_count <= _MOST_FILES_READ]
+    hunks = dict(read_hunks(root, counted))
+    return pa.Table.from_pylist([_row(key, head, hunks.get(head.commit)) for head in heads], COMMITS)
+
+
+def _heads(root: bytes, commits: Sequence[str]) -> Iterator[_Head]:
+    """Read everything that needs no file: one pass over the commits and their trees."""
+    shallow = git.run(root, "rev-parse", "--is-shallow-repository").strip() == b"true"
+    # Where a shallow clone ends, a commit seems to add every file.
+    options = [option for option in _HEADS if not (shallow and option == "--root")]
+    records = git.records(root, *options, lines=commits)
+    record = next(records, None)
+    while record is not None:
+        fields = [record[1:], *islice(records, _FIELDS.count("%x00"))]
+        changes: list[_Change] = []
+        number = 0
+        while (record := next(records, None)) is not None and not record.startswith(b"/"):
+            status = record.rpartition(b" ")[2][:1].decode()
+            paths = list(islice(records, 2 if status == "R" else 1))
+            if number < _MOST_FILES_READ:
+                changes.append(_Change(status, paths[-1], paths[0] if len(paths) > 1 else None))
+            number += 1
+        yield _Head(fields, changes, number)
+
+
+def _row(key: str, head: _Head, hunks: list[FileHunks] | None) -> dict[str, Any]:
+    _, parents, author, email, authored, committed, message = head.fields
+    text = _text(message, _LONGEST_MESSAGE)
+    files = list(_files(head.changes, hunks))
+    row = {
+        "source": key,
+        "commit": head.commit,
+        "parents": parents.decode().split(),
+        "author": _text(author, _LONGEST_NAME),
+        "author_email": _text(email, _LONGEST_NAME),
+        "authored_at": _milliseconds(authored),
+        "committed_at": _milliseconds(committed),
+        "subject": " ".join(text.partition("\n\n")[0].split())[:_LONGEST_SUBJECT],
+        "message": text,
+        "files": files[:_MOST_FILES],
+        "file_count": head.file_count,
+        "insertions": None if hunks is None else sum(file["insertions"] or 0 for file in files),
+        "deletions": None if hunks is None else sum(file["deletions"] or 0 for file in files),
+    }
+    return {**row, "row_hash": digest_parts(*(repr(value) for value in row.values()))}
+
+
+def _files(changes: Sequence[_Change], hunks: list[FileHunks] | None) -> Iterator[dict[str, Any]]:
+    patches = iter(hunks or ())
+    for change in changes:
+        found = list(islice(patches, change.patches))
+        counted = [patch for patch in found if patch.insertions is not None and patch.deletions is not None]
+        functions = [_text(name, _LONGEST_NAME) for patch in found for name in patch.functions]
+        yield {
+            "status": change.status,
+            "path": path_to_name(change.path),
+            "renamed_from": None if change.renamed_from is None else path_to_name(change.renamed_from),
+            "insertions": sum(patch.insertions or 0 for patch in counted) if counted else None,
+            "deletions": sum(patch.deletions or 0 for patch in counted) if counted else None,
+            "functions": functions if _may_be_quoted(change.path) else [],
+        }
+
+
+def _may_be_quoted(path: bytes) -> bool:
+    """Whether lines of a file may stand in a table: of code alone, since in others any line may be a secret."""
+    kind = classify_name(path)
+    is_code = kind is not None and kind.source_type in {"code", "test"}
+    return is_code and noise.file_reason(path[path.rfind(b"/") + 1 :]) is None
+
+
+def _text(data: bytes, longest: int) -> str:
+    """What somebody wrote, in whatever encoding, without control characters and cut where it is too long."""
+    return decode(data[: longest * _BYTES_A_CHARACTER]).text.translate(_CONTROLS)[:longest].strip()
+
+
+def _milliseconds(seconds: bytes) -> int | None:
+    """Milliseconds since 1970; None for what is no date."""
+    number = int(seconds) if seconds.isdigit() else -1
+    return number * 1000 if 0 <= number <= _LAST_SECOND else None

@@ -1,0 +1,74 @@
+"""What a work tree's own git settings must not decide: which programs run, and which files outside of it are read.
+
+A folder that was downloaded may bring a `.git` with it that somebody prepared.
+"""
+
+import os
+from pathlib import Path
+
+from docindex_dagster.errors import SourceError
+from docindex_dagster.sources import git
+
+# The option that switches hooks off is always there: without any match git would report a failure.
+_ASKED = r"^(filter\..*|core\.(attributesfile|excludesfile|worktree|hookspath))$"
+_OF_THE_REPOSITORY = {b"local", b"worktree"}
+_WORK_TREE = b"core.worktree"
+
+
+def options(root: bytes) -> tuple[bytes, ...]:
+    """Return the options under which git reads the files of a work tree, as `git status` does, and runs no programs.
+
+    Filters that the user's own settings name, such as those of git-lfs, stay; those that the repository names do not.
+
+    Raises:
+        SourceError: The `.git` of the folder is that of another one, or git cannot read its settings.
+    """
+    own: dict[bytes, bytes] = {}
+    users: dict[bytes, bytes] = {}
+    fields = git.run(root, "config", "--show-scope", "--null", "--get-regexp", _ASKED).split(b"\0")
+    for scope, setting in zip(fields[0::2], fields[1::2], strict=False):
+        key, _, value = setting.partition(b"\n")
+        (own if scope in _OF_THE_REPOSITORY else users)[key] = value
+    _check_place(os.fsdecode(root), os.fsdecode(own.pop(_WORK_TREE, b"")))
+    if any(b"=" in key for key in own):
+        raise SourceError(f"{os.fsdecode(root)} has a git filter with '=' in its name; remove it from its settings")
+    return tuple(part for key in own for part in (b"-c", b"%b=%b" % (key, users.get(key, b""))))
+
+
+def _check_place(root: str, work_tree: str) -> None:
+    """Refuse a `.git` that leads to a repository which knows nothing of this folder: it would be another one's.
+
+    What lies in the folder itself, anybody who prepared it could have written.
+    """
+    real = os.path.realpath(root)
+    folder = git_folder(Path(root))
+    if folder.resolve().is_relative_to(real):
+        is_own = common_folder(Path(root)).is_relative_to(real)
+    else:
+        leads_back = (str(Path(_text(folder / "gitdir")).parent), str(folder / work_tree) if work_tree else "")
+        is_own = real in map(os.path.realpath, filter(None, leads_back))
+    if not is_own:
+        raise SourceError(
+            f"{root}/.git leads to {folder}, which is not the repository of this folder; if it is meant to be, say "
+            f"so there: git config --file {folder / 'config'} core.worktree {real}"
+        )
+
+
+def git_folder(root: Path) -> Path:
+    """The folder that the `.git` of a work tree is or leads to."""
+    entry = root / ".git"
+    return root / _text(entry).removeprefix("gitdir: ") if entry.is_file() else entry
+
+
+def common_folder(root: Path) -> Path:
+    """The folder that all work trees of a repository have in common, without links."""
+    folder = git_folder(root)
+    return (folder / _text(folder / "commondir")).resolve()
+
+
+def _text(file: Path) -> str:
+    """The text of one of git's small files; empty where there is none."""
+    try:
+        return os.fsdecode(file.read_bytes()).strip() if file.is_file() else ""
+    except OSError:
+        return ""

@@ -1,0 +1,120 @@
+"""How a git work tree stands: which files its index names, and how it differs from it and from the last commit."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from docindex_dagster.sources import git, guard
+
+_GITLINK = b"160000"
+_INDEX = ("ls-files", "-z", "-v", "--stage")
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a work tree differs from its last commit, as `git status` says."""
+
+    head: str | None = None  # id of the last commit; None before the first
+    changed: frozenset[bytes] = frozenset()  # tracked, and not as in the last commit
+    modified: frozenset[bytes] = frozenset()  # of these, not as in the index either
+    added: frozenset[bytes] = frozenset()  # of these, absent from the last commit
+    untracked: tuple[bytes, ...] = ()  # and not ignored; a repository of its own ends in a slash
+
+
+def status_arguments(*, untracked: bool) -> tuple[str, ...]:
+    """Return the command whose output `parse_status` reads."""
+    return (
+        "status",
+        "--porcelain=v2",
+        "-z",
+        "--branch",
+        "--no-ahead-behind",
+        "--no-renames",
+        "--ignore-submodules=all",
+        f"--untracked-files={'all' if untracked else 'no'}",
+    )
+
+
+def parse_status(output: bytes) -> Status:
+    """Read the output of `git status`."""
+    head = None
+    changed, modified, added, untracked = set(), set(), set(), []
+    for line in output.split(b"\0"):
+        kind = line[:2]
+        if kind == b"? ":
+            untracked.append(line[2:])
+        elif kind in {b"1 ", b"u "}:
+            path = line.split(b" ", 8 if kind == b"1 " else 10)[-1]
+            changed.add(path)
+            if line[3:4] != b"." or kind == b"u ":
+                modified.add(path)
+            if line[2:3] == b"A" or line[3:4] == b"A":
+                added.add(path)
+        elif line.startswith(b"# branch.oid ") and not line.endswith(b" (initial)"):
+            head = line.rpartition(b" ")[2].decode()
+    return Status(head, frozenset(changed), frozenset(modified), frozenset(added), tuple(untracked))
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What a work tree's index names."""
+
+    files: dict[bytes, bytes]  # ids of blobs by path
+    links: dict[bytes, bytes]  # ids of the commits that submodules are at, by path
+    hidden: frozenset[bytes]  # files that git was told not to compare: whether they changed, it does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a work tree stands."""
+
+    status: Status
+    index: Index
+
+    @property
+    def head(self) -> str | None:
+        """The id of the last commit; None before the first."""
+        return self.status.head
+
+
+def parse_index(output: bytes) -> Index:
+    """Read the output of `git ls-files -v --stage`."""
+    files: dict[bytes, bytes] = {}
+    links: dict[bytes, bytes] = {}
+    hidden = set()
+    for line in output.split(b"\0")[:-1]:
+        about, _, path = line.partition(b"\t")
+        tag, mode, identity, _stage = about.split(b" ")
+        (links if mode == _GITLINK else files)[path] = identity
+        if tag == b"S" or tag.islower():  # skip-worktree; assume-unchanged
+            hidden.add(path)
+    return Index(files, links, frozenset(hidden))
+
+
+def read_index(root: bytes) -> Index:
+    """Return what the index of a work tree names.
+
+    Raises:
+        SourceError: The folder is not the root of a work tree, or git cannot read it.
+    """
+    return parse_index(git.run(root, *_INDEX))
+
+
+def read_standing(root: bytes, *, untracked: bool) -> Standing:
+    """Return how a work tree stands; untracked files only with `untracked`.
+
+    Raises:
+        SourceError: As `read_index` does.
+    """
+    with ThreadPoolExecutor(1) as pool:  # git compares the work tree while its index is read here
+        asked = pool.submit(status_of, root, untracked=untracked)
+        index = read_index(root)
+    return Standing(parse_status(asked.result()), index)
+
+
+def status_of(root: bytes, *, untracked: bool) -> bytes:
+    """Return what `git status` says, for `parse_status`; the repository's own settings make it run nothing.
+
+    Raises:
+        SourceError: As `read_index` does.
+    """
+    return git.run(root, *guard.options(root), *status_arguments(untracked=untracked))

@@ -1,0 +1,66 @@
+"""Running git in docindex's own clones and checkouts, also across the network.
+
+Their settings are ours. Credentials come by git's own means: credential helpers, ssh, GIT_ASKPASS and the like.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from docindex_dagster.errors import SourceError
+from docindex_dagster.sources import git
+
+NETWORK = "https:http:ssh"
+EVERYWHERE = f"{NETWORK}:file"
+
+_OPTIONS = (
+    *("-c", "clone.defaultRemoteName=origin"),
+    *("-c", "gc.autoDetach=false"),  # what runs on would meet the next run
+    *("-c", "http.lowSpeedLimit=1"),  # bytes a second, over so many seconds: a server that died is given up
+    *("-c", "http.lowSpeedTime=60"),
+    *("-c", "safe.bareRepository=all"),
+)
+# What users give git to prove who they are, or to find the way.
+_KEPT = ("GIT_ASKPASS", "GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_")
+_SETTINGS = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
+_NO_REASON = ("fatal: Could not read from remote repository.", "warning:", "Cloning into", "hint:")
+_REFUSED = ("could not read Username", "could not read Password", "Authentication failed", "Permission denied (")
+
+
+def run(
+    folder: Path, *arguments: str | bytes, purpose: str, transports: str = EVERYWHERE, lines: Sequence[str] = ()
+) -> bytes:
+    """Run a git command that is given lines in a folder, and return what it prints.
+
+    Args:
+        folder: A clone, a checkout, or the folder in which one is to be made.
+        arguments: The command.
+        purpose: What it is for, such as `fetch URL`, to say in an error that it cannot be done.
+        transports: What may be used to reach other repositories, as `GIT_ALLOW_PROTOCOL` writes it.
+        lines: What the command reads.
+
+    Raises:
+        SourceError: It failed, or git is not installed.
+    """
+    kept = [name for name in os.environ if name.startswith(_KEPT)]
+    variables = git.environment(str(folder), kept) | _SETTINGS | {"GIT_ALLOW_PROTOCOL": transports}
+    with git.launch((*_OPTIONS, "-C", str(folder), *arguments), variables, lines) as (process, errors):
+        output, _ = process.communicate()
+        if process.returncode:
+            raise SourceError(f"cannot {purpose}: {_reason(git.error_lines(errors))}")
+    return output
+
+
+def attempt(folder: Path, *arguments: str | bytes, transports: str = "", lines: Sequence[str] = ()) -> bytes | None:
+    """Return what a command prints; None where it failed. Without transports it looks nowhere else."""
+    try:
+        return run(folder, *arguments, purpose="ask git", transports=transports, lines=lines)
+    except SourceError:
+        return None
+
+
+def _reason(lines: Sequence[str]) -> str:
+    reason = next((line for line in lines if not line.startswith(_NO_REASON)), "git failed without a reason")
+    if any(sign in line for line in lines for sign in _REFUSED):
+        reason += "; give git a credential helper or an ssh key that opens it"
+    return reason

@@ -1,0 +1,105 @@
+"""A process that indexes a project and says at which stage it is: python -m tests.incremental.child HOW.
+
+The project is the one that `DOCINDEX_ROOT` names. It gets everything ready, prints `ready`, waits for a line, and runs:
+as `library` through `docindex_dagster.indexing`, as `command` as `docindex index`, and as `loop` through the library
+again and again until its input ends. What it does is seen from outside:
+by the files that it opens, the commands that it starts, and the progress that it reports.
+"""
+
+import os
+import runpy
+import select
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from docindex_dagster import events
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.indexing import index
+from docindex_dagster.settings import Settings, load_settings
+from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
+
+_STORES = ("LanceDB", "Tantivy", "graph")
+_SAVED = {f".{asset}" for asset in ("discovered_files", "commits", "chunks", "embeddings")}
+_GIT_COMMANDS = ("clone", "fetch", "checkout", "worktree", "status", "log")
+_out = os.dup(1)
+_stages: list[str] = []
+
+
+def announce(stage: str) -> None:
+    """Print a stage when it begins, with a number when it comes again, as for the next source."""
+    if stage not in _stages[-1:]:
+        _stages.append(stage)
+        times = _stages.count(stage)
+        os.write(_out, f"{stage}\n".encode() if times == 1 else f"{stage} ({times})\n".encode())
+
+
+def _on_event(event: events.Event) -> None:
+    if isinstance(event, events.Waiting):
+        announce("waiting")
+    elif isinstance(event, events.Progress) and event.stage == "stores":
+        announce(_STORES[event.done] if event.done < len(_STORES) else "clean-up")
+    elif isinstance(event, events.Progress):
+        announce(event.stage)
+
+
+def _on_audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "subprocess.Popen" and "git" in os.fsdecode(arguments[0]):
+        words = {os.fsdecode(word) for word in arguments[1]}
+        announce(next((f"git {name}" for name in _GIT_COMMANDS if name in words), "git"))
+    elif event in {"open", "os.rename"} and isinstance(arguments[0], str) and arguments[0].endswith(".tmp"):
+        path = Path(arguments[0])
+        if path.parent.parent.name == "tables":
+            announce(f"saving {path.parent.name}")
+        elif path.name.startswith((".CURRENT", ".PREVIOUS")):
+            announce("clean-up" if event == "os.rename" and path.name.startswith(".CURRENT") else "CURRENT")
+
+
+def _warm_up() -> None:
+    """Load models and libraries, and start the parser, by indexing something else."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "docs").mkdir()
+        (root / "docs" / "a.py").write_text("def a():\n    return 1\n")
+        index(
+            Settings(root=root, home=root / "home"),
+            Source("library/a", "library", "a", root / "docs"),
+            StaticEmbedder(),
+        )
+
+
+def _index_all() -> None:
+    settings = load_settings()
+    for source in registry.sources(settings).values():
+        index(settings, source, StaticEmbedder())
+
+
+def main() -> None:
+    """Get ready, wait, run."""
+    is_command = sys.argv[1] == "command"
+    if is_command:
+        import docindex_dagster.definitions  # noqa: F401 it takes seconds
+    else:
+        _warm_up()
+    os.write(_out, b"ready\n")
+    if not os.read(0, 1):
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.addaudithook(_on_audit)
+    announce("start")
+    with events.listening(_on_event), suppress(SystemExit):
+        if is_command:
+            sys.argv = ["docindex", "index"]
+            runpy.run_module("docindex_dagster.cli", run_name="__main__")
+        else:
+            _index_all()
+        while sys.argv[1] == "loop" and not select.select([0], [], [], 0)[0]:
+            _index_all()
+    announce("done")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Where the index of a test lies, and which settings it sees."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+_MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(autouse=True)
+def _only_the_settings_of_the_test(monkeypatch):
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for name in ("DAGSTER_HOME", "DOCINDEX_HOME", "DOCINDEX_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder in memory where there is such: syncing to a disk is most of the time of a small run."""
+    where = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="docindex-", dir=where) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Print a line although the test succeeds: figures, and how to repeat a run."""
+
+    def write(line: str) -> None:
+        with capsys.disabled():
+            sys.stdout.write(f"\n{line}\n")
+            sys.stdout.flush()
+
+    return write

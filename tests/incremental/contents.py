@@ -1,0 +1,150 @@
+"""Everything that an index holds, as values that can be compared; and a build from nothing to compare it with."""
+
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from docindex_dagster import tables
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.errors import StoreError
+from docindex_dagster.indexing import index
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import Settings
+from docindex_dagster.sources.model import Source
+from docindex_dagster.stores import graph_files, tantivy_index
+from docindex_dagster.stores.analysis import terms
+from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
+from docindex_dagster.stores.reader import Reader, open_reader
+
+# A file may be written again with the same bytes: its time stamp is no part of what is indexed.
+_IGNORED = {"discovered_files": ["mtime_ns"]}
+_ASSETS = ("discovered_files", "commits", "chunks", "embeddings")
+# When a version was published, and how files are named, is not what was published.
+_NOT_CONTENT = ("changed_at", "graph")
+
+Contents = dict[str, Any]
+
+
+def tables_of(layout: Layout, keys: Iterable[str]) -> Contents:
+    """The rows of every table of these sources."""
+    found: Contents = {}
+    for key in keys:
+        for asset in _ASSETS:
+            table = tables.read(layout.table(asset, key))
+            if table is not None:
+                kept = table.drop_columns([name for name in _IGNORED.get(asset, ()) if name in table.column_names])
+                found[f"table {asset} of {key}"] = _rows(kept)
+    return found
+
+
+def stores_of(layout: Layout, words: Iterable[str] = ()) -> Contents:
+    """Every row of the three stores, and which chunks each term leads to: all terms of the rows, and `words`."""
+    reader = open_reader(layout)
+    stored = _stored(reader)
+    found: Contents = {
+        "LanceDB": _rows(reader.table.to_arrow()),
+        "Tantivy rows": stored,
+        "Tantivy terms": _postings(reader, stored, words),
+    }
+    for key, source in reader.generation.sources.items():
+        found[f"published {key}"] = _published(source)
+        found[f"Tantivy keys of {key}"] = _rows(tantivy_index.held(reader.searcher, reader.index.schema, key))
+        graph = graph_files.read(layout, source.graph) if source.graph else None
+        found[f"nodes of {key}"] = _rows(graph.nodes) if graph else None
+        found[f"triples of {key}"] = _rows(graph.triples) if graph else None
+    return found
+
+
+def from_nothing(settings: Settings, sources: Sequence[Source], home: Path, words: Iterable[str] = ()) -> Contents:
+    """Tables and stores of a full build in a home of its own, which is removed again."""
+    layout = Layout(home)
+    try:
+        for source in sources:
+            index(settings.model_copy(update={"home": home}), source, StaticEmbedder())
+        return tables_of(layout, [source.key for source in sources]) | stores_of(layout, words)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def difference(found: Contents, expected: Contents) -> str:
+    """An empty string when both are equal, else what differs first, with its rows."""
+    for name in sorted({*found, *expected}):
+        left, right = found.get(name), expected.get(name)
+        if left == right:
+            continue
+        if not isinstance(left, list) or not isinstance(right, list):
+            return f"{name} is\n  {left}\nbut from nothing\n  {right}"
+        alone = [row for row in left if row not in right], [row for row in right if row not in left]
+        return f"{name}: left over {_shown(alone[0])}\nmissing {_shown(alone[1])}" + (
+            "" if any(alone) else f"{len(left)} rows with repeats instead of {len(right)}"
+        )
+    return ""
+
+
+def leftovers(layout: Layout) -> list[str]:
+    """Files that no generation needs, and temporary ones."""
+    generations = [generation for previous in (False, True) if (generation := _generation(layout, previous=previous))]
+    folders = {generation.tantivy for generation in generations}
+    graphs = {name for generation in generations for name in generation.graph_files()}
+    strangers = [path for path in layout.tantivy.glob("*") if path.name not in folders]
+    strangers += [path for path in layout.graph.glob("*") if path.name not in graphs]
+    strangers += [path for path in layout.home.rglob("*.tmp") if path.is_file()]
+    return [str(path.relative_to(layout.home)) for path in strangers]
+
+
+def _generation(layout: Layout, *, previous: bool) -> Generation | None:
+    with suppress(StoreError):
+        return read_generation(layout, previous=previous)
+    return None
+
+
+def problems(layout: Layout) -> list[str]:
+    """What the doctor finds."""
+    return [str(asdict(finding)) for finding in examine(layout)]
+
+
+def _rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows in an order that follows from their values."""
+    return sorted(table.to_pylist(), key=repr)
+
+
+def _stored(reader: Reader) -> list[dict[str, Any]]:
+    import tantivy
+
+    if not reader.searcher.num_docs:
+        return []
+    hits = reader.searcher.search(tantivy.Query.all_query(), limit=reader.searcher.num_docs, count=False).hits
+    rows = [tantivy_index.stored_row(reader.searcher, address) for _, address in hits]
+    return sorted(rows, key=lambda row: row["chunk_id"])
+
+
+def _postings(reader: Reader, stored: list[dict[str, Any]], words: Iterable[str]) -> list[tuple[str, str, list[str]]]:
+    import tantivy
+
+    texts = (text for row in stored for text in (row["text"], row["path"], *(row["heading_path"] or ())))
+    vocabulary = {term for text in texts for term in terms(text)} | set(words)
+    wanted = {(field, term) for field in tantivy_index.TERM_FIELDS for term in vocabulary}
+    wanted |= {(name, row[name]) for row in stored for name in tantivy_index.EXACT_FIELDS if row[name] is not None}
+    found = []
+    for field, term in sorted(wanted):
+        query = tantivy.Query.term_query(reader.index.schema, field, term)
+        hits = reader.searcher.search(query, limit=max(1, reader.searcher.num_docs), count=False).hits
+        ids = tantivy_index.chunk_ids(reader.searcher, [address for _, address in hits])
+        if ids:
+            found.append((field, term, sorted(ids)))
+    return found
+
+
+def _published(source: PublishedSource) -> dict[str, Any]:
+    return {name: value for name, value in asdict(source).items() if name not in _NOT_CONTENT}
+
+
+def _shown(rows: list[Any]) -> str:
+    return f"{len(rows)} rows" + "".join(f"\n  {json.dumps(row, default=str)[:300]}" for row in rows[:3])

@@ -1,0 +1,152 @@
+"""Processes that index a project: watched, killed, and looked for afterwards; and what they make."""
+
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from docindex_dagster.layout import Layout
+from docindex_dagster.sources import registry
+from tests.incremental.contents import Contents, from_nothing, stores_of, tables_of
+from tests.incremental.projects import TOPICS, Project
+
+How = Literal["library", "command"]
+
+CHECKOUT = Path(__file__).parents[2]
+_SLOWEST_S = 120.0
+
+
+@dataclass(slots=True)
+class Child:
+    """A process that is ready to index."""
+
+    process: "subprocess.Popen[bytes]"
+    stages: list[tuple[str, float]] = field(default_factory=list)  # each with the time at which it began
+    _pending: bytes = b""
+
+    @classmethod
+    def start(cls, project: Project, how: How | Literal["loop"]) -> "Child":
+        process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "tests.incremental.child", how],
+            cwd=CHECKOUT,
+            env=project.environment(os.environ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            bufsize=0,
+        )
+        return cls(process)
+
+    def go(self) -> None:
+        """Wait until it is ready, and let it run."""
+        while "ready" not in dict(self.stages):
+            if not self._listen(_SLOWEST_S):
+                raise AssertionError("the process did not become ready")
+        self.process.stdin.write(b"\n")
+
+    def run_to(self, stage: str, delay_s: float) -> None:
+        """Return so long after the stage began, or at the end of the run."""
+        while stage not in dict(self.stages):
+            if not self._listen(_SLOWEST_S):
+                return
+        until = dict(self.stages)[stage] + delay_s
+        while (left := until - time.monotonic()) > 0:
+            if not self._listen(left):
+                return
+
+    def stop(self) -> int:
+        """End its loop; returns its exit code."""
+        self.process.stdin.close()
+        while self._listen(_SLOWEST_S):
+            pass
+        self.process.stdout.close()
+        return self.process.wait()
+
+    def kill(self, *, with_children: bool) -> str:
+        """Kill it; returns the stage in which it died."""
+        if with_children:
+            os.killpg(self.process.pid, 9)
+        else:
+            self.process.kill()
+        while self._listen(_SLOWEST_S):
+            pass
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.stages[-1][0] if self.stages else "not begun"
+
+    def _listen(self, timeout_s: float) -> bool:
+        """Read what it says; False once it is over, True also where it said nothing in time."""
+        if not select.select([self.process.stdout.fileno()], [], [], timeout_s)[0]:
+            return True
+        data = os.read(self.process.stdout.fileno(), 4096)
+        now = time.monotonic()
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        known = dict(self.stages)
+        self.stages += [(stage, now) for line in lines if (stage := line.decode()) not in known]
+        return bool(data)
+
+
+def docindex(project: Project, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command of docindex on a project."""
+    return subprocess.run(
+        [sys.executable, "-m", "docindex_dagster.cli", *arguments],
+        cwd=CHECKOUT,
+        env=project.environment(os.environ) | variables,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def index_by_command(project: Project, **variables: str) -> None:
+    """`docindex index`, which succeeds."""
+    done = docindex(project, "index", **variables)
+    assert done.returncode == 0, done.stderr
+
+
+def contents_of(project: Project) -> Contents:
+    """All rows of the tables and stores of a project."""
+    return tables_of(project.layout, [source.key for source in project.sources]) | stores_of(project.layout, TOPICS)
+
+
+def anew(project: Project, how: How) -> Contents:
+    """What a run of the same kind makes from nothing."""
+    home = project.root / "anew"
+    if how == "library":
+        settings = project.settings.model_copy(update={"home": home})  # which says where clones lie
+        return from_nothing(settings, list(registry.sources(settings).values()), home, TOPICS)
+    try:
+        index_by_command(project, DOCINDEX_HOME=str(home))
+        return tables_of(Layout(home), [source.key for source in project.sources]) | stores_of(Layout(home), TOPICS)
+    finally:
+        shutil.rmtree(home)
+
+
+def descendants(session: int) -> list[int]:
+    """The processes of a session that still run."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def ended(session: int, within_s: float) -> bool:
+    """Whether all processes of a session end by themselves."""
+    until = time.monotonic() + within_s
+    while descendants(session):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True

@@ -1,0 +1,138 @@
+"""A disk that is full at any moment of a run: one clear line, searches as before, and nothing to mend by hand.
+
+The index lies on a small file system in memory. Making one takes root, or a namespace in which a user is root.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.errors import FullDiskError
+from docindex_dagster.indexing import index
+from docindex_dagster.search.engine import search
+from docindex_dagster.stores.reader import open_reader
+from tests.incremental.contents import difference, leftovers, problems, stores_of
+from tests.incremental.processes import CHECKOUT, anew, contents_of, docindex, index_by_command
+from tests.incremental.projects import Project
+
+_DISK_BYTES = 48 << 20
+_KIB = 1 << 10
+# From too little for the first table to enough for all but the last file.
+_FREE_KIB = (0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 180, 200, 220, 240, 280, 320, 400)
+_FREE_KIB_FOR_COMMANDS = (0, 200, 800)
+
+
+@pytest.fixture
+def disk(folder: Path) -> Iterator[Path]:
+    """An empty file system of 48 MiB."""
+    mounted = folder / "disk"
+    mounted.mkdir()
+    options = ("-t", "tmpfs", "-o", f"size={_DISK_BYTES}")
+    if subprocess.run(["mount", *options, "docindex", mounted], check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here: that takes root, or a namespace of one's own")
+    try:
+        yield mounted
+    finally:
+        subprocess.run(["umount", "--lazy", mounted], check=True)
+
+
+@pytest.fixture
+def project(folder: Path, disk: Path) -> Project:
+    """An indexed project, after an edit; all that lies on the small disk is its index, with Dagster's databases."""
+    made = Project.create(folder / "project", 1, files=15)
+    made.layout.home.symlink_to(disk / "home")
+    (disk / "home").mkdir()
+    return made
+
+
+def leave_free(disk: Path, kib: int) -> None:
+    """Fill the disk up to so much."""
+    ballast = disk / "ballast"
+    ballast.unlink(missing_ok=True)
+    state = os.statvfs(disk)
+    ballast.write_bytes(bytes(state.f_bavail * state.f_frsize - kib * _KIB))
+
+
+def test_a_full_disk_is_said_in_a_line_and_costs_nothing(project, disk):
+    git, _ = project.sources
+    for source in project.sources:
+        index(project.settings, source, StaticEmbedder())
+    project.edit(0.5)
+    before = stores_of(project.layout)
+    failed_in = set()
+    for kib in _FREE_KIB:
+        leave_free(disk, kib)
+        try:
+            index(project.settings, git, StaticEmbedder())
+        except FullDiskError as error:
+            message = str(error)
+        else:
+            break
+        assert "\n" not in message
+        assert str(project.layout.home) in message
+        failed_in.add(message.partition(" is full")[0].rpartition("/")[2])
+        assert difference(stores_of(project.layout), before) == ""
+        assert len(search(open_reader(project.layout), "open the pump", StaticEmbedder)) == 10
+        assert leftovers(project.layout) == []
+
+    assert {"discovered_files", "chunks", "stores"} <= failed_in
+    (disk / "ballast").unlink()
+    for source in project.sources:
+        index(project.settings, source, StaticEmbedder())
+    assert difference(contents_of(project), anew(project, "library")) == ""
+    assert problems(project.layout) == []
+    assert leftovers(project.layout) == []
+
+
+def test_a_first_run_on_a_full_disk_is_repaired_by_the_next(project, disk):
+    git, _ = project.sources
+    for kib in _FREE_KIB:
+        leave_free(disk, kib)
+        try:
+            index(project.settings, git, StaticEmbedder())
+        except FullDiskError as error:
+            assert "\n" not in str(error)  # noqa: PT017 the run succeeds once there is enough
+            assert not project.layout.current.exists()
+    (disk / "ballast").unlink()
+
+    for source in project.sources:
+        index(project.settings, source, StaticEmbedder())
+
+    assert difference(contents_of(project), anew(project, "library")) == ""
+    assert leftovers(project.layout) == []
+
+
+def test_commands_say_that_the_disk_is_full(project, disk):
+    index_by_command(project)
+    project.edit(0.5)
+    before = stores_of(project.layout)
+    for kib in _FREE_KIB_FOR_COMMANDS:
+        leave_free(disk, kib)
+        done = docindex(project, "index", "git/code")
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+        assert len(errors) == 1, done.stderr
+        assert "is full" in errors[0]
+        assert difference(stores_of(project.layout), before) == ""
+    assert docindex(project, "search", "open the pump").returncode == 0
+
+    (disk / "ballast").unlink()
+    index_by_command(project)
+    assert difference(contents_of(project), anew(project, "command")) == ""
+    assert leftovers(project.layout) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root needs no namespace")
+def test_all_this_in_a_namespace_of_an_ordinary_user():
+    namespace = ["unshare", "--map-root-user", "--mount"]
+    if subprocess.run([*namespace, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this system gives users no namespace of their own")
+    command = [*namespace, sys.executable, "-m", "pytest", __file__, "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=CHECKOUT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,142 @@
+"""Repositories elsewhere: made with git, served by git's own HTTP server on the loopback device."""
+
+import base64
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from docindex_dagster.layout import Layout
+from docindex_dagster.sources import clone
+from docindex_dagster.sources.model import Remote, Source
+from tests.sources.conftest import Tree
+
+_PASSED_ON = {
+    "Content-Type": "CONTENT_TYPE",
+    "Git-Protocol": "GIT_PROTOCOL",
+    "Content-Encoding": "HTTP_CONTENT_ENCODING",
+}
+
+
+@dataclass(slots=True)
+class Server:
+    """What a server was asked for, and whom it answers."""
+
+    url: str = ""
+    password: str | None = None  # of the user `ada`; None: everybody is answered
+    requests: list[str] = field(default_factory=list)
+
+    def _admits(self, authorization: str | None) -> bool:
+        wanted = base64.b64encode(f"ada:{self.password}".encode()).decode()
+        return self.password is None or authorization == f"Basic {wanted}"
+
+
+@contextmanager
+def serving(folder: Path, password: str | None = None) -> Iterator[Server]:
+    """Serve the repositories in a folder by `git http-backend`."""
+    server = Server(password=password)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer(b"")
+
+        def do_POST(self) -> None:
+            if self.headers.get("Transfer-Encoding") == "chunked":
+                body = b"".join(iter(self._chunk, b""))
+            else:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+            self._answer(body)
+
+        def _chunk(self) -> bytes:
+            data = self.rfile.read(int(self.rfile.readline(), 16))
+            self.rfile.readline()
+            return data
+
+        def _answer(self, body: bytes) -> None:
+            path, _, query = self.path.partition("?")
+            server.requests.append(f"{self.command} {path}")
+            if not server._admits(self.headers.get("Authorization")):
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="git"')
+                self.end_headers()
+                return
+            variables = {"REQUEST_METHOD": self.command, "PATH_INFO": path, "QUERY_STRING": query}
+            variables |= {"GIT_PROJECT_ROOT": str(folder), "GIT_HTTP_EXPORT_ALL": "1", "REMOTE_ADDR": "127.0.0.1"}
+            variables |= {name: self.headers[header] for header, name in _PASSED_ON.items() if self.headers[header]}
+            variables |= {"PATH": os.environ["PATH"], "CONTENT_LENGTH": str(len(body)), "GIT_CONFIG_NOSYSTEM": "1"}
+            answer = subprocess.run(
+                ["git", "http-backend"], input=body, env=variables, capture_output=True, check=False
+            ).stdout
+            head, _, content = answer.partition(b"\r\n\r\n")
+            fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+            self.send_response(int(fields.pop("Status", "200 OK").split()[0]))
+            for name, value in fields.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        server.url = f"http://127.0.0.1:{http.server_port}"
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A source that follows a repository, in a home of its own."""
+
+    home: Path
+    url: str
+    ref: str | None = None
+    label: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    reports: list[str] = field(default_factory=list)
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.home)
+
+    @property
+    def source(self) -> Source:
+        key = f"git/up{self.label}"
+        remote = Remote(self.url, self.ref, self.layout.repository(key))
+        place = self.layout.checkout(key)
+        return Source(key, "git", key[4:], place, remote, untracked=False, **self.settings)
+
+    def at(self, ref: str | None) -> "Followed":
+        return replace(self, ref=ref, label=f"@{ref}" if ref else "")
+
+    def update(self, history: int = 0) -> dict[str, str]:
+        """Bring it up to date; the texts of its files by path."""
+        clone.update(self.source, self.layout, history=history, report=self.reports.append)
+        return self.files
+
+    @property
+    def tree(self) -> Tree:
+        return Tree(self.source.path, "git")
+
+    @property
+    def files(self) -> dict[str, str]:
+        root = self.source.path
+        return {
+            str(path.relative_to(root)): path.read_text(errors="replace")
+            for path in sorted(root.rglob("*"))
+            if path.is_file() and ".git" not in path.relative_to(root).parts
+        }
+
+    @property
+    def head(self) -> str:
+        return self.tree.git("rev-parse", "HEAD")

@@ -1,0 +1,291 @@
+"""Whatever happened in a repository since the table before, an incremental discovery equals one from nothing."""
+
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from docindex_dagster.sources import discover as discovery
+from docindex_dagster.sources.discover import discover
+from tests.sources.conftest import Tree
+
+STEPS: list[Callable[[Tree], object]] = []
+Step = Callable[[Tree], object]
+
+
+def step(function: Step) -> Step:
+    STEPS.append(function)
+    return function
+
+
+@step
+def an_edit(tree):
+    tree.write("src/a.py", "a = 2000\n")
+
+
+@step
+def a_commit_of_an_edit(tree):
+    tree.write("src/a.py", "a = 2000\n")
+    tree.commit()
+
+
+@step
+def an_edit_that_is_taken_back(tree):
+    tree.git("checkout", "--quiet", "--", "edited.md")
+
+
+@step
+def an_edit_that_is_committed(tree):
+    tree.git("commit", "--quiet", "--all", "--message", "more")
+
+
+@step
+def a_deleted_file(tree):
+    (tree.root / "src/a.py").unlink()
+
+
+@step
+def a_deleted_file_that_comes_back(tree):
+    tree.git("checkout", "--quiet", "--", "deleted.md")
+
+
+@step
+def an_untracked_file_that_goes(tree):
+    (tree.root / "untracked.md").unlink()
+
+
+@step
+def an_untracked_file_that_is_added(tree):
+    tree.git("add", "untracked.md")
+
+
+@step
+def a_tracked_file_that_is_not_tracked_any_more(tree):
+    tree.git("rm", "--quiet", "--cached", "src/a.py")
+
+
+@step
+def a_rename(tree):
+    tree.git("mv", "src/a.py", "src/b.py")
+    tree.commit()
+
+
+@step
+def a_folder_in_the_place_of_a_file(tree):
+    (tree.root / "src/a.py").unlink()
+    tree.write("src/a.py/inner.py", "inner = 1\n")
+
+
+@step
+def the_last_file_of_a_folder_that_is_not_entered(tree):
+    tree.git("rm", "--quiet", "node_modules/x.js")
+
+
+@step
+def the_first_file_of_a_folder_that_is_not_entered(tree):
+    tree.write("build/out.js", "x = 1\n")
+    tree.commit()
+
+
+@step
+def a_switch_to_another_branch(tree):
+    tree.git("stash", "--quiet")
+    tree.git("switch", "--quiet", "other")
+
+
+@step
+def a_reset_to_an_older_commit(tree):
+    tree.git("reset", "--quiet", "--hard", "HEAD~1")
+
+
+@step
+def an_amended_commit(tree):
+    tree.write("src/a.py", "a = 3000\n")
+    tree.git("commit", "--quiet", "--all", "--amend", "--message", "amended")
+
+
+@step
+def a_change_that_was_reverted_by_another_commit(tree):
+    tree.write("src/a.py", "a = 4000\n")
+    tree.commit()
+    tree.git("revert", "--no-edit", "HEAD")
+
+
+@step
+def a_merge_that_keeps_our_side(tree):
+    tree.git("stash", "--quiet")
+    tree.git("merge", "--quiet", "--strategy=ours", "--no-edit", "other")
+
+
+@step
+def an_unrelated_history(tree):
+    tree.git("stash", "--quiet", "--include-untracked")
+    tree.git("checkout", "--quiet", "--orphan", "island")
+    tree.write("island.md", "# Island\n")
+    tree.commit()
+
+
+@step
+def a_commit_that_git_forgot(tree):
+    tree.git("stash", "--quiet")
+    tree.git("commit", "--quiet", "--amend", "--message", "other words")
+    tree.git("stash", "drop", "--quiet")
+    tree.git("reflog", "expire", "--expire=now", "--all")
+    tree.git("gc", "--quiet", "--prune=now")
+
+
+@step
+def a_sparse_checkout(tree):
+    tree.git("sparse-checkout", "set", "src")
+
+
+@step
+def a_changed_file_that_git_was_told_not_to_compare(tree):
+    tree.git("update-index", "--skip-worktree", "src/a.py")
+    tree.write("src/a.py", "a = 5000\n")
+
+
+@step
+def a_changed_file_that_git_takes_for_unchanged(tree):
+    tree.git("update-index", "--assume-unchanged", "src/a.py")
+    tree.write("src/a.py", "a = 6000\n")
+
+
+@step
+def a_new_ignore_file_of_ours_that_git_does_not_list(tree):
+    (tree.root / ".git/info/exclude").write_text(".docindexignore\n")
+    tree.write("src/.docindexignore", "a.py\n")
+
+
+@step
+def a_link_whose_target_appears(tree):
+    tree.write("src/target.py", "target = 1\n")
+
+
+@step
+def a_file_that_cannot_be_read(tree):
+    (tree.root / "src/a.py").chmod(0)
+
+
+@step
+def a_file_that_can_be_executed(tree):
+    (tree.root / "src/a.py").chmod(0o755)
+
+
+@step
+def nothing(tree):
+    assert tree.root.exists()
+
+
+@pytest.fixture
+def tree(repository: Tree) -> Tree:
+    """A repository with two branches and with files of every standing."""
+    repository.write("src/a.py", "a = 1\n")
+    repository.write("edited.md", "# Edited\n")
+    repository.write("deleted.md", "# Deleted\n")
+    repository.write("node_modules/x.js", "x = 1\n")
+    (repository.root / "src/link").symlink_to("target.py")
+    repository.commit()
+    repository.git("switch", "--quiet", "--create", "other")
+    repository.write("src/a.py", "a = 7000\n")
+    repository.write("other.md", "# Other\n")
+    repository.commit()
+    repository.git("switch", "--quiet", "main")
+    repository.write("second.md", "# Second\n")
+    repository.commit()
+    repository.write("edited.md", "# Edited\n\nAnd not committed.\n")
+    (repository.root / "deleted.md").unlink()
+    repository.write("untracked.md", "# Untracked\n")
+    return repository
+
+
+def content(table: pa.Table) -> list[dict[str, Any]]:
+    """All but what only saves work."""
+    rows: list[dict[str, Any]] = table.drop_columns(["mtime_ns"]).to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("happened", STEPS, ids=lambda function: function.__name__)
+def test_an_incremental_discovery_equals_one_from_nothing(tree, happened):
+    before = discover(tree.source())
+    happened(tree)
+
+    after = discover(tree.source(), before)
+
+    assert content(after) == content(discover(tree.source()))
+    assert content(discover(tree.source(), after)) == content(after)
+
+
+@pytest.mark.parametrize("happened", STEPS, ids=lambda function: function.__name__)
+def test_what_happened_can_be_undone(tree, happened):
+    branch = tree.git("rev-parse", "HEAD").strip()
+    happened(tree)
+    before = discover(tree.source())
+    for undone in (
+        ("update-index", "--no-skip-worktree", "src/a.py"),
+        ("update-index", "--no-assume-unchanged", "src/a.py"),
+        ("sparse-checkout", "disable"),
+        ("reset", "--quiet", "--hard", branch),
+    ):
+        with suppress(subprocess.CalledProcessError):  # where there is nothing to undo
+            tree.git(*undone)
+
+    assert content(discover(tree.source(), before)) == content(discover(tree.source()))
+
+
+def test_only_what_may_have_changed_is_looked_at(tree, monkeypatch):
+    tree.git("reset", "--quiet", "--hard")
+    (tree.root / "untracked.md").unlink()
+    before = discover(tree.source())
+    tree.write("src/new.py", "new = 1\n")
+    looked_at: list[bytes] = []
+    judge = discovery.judge
+
+    def watched(source, entry, memory):
+        looked_at.append(entry.path)
+        return judge(source, entry, memory)
+
+    monkeypatch.setattr(discovery, "judge", watched)
+
+    discover(tree.source(), before)
+
+    assert sorted(looked_at) == [b"src/link", b"src/new.py"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"exclude": ("a.py",)}, {"include_code": False}, {"max_file_bytes": 8}, {"untracked": False}]
+)
+def test_an_edit_of_the_settings_counts_at_once(tree, change):
+    before = discover(tree.source())
+
+    after = discover(tree.source(**change), before)
+
+    assert content(after) == content(discover(tree.source(**change)))
+    assert content(after) != content(before)
+
+
+def test_files_that_were_named_are_looked_at_alone(tree):
+    before = discover(tree.source())
+    tree.write("src/a.py", "a = 2000\n")
+    tree.write("other.md", "# Another\n")
+
+    after = discover(tree.source(), before, only=["src/a.py"])
+
+    changed = [row for row, old in zip(content(after), content(before), strict=True) if row != old]
+    assert [row["path"] for row in changed] == ["src/a.py"]
+    assert content(discover(tree.source(), after)) == content(discover(tree.source()))
+
+
+def test_a_named_file_that_is_gone_leaves_the_table(library):
+    library.write_all("a.md", "b.md", "c.md")
+    before = discover(library.source())
+    for name in ("a.md", "b.md"):
+        (library.root / name).unlink()
+
+    after = discover(library.source(), before, only=["a.md"])
+
+    assert after["path"].to_pylist() == ["b.md", "c.md"]
+    assert discover(library.source(), after)["path"].to_pylist() == ["c.md"]

@@ -1,0 +1,440 @@
+"""Repositories that somebody prepared: nothing of them is executed, and nothing outside of them is read.
+
+Each test lays a trap whose program leaves a file behind, or whose path leads to a secret.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.errors import SourceError
+from docindex_dagster.sources.commits import read_commits
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.repository import read_figures
+from docindex_dagster.sources.why import why
+from tests.sources.conftest import LONG_AGO_NS, Tree, rows
+from tests.sources.remotes import Followed
+
+LATER_NS = LONG_AGO_NS + 3_600_000_000_000
+SECRET = "the secret of another folder"
+
+
+class Trap:
+    """A program that leaves a file behind when it is run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.program = folder / "trap"
+        self._sprung = folder / "sprung"
+        self.program.write_text(f"#!/bin/sh\ntouch {self._sprung}\ncat\n")
+        self.program.chmod(0o755)
+
+    def __str__(self) -> str:
+        return str(self.program)
+
+    @property
+    def is_sprung(self) -> bool:
+        return self._sprung.exists()
+
+
+@pytest.fixture
+def trap(tmp_path) -> Trap:
+    return Trap(tmp_path)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A repository of somebody else's, whose log and files are nobody's business."""
+    root = tmp_path / "private"
+    root.mkdir()
+    tree = Tree(root, "git")
+    tree.git("init", "--quiet", "--initial-branch=main")
+    tree.write("secret.md", SECRET)
+    tree.commit(SECRET)
+    return root
+
+
+def look_at(tree: Tree, **settings) -> str:
+    """Do all that docindex does with a work tree; what it saw, as one text."""
+    source = tree.source(**settings)
+    fingerprint(source)
+    table = discover(source, discover(source))
+    head = (table.schema.metadata or {}).get(b"docindex.head")
+    name = head.decode() if head else None
+    seen = [table.to_pylist(), read_commits(source, name, None, 100).to_pylist(), read_figures(source, name)]
+    for path in ("a.md", "missing.md"):
+        try:
+            seen.append(why(source, Path(path)))
+        except SourceError:
+            seen.append(None)
+    return repr(seen)
+
+
+def prepared(tree: Tree) -> Tree:
+    """Two commits, and a file that git must compare by its content since its time stamp is another."""
+    tree.write(".gitattributes", "*.md filter=evil diff=evil\n*.txt filter=evil merge=evil\n")
+    tree.write("a.md", "one\n")
+    tree.write("b.txt", "one\n")
+    tree.commit()
+    tree.write("a.md", "another\n", mtime_ns=LATER_NS)
+    tree.commit()
+    tree.write("b.txt", "two\n", mtime_ns=LATER_NS)
+    return tree
+
+
+SETTINGS = (
+    *("filter.evil.clean", "filter.evil.smudge", "filter.evil.process"),
+    *("diff.evil.textconv", "diff.evil.command", "diff.external", "merge.evil.driver"),
+    *("core.fsmonitor", "core.pager", "core.editor", "core.askPass", "core.sshCommand", "core.gitProxy"),
+    *("core.alternateRefsCommand", "credential.helper", "gpg.program", "gpg.ssh.program", "interactive.diffFilter"),
+    *("uploadpack.packObjectsHook", "sequence.editor", "trailer.evil.command", "pager.log", "pager.status"),
+    *("alias.status", "alias.log", "alias.ls-files", "alias.rev-parse", "submodule.sub.update", "remote.origin.vcs"),
+)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_program_that_a_repository_names_is_run(repository, trap, setting):
+    prepared(repository)
+    repository.git("config", setting, f"!{trap}" if setting.startswith(("alias", "submodule")) else str(trap))
+    repository.git("config", "filter.evil.required", "true")
+    repository.git("config", "log.showSignature", "true")
+    repository.git("config", "status.submoduleSummary", "true")
+
+    look_at(repository)
+
+    assert not trap.is_sprung
+
+
+@pytest.mark.parametrize("where", ["include", "includeIf", "worktree", "other attributes"])
+def test_nor_where_the_setting_is_hidden(repository, trap, where, tmp_path):
+    prepared(repository)
+    hidden = repository.root / ".git" / "hidden"
+    hidden.write_text(f'[filter "evil"]\n\tclean = {trap}\n\tprocess = {trap}\n')
+    if where == "worktree":
+        repository.git("config", "extensions.worktreeConfig", "true")
+        shutil.move(hidden, repository.root / ".git" / "config.worktree")
+    elif where == "includeIf":
+        repository.git("config", f"includeIf.gitdir:{tmp_path}/.path", "hidden")
+    else:
+        repository.git("config", "include.path", "hidden")
+    if where == "other attributes":
+        (repository.root / ".gitattributes").write_text("")
+        (repository.root / ".git" / "info" / "attributes").write_text("* filter=evil\n")
+
+    look_at(repository)
+
+    assert not trap.is_sprung
+
+
+def test_a_filter_whose_name_could_hide_it_is_refused(repository, trap):
+    repository.write(".gitattributes", "*.md filter=a=b\n")
+    repository.write("a.md")
+    repository.commit()
+    repository.git("config", "filter.a=b.clean", str(trap))
+    repository.write("a.md", "other\n", mtime_ns=LATER_NS)
+
+    with pytest.raises(SourceError, match="git filter with '=' in its name"):
+        look_at(repository)
+
+    assert not trap.is_sprung
+
+
+def test_filters_of_the_user_stay_in_use(repository, monkeypatch, tmp_path):
+    prepared(repository)
+    user = tmp_path / "gitconfig"
+    user.write_text('[filter "evil"]\n\tclean = "tr a-z A-Z"\n')
+    repository.git("config", "filter.evil.clean", "false")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(user))
+    repository.write(".gitattributes", "*.txt filter=evil\n", mtime_ns=LATER_NS)
+    repository.write("b.txt", "ONE\n", mtime_ns=LATER_NS)
+    repository.commit()
+    repository.write("b.txt", "one\n", mtime_ns=LATER_NS * 2)  # which the filter makes what was committed
+
+    assert not repository.discover()["b.txt"]["is_uncommitted"]
+
+
+def test_hooks_are_not_run(repository, trap):
+    for folder in (repository.root / ".git" / "hooks", repository.root / "hooks"):
+        folder.mkdir(exist_ok=True)
+        for hook in (
+            "post-checkout",
+            "post-index-change",
+            "pre-auto-gc",
+            "reference-transaction",
+            "fsmonitor-watchman",
+        ):
+            shutil.copy(trap.program, folder / hook)
+    repository.git("-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--allow-empty", "--message", "x")
+    repository.git("config", "core.hooksPath", "hooks")
+
+    look_at(repository)
+
+    assert not trap.is_sprung
+
+
+@pytest.mark.parametrize("url", ["ext::{trap} %S", "ssh://example.org/x", "{root}", "file://{root}"])
+def test_objects_that_are_missing_are_not_fetched_by_a_program_of_the_repositorys_choice(repository, trap, url):
+    """A partial clone names where git finds what is missing, and how."""
+    prepared(repository)
+    blob = repository.git("rev-parse", "HEAD~:a.md")
+    tree = repository.git("rev-parse", "HEAD~^{tree}")
+    for lost in (blob, tree):
+        (repository.root / ".git/objects" / lost[:2] / lost[2:]).unlink()
+    for name, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": url.format(trap=trap, root=repository.root),
+        "remote.origin.uploadpack": str(trap),
+        "core.sshCommand": str(trap),
+        "protocol.allow": "always",
+        "protocol.ext.allow": "always",
+    }.items():
+        repository.git("config", name, value)
+
+    with pytest.raises(SourceError):  # noqa: PT012 how far it gets is git's affair
+        look_at(repository)
+        raise SourceError
+
+    assert not trap.is_sprung
+
+
+@pytest.mark.parametrize("place", ["..", "../private", "/"])
+def test_a_work_tree_that_the_settings_move_elsewhere_is_not_followed(repository, outside, place):
+    repository.write("a.md")
+    repository.write("secret.md", "mine\n")
+    repository.commit()
+    repository.git("config", "core.worktree", f"../{place}" if place.startswith(".") else place)
+
+    found = repository.discover()
+
+    assert {path: row["is_uncommitted"] for path, row in found.items()} == {"a.md": False, "secret.md": False}
+
+
+def redirect(tree: Tree, outside: Path, how: str) -> None:
+    shutil.rmtree(tree.root / ".git")
+    inner = tree.root / "inner"
+    match how:
+        case "file":
+            (tree.root / ".git").write_text(f"gitdir: {outside}/.git\n")
+        case "relative file":
+            (tree.root / ".git").write_text("gitdir: ../private/.git\n")
+        case "link":
+            (tree.root / ".git").symlink_to(outside / ".git")
+        case "common folder":
+            (tree.root / ".git").mkdir()
+            (tree.root / ".git/commondir").write_text(f"{outside}/.git\n")
+            (tree.root / ".git/HEAD").write_text("ref: refs/heads/main\n")
+        case "common folder of an inner one":
+            inner.mkdir()
+            (inner / "commondir").write_text(f"{outside}/.git\n")
+            (inner / "gitdir").write_text(f"{tree.root}/.git\n")
+            (inner / "HEAD").write_text("ref: refs/heads/main\n")
+            (tree.root / ".git").write_text("gitdir: inner\n")
+
+
+@pytest.mark.parametrize("how", ["file", "relative file", "link", "common folder", "common folder of an inner one"])
+def test_the_repository_of_another_folder_is_not_read(repository, outside, how):
+    redirect(repository, outside, how)
+
+    with pytest.raises(SourceError, match="is not the repository of this folder"):
+        look_at(repository)
+
+
+def test_work_trees_and_submodules_whose_repository_knows_them_are_read(repository, outside, tmp_path):
+    Tree(outside).git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
+    assert Tree(tmp_path / "side", "git").indexed() == {"secret.md"}
+    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(outside), "sub")
+    assert Tree(repository.root / "sub", "git").indexed() == {"secret.md"}
+
+
+@pytest.mark.parametrize("setting", ["core.excludesFile", "core.attributesFile"])
+def test_no_file_outside_is_read_as_rules(repository, tmp_path, setting):
+    (tmp_path / "rules").write_text("missing.md\n")
+    repository.write("missing.md")
+    repository.git("config", setting, str(tmp_path / "rules"))
+
+    assert repository.indexed() == {"missing.md"}
+
+
+def test_links_out_of_the_tree_are_not_followed(repository, outside):
+    (repository.root / "file.md").symlink_to(outside / "secret.md")
+    (repository.root / "folder").symlink_to(outside)
+    (repository.root / ".docindexignore").symlink_to(outside / "secret.md")
+    (repository.root / ".gitattributes").symlink_to(outside / "secret.md")
+    repository.commit()
+
+    assert repository.indexed() == set()
+    assert SECRET not in look_at(repository)
+
+
+def test_a_folder_that_became_a_link_is_not_followed_to_a_submodule(repository, outside):
+    repository.write("vendor/x.md")
+    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(outside), "vendor/private")
+    repository.commit()
+    shutil.rmtree(repository.root / "vendor")
+    (repository.root / "vendor").symlink_to(outside.parent)
+
+    found = repository.discover(submodules=True)
+
+    assert [path for path, row in found.items() if row["skipped_reason"] is None and "secret" in path] == []
+
+
+NAMES = ("--help.md", "-rf.md", "--output=x.md", ":(top)a.md", ":!a.md", "@.md", "HEAD", "$(touch x).md", "a\nb.md")
+
+
+def test_files_named_like_options_or_revisions_are_files(repository):
+    for name in NAMES:
+        repository.write(f"./{name}", "text\n")
+    head = repository.commit()
+
+    found = repository.discover()
+
+    assert {row["commit"] for row in found.values()} == {head}
+    assert set(found) == set(NAMES)
+    for name in NAMES:
+        assert why(repository.source(), repository.root / name).path == name
+
+
+# What follows is fetched.
+
+
+def follow(tree: Tree, tmp_path: Path, ref: str | None = None, **settings) -> Followed:
+    return Followed(tmp_path / "home", tree.root.as_uri(), ref, settings=settings)
+
+
+def test_a_clone_runs_nothing_of_its_remote(repository, trap, tmp_path):
+    prepared(repository)
+    for setting in SETTINGS:
+        if not setting.startswith("alias"):
+            repository.git("config", setting, str(trap))
+    for hook in ("post-checkout", "post-update", "pre-receive", "upload-pack", "post-index-change"):
+        shutil.copy(trap.program, repository.root / ".git/hooks" / hook)
+
+    for followed in (follow(repository, tmp_path), Followed(tmp_path / "local", str(repository.root))):
+        assert set(followed.update(history=5)) == {".gitattributes", "a.md", "b.txt"}
+        look_at(followed.tree)
+
+    assert not trap.is_sprung
+
+
+def test_a_path_whose_git_folder_is_anothers_is_not_cloned(repository, outside, tmp_path):
+    redirect(repository, outside, "file")
+
+    with pytest.raises(SourceError, match="is not the repository of this folder"):
+        Followed(tmp_path / "home", str(repository.root), "main").update()
+
+
+def test_objects_that_are_links_are_not_cloned(repository, outside, tmp_path):
+    repository.write("a.md")
+    repository.commit()
+    (repository.root / ".git/objects/secret").symlink_to(outside / "secret.md")
+
+    with pytest.raises(SourceError, match="cannot clone"):
+        Followed(tmp_path / "home", str(repository.root), "main").update()
+
+    assert not list((tmp_path / "home").rglob("secret*"))
+
+
+@pytest.mark.parametrize("ref", ["--upload-pack=trap", "-x", "HEAD", "a..b", "@{-1}", ":/message", "^main", "--all"])
+def test_a_branch_named_like_an_option_or_an_expression_is_only_a_name(repository, tmp_path, ref):
+    repository.write("a.md")
+    repository.commit()
+
+    with pytest.raises(SourceError, match="has no branch, tag or commit"):
+        follow(repository, tmp_path, ref).update()
+
+
+def test_branches_of_the_remote_with_odd_names_do_no_harm(repository, tmp_path):
+    repository.write("a.md")
+    head = repository.commit()
+    refs = repository.root / ".git/refs"
+    for name in ("heads/-x", "heads/--output=x", "heads/HEAD", "tags/main", "heads/docindex"):
+        (refs / name).write_text(head + "\n")
+
+    assert follow(repository, tmp_path).update() == {"a.md": "text\n"}
+
+
+GITMODULES = '[submodule "{name}"]\n\tpath = sub\n\turl = {url}\n{more}'
+
+
+def with_submodule(tree: Tree, url: str, name: str = "sub", more: str = "") -> Tree:
+    tree.write("a.md")
+    tree.write(".gitmodules", GITMODULES.format(name=name, url=url, more=more))
+    tree.git("add", "--all")
+    tree.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
+    tree.git("commit", "--quiet", "--message", "with a submodule")
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "more"),
+    [
+        ("{outside}", "sub", ""),
+        ("file://{outside}", "sub", ""),
+        ("../private", "sub", ""),
+        ("./../private", "sub", ""),
+        ("ext::{trap} %S", "sub", ""),
+        ("ext::{trap}", "sub", "\tupdate = !{trap}\n"),
+        ("--upload-pack={trap}", "sub", ""),
+        ("-u{trap}", "sub", ""),
+        ("ssh://-oProxyCommand={trap}/x", "sub", ""),
+        ("{outside}", "../../../private", ""),
+        ("{outside}", "sub", "\tupdate = !{trap}\n"),
+        ("fd::17", "sub", ""),
+    ],
+)
+def test_a_submodule_reads_no_path_and_runs_nothing(  # noqa: PLR0917
+    repository, outside, trap, tmp_path, url, name, more
+):
+    names = {"outside": outside, "trap": trap}
+    with_submodule(repository, url.format(**names), name, more.format(**names))
+    followed = follow(repository, tmp_path, submodules=True)
+
+    assert set(followed.update()) == {".gitmodules", "a.md"}
+
+    found = rows(discover(followed.source))
+    assert found["a.md"]["skipped_reason"] is None
+    assert found["sub/"]["skipped_reason"].startswith("submodule: cannot fetch submodule sub: ")
+    assert SECRET not in look_at(followed.tree, submodules=True)
+    assert not trap.is_sprung
+    assert SECRET not in repr(found)
+    assert followed.reports
+
+
+def test_messages_of_a_remote_cannot_steer_a_terminal(tmp_path, repository, monkeypatch):
+    talker = tmp_path / "talker"
+    talker.write_text("#!/bin/sh\nprintf 'ERROR: \\033]0;owned\\007 no\\n' >&2\nexit 1\n")
+    talker.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(talker))
+
+    with pytest.raises(SourceError) as caught:
+        Followed(tmp_path / "home", "ssh://example.org/x").update()
+
+    assert str(caught.value).isprintable()
+    assert "owned" in str(caught.value)
+
+
+def test_no_transport_but_the_allowed_ones_is_used(tmp_path, trap, monkeypatch):
+    """Not even one that the user's own settings lead to."""
+    user = tmp_path / "gitconfig"
+    user.write_text(f'[url "ext::{trap} "]\n\tinsteadOf = https://\n[protocol]\n\tallow = always\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(user))
+
+    with pytest.raises(SourceError, match="transport 'ext' not allowed"):
+        Followed(tmp_path / "home", "https://example.org/x").update()
+
+    assert not trap.is_sprung
+
+
+def test_the_traps_work(repository, trap):
+    """Plain git falls into the first of them, so that the tests above can fail."""
+    prepared(repository)
+    repository.git("config", "filter.evil.clean", str(trap))
+
+    subprocess.run(["git", "-C", repository.root, "status"], check=True, capture_output=True, env=os.environ)
+
+    assert trap.is_sprung

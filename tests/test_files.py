@@ -1,0 +1,51 @@
+"""Files that are replaced as a whole, and what is said when the disk has no space for them."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+from docindex_dagster.errors import FullDiskError
+from docindex_dagster.files import replacing, telling_full_disk
+
+
+def test_what_a_killed_process_left_behind_goes_away_with_the_next_write(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    abandoned = tmp_path / f".rows[1].parquet.{dead.pid}.tmp"
+    of_the_living = tmp_path / f".rows[1].parquet.{os.getppid()}.tmp"
+    of_another_file = tmp_path / f".rows1.parquet.{dead.pid}.tmp"
+    for file in (abandoned, of_the_living, of_another_file):
+        file.write_text("half")
+
+    with replacing(tmp_path / "rows[1].parquet") as temporary:
+        temporary.write_text("whole")
+
+    left = {file.name for file in tmp_path.iterdir()}
+    assert left == {"rows[1].parquet", of_the_living.name, of_another_file.name}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        RuntimeError("lance error: LanceError(IO): No space left on device (os error 28), writer.rs:191:9"),
+        ValueError("An IO error occurred: 'No space left on device (os error 28)'"),
+    ],
+)
+def test_a_full_disk_is_one_line_whatever_library_meets_it(tmp_path, error):
+    with pytest.raises(FullDiskError) as raised, telling_full_disk(tmp_path):
+        raise error
+
+    assert str(raised.value).startswith(f"the disk that holds {tmp_path} is full")
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EACCES, "Permission denied"), ValueError("disk I/O error")])
+def test_other_errors_stay_what_they_are(tmp_path, error):
+    with pytest.raises(type(error)) as raised, telling_full_disk(tmp_path):
+        raise error
+
+    assert raised.value is error

@@ -1,0 +1,130 @@
+"""Pruning: what nothing needs goes, what a search or a rollback needs stays."""
+
+import os
+import subprocess
+import sys
+import time
+
+from docindex_dagster import tables
+from docindex_dagster.files import folder_bytes
+from docindex_dagster.layout import Layout
+from docindex_dagster.prune import orphans, prune
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.model import Mode
+from docindex_dagster.stores import generation as generations
+from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.reader import open_reader
+from tests.conftest import MODEL, chunks_of, vectors_of
+
+KEY = "library/sample"
+
+
+def publish_text(layout: Layout, text: str, key: str = KEY) -> None:
+    chunks = chunks_of({"a.py": [text], "b.py": ["omega never changes"]}, key)
+    vectors = vectors_of(chunks)
+    tables.write(layout.table("chunks", key), chunks)
+    tables.write(layout.table("embeddings", key), vectors)
+    publish(layout, SourceRows(key, chunks, vectors), MODEL)
+
+
+def found(layout: Layout, query: str) -> list[str]:
+    return [hit.text for hit in search(open_reader(layout), query, NotImplemented, mode=Mode.BM25, top_k=1)]
+
+
+def versions(layout: Layout) -> int:
+    return len(open_reader(layout).table.list_versions())
+
+
+def test_old_versions_go_and_what_is_published_stays_right(layout):
+    for number in range(12):
+        publish_text(layout, f"alpha{number} reads a file")
+    time.sleep(1.1)  # what is as old as a kept version, within a second, stays with it
+    for number in (10, 11):
+        publish_text(layout, f"alpha{number} reads a file")
+    before, kept = folder_bytes(layout.lance), versions(layout)
+
+    assert prune(layout, {KEY}) == []
+
+    assert versions(layout) < kept
+    assert folder_bytes(layout.lance) < before
+    assert list(examine(layout)) == []
+    assert found(layout, "alpha11") == ["alpha11 reads a file"]
+
+
+def test_the_generation_before_can_still_be_rolled_back_to(layout):
+    for number in range(4):
+        publish_text(layout, f"alpha{number} reads a file")
+
+    prune(layout, {KEY})
+    generations.roll_back(layout)
+
+    assert found(layout, "alpha2") == ["alpha2 reads a file"]
+    assert open_reader(layout).table.count_rows() == 2
+    publish_text(layout, "alpha9 reads a file")
+    assert list(examine(layout)) == []
+
+
+def test_the_generation_before_goes_too_when_it_is_not_wanted(layout):
+    for number in range(4):
+        publish_text(layout, f"alpha{number} reads a file")
+
+    prune(layout, {KEY}, keep_previous=False)
+
+    assert not layout.previous.exists()
+    assert len(list(layout.tantivy.iterdir())) == 1
+    assert found(layout, "alpha3") == ["alpha3 reads a file"]
+    assert list(examine(layout)) == []
+    publish_text(layout, "alpha9 reads a file")
+    assert list(examine(layout)) == []
+
+
+def test_what_belongs_to_sources_that_are_gone_goes(layout):
+    publish_text(layout, "alpha reads a file")
+    publish_text(layout, "beta writes a file", "git/gone")
+    for left in (layout.lost_vectors("git/gone"), layout.repository("git/gone"), layout.checkout("git/gone@dev")):
+        left.mkdir(parents=True)
+        (left / "data").write_text("left over")
+
+    removed = {orphan.path for orphan in prune(layout, {KEY})}
+
+    assert removed == {
+        layout.table("chunks", "git/gone"),
+        layout.table("embeddings", "git/gone"),
+        layout.lost_vectors("git/gone"),
+        layout.repository("git/gone"),
+        layout.checkout("git/gone@dev"),
+    }
+    assert not any(path.exists() for path in removed)
+    assert layout.table("chunks", KEY).exists()
+
+
+def test_the_files_of_every_declared_or_indexed_source_stay(layout):
+    publish_text(layout, "alpha reads a file", "git/repo")
+    kept = [layout.lost_vectors("git/repo"), layout.repository("git/repo"), layout.checkout("git/repo@a/b")]
+    for folder in kept:
+        folder.mkdir(parents=True)
+
+    assert prune(layout, {"git/repo", "git/repo@a/b"}) == []
+
+    assert all(folder.exists() for folder in kept)
+
+
+def test_temporary_files_go_once_their_writer_is_gone(layout):
+    publish_text(layout, "alpha reads a file")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    table = layout.table("chunks", KEY)
+    dead, living = (table.with_name(f".{table.name}.{pid}.tmp") for pid in (ended.pid, os.getpid()))
+    dead.write_bytes(b"half")
+    living.write_bytes(b"half")
+
+    assert [orphan.path for orphan in orphans(layout, {KEY})] == [dead]
+    prune(layout, {KEY})
+
+    assert not dead.exists()
+    assert living.exists()
+
+
+def test_pruning_an_empty_home_does_nothing(layout):
+    assert prune(layout, set()) == []
