@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from importlib.metadata import version
 
 import pyarrow as pa
@@ -60,9 +60,14 @@ class ChunkingResult:
 
 def fingerprint(settings: ChunkingSettings) -> str:
     """Changes when the same file would give other chunks."""
-    parsers = [f"{name} {version(name)}" for name in _PARSERS]
     sizes = settings.model_dump(exclude={"workers", "parse_timeout_s"})
-    return digest_parts(EXTRACTOR_VERSION, MODEL_NAME, *parsers, repr(sorted(sizes.items())))
+    return digest_parts(EXTRACTOR_VERSION, MODEL_NAME, *_parsers(), repr(sorted(sizes.items())))
+
+
+@cache
+def _parsers() -> tuple[str, ...]:
+    """The packages with their versions, which are looked up on the disk."""
+    return tuple(f"{name} {version(name)}" for name in _PARSERS)
 
 
 def build_chunks(

@@ -1,7 +1,7 @@
 """A project of a git repository and a library with some hundred chunks, edited as a team would."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,11 +73,11 @@ class Project:
         kept = {name: value for name, value in inherited.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
         return kept | {"DOCINDEX_ROOT": str(self.root)}
 
-    def edit(self, share: float = 0.2) -> None:
-        """Change, add, delete and commit: there is something to do for every stage."""
+    def edit(self, share: float = 0.2, *, spared: Collection[str] = ()) -> None:
+        """Change, add, delete and commit: there is something to do for every stage. Spared files are left alone."""
         self.revision += 1
         for tree, make in ((self.code, self.module), (self.notes, self.page)):
-            files = tree.files()
+            files = [path for path in tree.files() if path not in spared]
             for path in self.chance.sample(files, max(1, int(len(files) * share))):
                 tree.write(path, make(self.chance.randrange(1000)))
             tree.remove(self.chance.choice(files))

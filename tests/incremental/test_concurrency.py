@@ -28,7 +28,7 @@ _MARKED = ("marked.md", "marked.py")
 
 
 def test_indexing_and_searching_at_once(folder):
-    run_at_once(folder, seconds=8, commands=1)
+    run_at_once(folder, seconds=5, commands=1)
 
 
 @pytest.mark.parallel
@@ -96,7 +96,7 @@ class Editor:
         self.revision += 1
         write_marked(self.project, self.revision)
         if self.revision % 5 == 0:
-            self.project.edit(0.1)
+            self.project.edit(0.1, spared=_MARKED)
         time.sleep(0.1)
 
 

@@ -37,14 +37,10 @@ class Killed:
 
 
 def test_searches_go_on_and_the_next_run_repairs(folder):
-    killed = kill_runs(folder, "library", 9, number=1)
+    killed = kill_runs(folder, "library", 10, number=1)
 
-    assert len(killed) == 9
+    assert len(killed) == 10
     assert len({run.stage for run in killed}) >= 5
-
-
-def test_a_killed_command_is_reported_and_repaired(folder):
-    assert len(kill_runs(folder, "command", 1, number=2)) == 1
 
 
 @pytest.mark.kill
