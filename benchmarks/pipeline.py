@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.layout import Layout
@@ -32,7 +32,7 @@ def index(folder: Path, home: Path, kind: str = "library") -> Indexed:
     )
     embedder = StaticEmbedder()
     files = discover(source)
-    chunks = build_chunks(source, files, None, ChunkingSettings()).table
+    chunks = build_chunks(source, gather(source, files, ChunkingSettings()), None, ChunkingSettings()).table
     vectors = build_embeddings(chunks, None, embedder, source.key).table
     publish(layout, SourceRows(source.key, chunks, vectors), Model(embedder.name, embedder.dimension))
     return Indexed(open_reader(layout), len(chunks["path"].unique()), chunks.num_rows)

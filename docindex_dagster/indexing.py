@@ -5,11 +5,12 @@ For programs that embed docindex, for tests, and for measuring what a run costs 
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
 from docindex_dagster import tables
-from docindex_dagster.chunking.build import MADE_FROM, build_chunks, made_from, was_made_from
+from docindex_dagster.chunking.build import MADE_FROM, build_chunks, gather, was_made_from
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.events import Notice, Waiting, emit, stage
@@ -66,22 +67,30 @@ def index(settings: Settings, source: Source, embedder: Embedder, *, full: bool 
             tables.write(layout.table("commits", source.key), commits)
         model, revision = Model(embedder.name, embedder.dimension), source.version or head
         with_graph = settings.graph.enabled
-        inputs = made_from(source, files, commits, settings.chunking)
-        unchanged = published_from(layout, source.key, inputs, revision, model, with_graph=with_graph)
-        if unchanged is not None and not full and _holds(layout, source.key, inputs):
+        inputs = gather(source, files, settings.chunking, commits)
+        unchanged = published_from(layout, source.key, inputs.made_from, revision, model, with_graph=with_graph)
+        if unchanged is not None and not full and _holds(layout, source.key, inputs.made_from):
             return unchanged
-        with stage(source.key, "chunks"):
-            chunks = build_chunks(source, files, previous("chunks"), settings.chunking, commits).table
-            tables.write(layout.table("chunks", source.key), chunks)
-        with stage(source.key, "embeddings"):
-            embeddings = embed(layout, source.key, chunks, previous("embeddings"), embedder, full=full).table
-            tables.write(layout.table("embeddings", source.key), embeddings)
-        rows = SourceRows(source.key, chunks, embeddings, revision, was_made_from(chunks))
-        with (
-            exclusive(layout.publication_lock, owner, _waiting(source.key, "another publication")),
-            stage(source.key, "stores"),
-        ):
-            return publish(layout, rows, model, with_graph=with_graph, force=full)
+        with ThreadPoolExecutor(1) as writer:  # tables are written while the next stages work
+            with stage(source.key, "chunks"):
+                chunks = build_chunks(source, inputs, previous("chunks"), settings.chunking).table
+                written = [writer.submit(tables.write, layout.table("chunks", source.key), chunks)]
+            with stage(source.key, "embeddings"):
+                embeddings = embed(layout, source.key, chunks, previous("embeddings"), embedder, full=full).table
+                written.append(writer.submit(tables.write, layout.table("embeddings", source.key), embeddings))
+            rows = SourceRows(source.key, chunks, embeddings, revision, was_made_from(chunks))
+
+            def ready() -> None:
+                for future in written:
+                    future.result()
+
+            with (
+                exclusive(layout.publication_lock, owner, _waiting(source.key, "another publication")),
+                stage(source.key, "stores"),
+            ):
+                publication = publish(layout, rows, model, with_graph=with_graph, force=full, ready=ready)
+            ready()
+            return publication
 
 
 def _holds(layout: Layout, key: str, inputs: str) -> bool:

@@ -25,7 +25,7 @@ from docindex_dagster.tokenizer import MODEL_NAME
 # Raise it with every change that makes the same file give other chunks.
 EXTRACTOR_VERSION = "1"
 _FINGERPRINT = b"docindex.chunking"
-# The key under which the metadata of a `chunks` table hold what `made_from` says of its inputs.
+# The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
 MADE_FROM = b"docindex.made_from"
 # The packages that decide where a file is cut.
 _PARSERS = (
@@ -70,21 +70,39 @@ def _parsers() -> tuple[str, ...]:
     return tuple(f"{name} {version(name)}" for name in _PARSERS)
 
 
+@dataclass(frozen=True, slots=True)
+class ChunkInputs:
+    """What the chunks of a source are made of.
+
+    `present` lists files and commits together, with the columns that decide whether their rows are reused; equal
+    `made_from` means equal chunks.
+    """
+
+    files: pa.Table
+    texts: pa.Table
+    present: pa.Table
+    made_from: str
+
+
+def gather(source: Source, files: pa.Table, settings: ChunkingSettings, commits: pa.Table | None = None) -> ChunkInputs:
+    """Choose what is to be chunked from the `discovered_files` and the `commits` of a source; None for no commits."""
+    wanted = files.filter(pc.is_null(files["skipped_reason"]))
+    texts = commit_texts(source, COMMITS.empty_table() if commits is None else commits)
+    columns = [*_SAME_FILE, *_REFRESHED]
+    present = pa.concat_tables([wanted.select(columns), texts.select(columns)], promote_options="default")
+    return ChunkInputs(wanted, texts, present, digest_parts(fingerprint(settings), data_version(present)))
+
+
 def build_chunks(
-    source: Source,
-    files: pa.Table,
-    previous: pa.Table | None,
-    settings: ChunkingSettings,
-    commits: pa.Table | None = None,
+    source: Source, inputs: ChunkInputs, previous: pa.Table | None, settings: ChunkingSettings
 ) -> ChunkingResult:
     """Cut the files of a source that are to be indexed, and make a chunk of each commit.
 
     Args:
         source: where the files lie.
-        files: its `discovered_files`.
+        inputs: what `gather` chose.
         previous: the `chunks` of an earlier run, or None.
         settings: sizes and time-outs.
-        commits: its `commits`; None for none.
 
     Returns:
         The table, sorted by (path, chunk_index) and stamped with its data version.
@@ -93,38 +111,23 @@ def build_chunks(
         VerificationError: the rows break a rule; nothing may be written.
     """
     made_with = fingerprint(settings)
-    files = files.filter(pc.is_null(files["skipped_reason"]))
-    texts = commit_texts(source, COMMITS.empty_table() if commits is None else commits)
-    present = _inputs(files, texts)
-    reused = _reusable(present, previous, made_with)
-    fresh, unreadable = _cut(source, _without(files, reused), settings)
-    messages = commit_chunks(_without(texts, reused))
-    table = pa.concat_tables([_refreshed(reused, present), fresh, messages])
+    reused = _reusable(inputs.present, previous, made_with)
+    fresh, unreadable = _cut(source, _without(inputs.files, reused), settings)
+    messages = commit_chunks(_without(inputs.texts, reused))
+    table = pa.concat_tables([_refreshed(reused, inputs.present), fresh, messages])
     table = table.sort_by([("path", "ascending"), ("chunk_index", "ascending")]).combine_chunks()
-    verify_chunks(table, present, tuple(path for path, _ in unreadable))
+    verify_chunks(table, inputs.present, tuple(path for path, _ in unreadable))
     about = {_FINGERPRINT: made_with.encode()}
     if not unreadable and not pc.any(_is_passing(table), min_count=0).as_py():
-        about[MADE_FROM] = digest_parts(made_with, data_version(present)).encode()
+        about[MADE_FROM] = inputs.made_from.encode()
     stamped = stamp(table.replace_schema_metadata(about), digest_parts(made_with, column_version(table, "row_hash")))
     return _counted(stamped, previous, unreadable)
 
 
-def made_from(source: Source, files: pa.Table, commits: pa.Table, settings: ChunkingSettings) -> str:
-    """Identify all that the `chunks` of a source are made from; equal inputs give equal chunks."""
-    present = _inputs(files.filter(pc.is_null(files["skipped_reason"])), commit_texts(source, commits))
-    return digest_parts(fingerprint(settings), data_version(present))
-
-
 def was_made_from(chunks: pa.Table) -> str | None:
-    """What `made_from` said of these chunks; None where making them again may give others."""
+    """The `made_from` of the inputs of these chunks; None where making them again may give others."""
     value = (chunks.schema.metadata or {}).get(MADE_FROM)
     return value.decode() if value else None
-
-
-def _inputs(files: pa.Table, texts: pa.Table) -> pa.Table:
-    """The files to index and the commits, with the columns that decide whether their rows are reused."""
-    columns = [*_SAME_FILE, *_REFRESHED]
-    return pa.concat_tables([files.select(columns), texts.select(columns)], promote_options="default")
 
 
 def _reusable(files: pa.Table, previous: pa.Table | None, made_with: str) -> pa.Table:

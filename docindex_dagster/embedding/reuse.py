@@ -21,7 +21,7 @@ from docindex_dagster.sources.model import base_key
 # Beyond so many rows, or three times the rows of the source, the oldest are forgotten.
 _MOST_ROWS = 5000
 _MOST_TIMES = 3
-_MOST_PARTS = 16
+_MOST_PARTS = 8
 
 
 def embed(
@@ -64,15 +64,12 @@ class LostVectors:
 
     def add(self, rows: pa.Table, source_rows: int) -> None:
         """Keep rows with the `COLUMNS`; `source_rows` is the present size of the source."""
-        for part in self._parts():
-            for known in _columns(tables.read(part)):
-                is_known = pc.is_in(_keys(rows), _keys(known))
-                rows = rows.filter(pc.invert(is_known))
         if not rows.num_rows:
             return
-        number = max((int(part.stem) for part in self._parts()), default=0) + 1
-        self._write(number, rows)
-        self._trim(max(_MOST_ROWS, _MOST_TIMES * source_rows))
+        parts = self._parts()
+        self._write(int(parts[-1].stem) + 1 if parts else 1, rows)
+        if len(parts) == _MOST_PARTS:
+            self._join(max(_MOST_ROWS, _MOST_TIMES * source_rows))
 
     def forget(self) -> None:
         """Remove what was kept."""
@@ -86,15 +83,14 @@ class LostVectors:
     def _write(self, number: int, rows: pa.Table) -> None:
         tables.write(self._folder / f"{number:08d}.parquet", rows.replace_schema_metadata(None))
 
-    def _trim(self, most: int) -> None:
-        """Join parts that are many, and drop the oldest rows beyond `most`."""
+    def _join(self, most: int) -> None:
+        """Make one part of all; of a text that was lost again its last row stays, and `most` rows altogether."""
         parts = self._parts()
-        rows = [table for part in parts if (table := tables.read(part)) is not None]
-        if len(parts) <= _MOST_PARTS and sum(table.num_rows for table in rows) <= most:
-            return
+        rows = [table for part in reversed(parts) if (table := tables.read(part)) is not None]
         # Vectors of another dimension are of a model that is not in use any more.
-        joined = pa.concat_tables(table for table in rows if table.schema.equals(rows[-1].schema))
-        self._write(int(parts[-1].stem), joined.slice(max(0, joined.num_rows - most)))
+        newest_first = pa.concat_tables(table for table in rows if table.schema.equals(rows[0].schema))
+        keys = _keys(newest_first)
+        self._write(int(parts[-1].stem), newest_first.take(pc.index_in(pc.unique(keys), keys)).slice(0, most))
         for part in parts[:-1]:
             part.unlink(missing_ok=True)
 

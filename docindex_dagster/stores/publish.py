@@ -1,6 +1,6 @@
 """Publication: the three stores take one source's rows, are verified, and go live together by one file replacement."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -98,12 +98,19 @@ class _Start:
 
 
 def publish(
-    layout: Layout, rows: SourceRows, model: Model, *, with_graph: bool = True, force: bool = False
+    layout: Layout,
+    rows: SourceRows,
+    model: Model,
+    *,
+    with_graph: bool = True,
+    force: bool = False,
+    ready: Callable[[], object] = bool,
 ) -> Publication:
     """Make the published stores hold exactly these rows of a source. The caller holds the publication lock.
 
     Nothing is opened when the published version is the one asked for. With `force`, everything is compared all the
-    same, and stores that are damaged are built anew from the tables of all sources.
+    same, and stores that are damaged are built anew from the tables of all sources. Before a generation goes live,
+    `ready` is called, and what it raises stops the publication.
 
     Raises:
         VerificationError: inputs or staged stores break a rule; the published generation stays as it was.
@@ -123,12 +130,12 @@ def publish(
         replace_generation(layout, generation)
         return Publication(generation, known)
     try:
-        return _publish(layout, rows, model, start, with_graph=with_graph, force=force)
+        return _publish(layout, rows, model, start, with_graph=with_graph, force=force, ready=ready)
     except DamagedStoreError as error:
         if start.base is None or not force:
             raise
         anew = _Start(None, start.known, str(error))
-        return _publish(layout, rows, model, anew, with_graph=with_graph, force=force)
+        return _publish(layout, rows, model, anew, with_graph=with_graph, force=force, ready=ready)
 
 
 def published_from(
@@ -172,7 +179,14 @@ def _start(layout: Layout, model: Model) -> _Start:
 
 
 def _publish(
-    layout: Layout, rows: SourceRows, model: Model, start: _Start, *, with_graph: bool, force: bool
+    layout: Layout,
+    rows: SourceRows,
+    model: Model,
+    start: _Start,
+    *,
+    with_graph: bool,
+    force: bool,
+    ready: Callable[[], object],
 ) -> Publication:
     warnings: list[str] = []
     emit(Progress(rows.key, "stores", 0, 3, "stores"))
@@ -192,6 +206,7 @@ def _publish(
             return Publication(start.base, entry, warnings=tuple(warnings), graph_problem=written.graph.problem)
         optimized = staged.maintain()
         _verify(staged, written)
+        ready()
         generation = staged.go_live({**entries, rows.key: entry}, optimized)
     emit(Progress(rows.key, "stores", 3, 3, "stores"))
     return Publication(generation, entry, written.lance, written.tantivy, tuple(warnings), written.graph.problem)

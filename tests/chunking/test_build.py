@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.chunking.build import ChunkingResult, build_chunks
+from docindex_dagster.chunking.build import ChunkingResult, build_chunks, gather
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.errors import VerificationError
 from docindex_dagster.settings import ChunkingSettings
@@ -28,7 +28,7 @@ def source(tmp_path: Path, git) -> Source:
 
 
 def build(source: Source, previous: pa.Table | None = None, settings: ChunkingSettings = SETTINGS) -> ChunkingResult:
-    return build_chunks(source, discover(source), previous, settings)
+    return build_chunks(source, gather(source, discover(source), settings), previous, settings)
 
 
 def test_an_incremental_build_equals_a_build_from_nothing(source, git):

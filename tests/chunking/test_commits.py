@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.chunking.build import ChunkingResult, build_chunks
+from docindex_dagster.chunking.build import ChunkingResult, build_chunks, gather
 from docindex_dagster.chunking.embed_text import embed_texts
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.errors import VerificationError
@@ -38,7 +38,8 @@ def commits(source: Source, git, limit: int = 500) -> pa.Table:
 
 
 def build(source: Source, git, previous: pa.Table | None = None, limit: int = 500) -> ChunkingResult:
-    return build_chunks(source, discover(source), previous, ChunkingSettings(), commits(source, git, limit))
+    inputs = gather(source, discover(source), ChunkingSettings(), commits(source, git, limit))
+    return build_chunks(source, inputs, previous, ChunkingSettings())
 
 
 def messages(table: pa.Table) -> list[dict[str, Any]]:

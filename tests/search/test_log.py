@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster import tables
-from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import QueryError
 from docindex_dagster.layout import Layout
@@ -49,7 +49,9 @@ def reader(tmp_path: Path, git, monkeypatch) -> Reader:
         commits = read_commits(source, git(root, "rev-parse", "HEAD").strip(), None, 500)
         file = layout.table("commits", source.key)
         tables.write(file, commits)
-        chunks = build_chunks(source, discover(source), None, ChunkingSettings(), tables.read(file)).table
+        chunks = build_chunks(
+            source, gather(source, discover(source), ChunkingSettings(), tables.read(file)), None, ChunkingSettings()
+        ).table
         publish(layout, SourceRows(source.key, chunks, vectors_of(chunks)), MODEL)
     return open_reader(layout)
 

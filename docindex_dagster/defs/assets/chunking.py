@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster import tables
-from docindex_dagster.chunking.build import EXTRACTOR_VERSION, ChunkingResult, build_chunks
+from docindex_dagster.chunking.build import EXTRACTOR_VERSION, ChunkingResult, build_chunks, gather
 from docindex_dagster.chunking.verify import CHUNK_RULES
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.partitions import SOURCES
@@ -43,7 +43,8 @@ def chunks(
     """One row a chunk, with its text, place, symbol and headings. A commit is a chunk."""
     started = time.perf_counter()
     try:
-        result = build_chunks(run.source, discovered_files, run.previous("chunks"), run.settings.chunking, commits)
+        inputs = gather(run.source, discovered_files, run.settings.chunking, commits)
+        result = build_chunks(run.source, inputs, run.previous("chunks"), run.settings.chunking)
     except VerificationError as error:
         yield from metadata.failed("chunks", CHUNK_RULES, error)
         yield from metadata.not_evaluated("chunks", _FEW_FALLBACKS)
