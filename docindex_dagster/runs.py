@@ -7,16 +7,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from docindex_dagster import errors
+from docindex_dagster import errors, events
 from docindex_dagster.errors import SettingsError
 from docindex_dagster.files import replacing, telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import Settings
+from docindex_dagster.stores.lance_table import load_library
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -157,7 +159,8 @@ def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **argum
     # What failed is said in a line by the caller; the log with its stack traces stands in the UI.
     level = "WARNING" if errors.is_debugging() else "CRITICAL"
     config = {"loggers": {"console": {"config": {"log_level": level}}}, **arguments.pop("run_config", {})}
-    result = definition.execute_in_process(instance=opened, raise_on_error=False, run_config=config, **arguments)
+    with _preloading():
+        result = definition.execute_in_process(instance=opened, raise_on_error=False, run_config=config, **arguments)
     by_step = {} if result.success else _errors(result)
     if any(_is_interrupt(error) for error in by_step.values()):
         raise KeyboardInterrupt
@@ -165,6 +168,21 @@ def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **argum
     metadata = _metadata(result)
     warnings = metadata.get("lancedb_table", {}).get("warnings", "").splitlines()
     return RunOutcome(result.run_id, result.success, _numbers(metadata), failures, tuple(warnings))
+
+
+@contextmanager
+def _preloading() -> Iterator[None]:
+    """Load what the last stage needs, which takes over a second, while the first file is being cut in a worker."""
+    loader = Thread(target=load_library)
+
+    def start(event: events.Event) -> None:
+        if isinstance(event, events.Progress) and event.stage == "chunks" and event.total and not loader.ident:
+            loader.start()
+
+    with events.listening(start):
+        yield
+    if loader.ident:
+        loader.join()
 
 
 def _metadata(result: "dg.ExecuteInProcessResult") -> dict[str, dict[str, Any]]:

@@ -72,9 +72,15 @@ def open_for_reading(layout: Layout, name: str, version: int) -> "LanceTable":
     return table
 
 
-def _connect(layout: Layout) -> "DBConnection":
+def load_library() -> None:
+    """Import LanceDB, which takes over a second the first time."""
     # Its warnings on standard error are about what is normal here, such as chunks with equal vectors.
     os.environ.setdefault("LANCEDB_LOG", "error")
+    import lancedb  # noqa: F401 it is now loaded
+
+
+def _connect(layout: Layout) -> "DBConnection":
+    load_library()
     import lancedb
 
     return lancedb.connect(layout.lance)
