@@ -4,13 +4,15 @@ For programs that embed docindex, for tests, and for measuring what a run costs 
 """
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
 from docindex_dagster import tables
-from docindex_dagster.chunking.build import MADE_FROM, build_chunks, gather, was_made_from
+from docindex_dagster.chunking.build import MADE_FROM, ChunkInputs, build_chunks, gather, was_made_from
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.events import Notice, Waiting, emit, stage
@@ -44,60 +46,99 @@ def index(settings: Settings, source: Source, embedder: Embedder, *, full: bool 
         FullDiskError: there is no space left; what was published stays.
     """
     layout = Layout(settings.home)
-    owner = f"process {os.getpid()}"
-    waiting = _waiting(source.key, "another run of this source")
-    with telling_full_disk(layout.home), exclusive(layout.source_lock(source.key), owner, waiting):
+    run = _Run(settings, source, embedder, layout, full)
+    with telling_full_disk(layout.home), run.alone(layout.source_lock(source.key), "another run of this source"):
         layout.prepare()
+        clone.update(source, layout, history=settings.history.commits, report=run.notice)
+        return run.finish()
 
-        clone.update(
-            source, layout, history=settings.history.commits, report=lambda text: emit(Notice(source.key, text))
-        )
 
-        def previous(asset: str) -> pa.Table | None:
-            return None if full else tables.read(layout.table(asset, source.key))
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run over one source, which holds the source's lock."""
 
-        with stage(source.key, "discovered_files"):
-            files = discover(source, previous("discovered_files"))
-            files = tables.stamp(files, tables.data_version(files))
-            tables.write(layout.table("discovered_files", source.key), files)
+    settings: Settings
+    source: Source
+    embedder: Embedder
+    layout: Layout
+    full: bool
+
+    def finish(self) -> Publication:
+        """Do all stages; the later ones only where something differs from what is published."""
+        files = self._discover()
         value = (files.schema.metadata or {}).get(HEAD)
         head = value.decode() if value else None
-        with stage(source.key, "commits"):
-            commits = read_history(source, head, previous("commits"), settings.history.commits).commits
-            tables.write(layout.table("commits", source.key), commits)
-        model, revision = Model(embedder.name, embedder.dimension), source.version or head
-        with_graph = settings.graph.enabled
-        inputs = gather(source, files, settings.chunking, commits)
-        unchanged = published_from(layout, source.key, inputs.made_from, revision, model, with_graph=with_graph)
-        if unchanged is not None and not full and _holds(layout, source.key, inputs.made_from):
-            return unchanged
+        inputs = gather(self.source, files, self.settings.chunking, self._read_commits(head))
+        revision = self.source.version or head
+        published = published_from(
+            self.layout, self.source.key, inputs.made_from, revision, self._model, with_graph=self._with_graph
+        )
+        if published is not None and not self.full and self._holds(inputs.made_from):
+            return published
+        return self._build(inputs, revision)
+
+    def _discover(self) -> pa.Table:
+        with stage(self.source.key, "discovered_files"):
+            files = discover(self.source, self._previous("discovered_files"))
+            files = tables.stamp(files, tables.data_version(files))
+            self._write("discovered_files", files)
+        return files
+
+    def _read_commits(self, head: str | None) -> pa.Table:
+        with stage(self.source.key, "commits"):
+            limit = self.settings.history.commits
+            commits = read_history(self.source, head, self._previous("commits"), limit).commits
+            self._write("commits", commits)
+        return commits
+
+    def _build(self, inputs: ChunkInputs, revision: str | None) -> Publication:
+        key = self.source.key
         with ThreadPoolExecutor(1) as writer:  # tables are written while the next stages work
-            with stage(source.key, "chunks"):
-                chunks = build_chunks(source, inputs, previous("chunks"), settings.chunking).table
-                written = [writer.submit(tables.write, layout.table("chunks", source.key), chunks)]
-            with stage(source.key, "embeddings"):
-                embeddings = embed(layout, source.key, chunks, previous("embeddings"), embedder, full=full).table
-                written.append(writer.submit(tables.write, layout.table("embeddings", source.key), embeddings))
-            rows = SourceRows(source.key, chunks, embeddings, revision, was_made_from(chunks))
+            with stage(key, "chunks"):
+                chunks = build_chunks(self.source, inputs, self._previous("chunks"), self.settings.chunking).table
+                written = [writer.submit(self._write, "chunks", chunks)]
+            with stage(key, "embeddings"):
+                previous = self._previous("embeddings")
+                embeddings = embed(self.layout, key, chunks, previous, self.embedder, full=self.full).table
+                written.append(writer.submit(self._write, "embeddings", embeddings))
 
             def ready() -> None:
-                for future in written:
-                    future.result()
+                for table in written:
+                    table.result()
 
-            with (
-                exclusive(layout.publication_lock, owner, _waiting(source.key, "another publication")),
-                stage(source.key, "stores"),
-            ):
-                publication = publish(layout, rows, model, with_graph=with_graph, force=full, ready=ready)
-            ready()
-            return publication
+            rows = SourceRows(key, chunks, embeddings, revision, was_made_from(chunks))
+            with self.alone(self.layout.publication_lock, "another publication"), stage(key, "stores"):
+                publication = publish(
+                    self.layout, rows, self._model, with_graph=self._with_graph, force=self.full, ready=ready
+                )
+            ready()  # what is published need not have changed
+        return publication
 
+    @property
+    def _model(self) -> Model:
+        return Model(self.embedder.name, self.embedder.dimension)
 
-def _holds(layout: Layout, key: str, inputs: str) -> bool:
-    """Whether the tables are those of the same inputs, as far as their footers tell."""
-    is_same = tables.metadata_value(layout.table("chunks", key), MADE_FROM) == inputs
-    return is_same and tables.is_there(layout.table("embeddings", key))
+    @property
+    def _with_graph(self) -> bool:
+        return self.settings.graph.enabled
 
+    def _previous(self, asset: str) -> pa.Table | None:
+        return None if self.full else tables.read(self.layout.table(asset, self.source.key))
 
-def _waiting(key: str, what: str) -> Callable[[str], None]:
-    return lambda owner: emit(Waiting(key, f"{what} ({owner})"))
+    def _write(self, asset: str, table: pa.Table) -> None:
+        tables.write(self.layout.table(asset, self.source.key), table)
+
+    def _holds(self, made_from: str) -> bool:
+        """Whether the tables are those of the same inputs, as far as their footers tell."""
+        is_same = tables.metadata_value(self.layout.table("chunks", self.source.key), MADE_FROM) == made_from
+        return is_same and tables.is_there(self.layout.table("embeddings", self.source.key))
+
+    def alone(self, lock: Path, what: str) -> AbstractContextManager[None]:
+        """Hold a lock, and say for whom this run waits."""
+        return exclusive(
+            lock, f"process {os.getpid()}", lambda owner: emit(Waiting(self.source.key, f"{what} ({owner})"))
+        )
+
+    def notice(self, text: str) -> None:
+        """Tell the user something."""
+        emit(Notice(self.source.key, text))

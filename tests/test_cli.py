@@ -528,3 +528,57 @@ def test_credentials_are_in_no_file_and_no_message_of_a_run(run, upstream, tmp_p
     assert "s3cret" not in repr(outputs)
     files = [path for path in Path().rglob("*") if path.is_file() and path != Path("askpass")]
     assert not [path for path in files if b"s3cret" in path.read_bytes()]
+
+
+def test_a_search_looks_at_a_further_branch_only_when_it_is_asked_to(run, upstream):
+    url = upstream.as_uri()
+    run("index", url)
+    run("source", "add", url, "--branch", "feature/x")
+    run("index")
+
+    def sources(*arguments: str) -> set[str]:
+        found = run("search", "valve pump", "--mode", "bm25", "--json", *arguments)
+        return {hit["source"] for hit in json.loads(found.out)}
+
+    assert sources() == {"git/upstream"}
+    assert sources("--source", "upstream@feature/x") == {"git/upstream@feature/x"}
+    assert sources("--all") == {"git/upstream", "git/upstream@feature/x"}
+    assert {row["source"] for row in json.loads(run("show", "pump.py", "--json").out)} == {"git/upstream"}
+    assert "valve.md" in run("show", "valve.md").out
+
+
+def test_a_single_file_is_indexed_alone(run):
+    run("index", "manual")
+    Path("manual/guide.md").write_text("# Guide\n\nThe windmill lifts the water now.\n")
+    Path("manual/pump.py").write_text("def lower_bucket() -> None:\n    print('down the well')\n")
+
+    assert run("index", "manual/guide.md").code == 0
+
+    assert "guide.md" in run("search", "windmill", "--mode", "bm25").out
+    assert "nothing found" in run("search", "lower_bucket", "--mode", "bm25").out
+    assert run("index").code == 0
+    assert "pump.py" in run("search", "lower_bucket", "--mode", "bm25").out
+
+
+def test_a_single_file_that_is_not_to_be_indexed_says_why(run):
+    run("index", "manual")
+    Path("manual/server.log").write_text("started\n")
+
+    refused = run("index", "manual/server.log")
+
+    assert refused.code == 1
+    assert "always-skipped" in refused.err
+
+
+def test_pruning_gives_back_the_rows_of_a_source_that_is_gone(run):
+    run("index", "manual")
+    table = Path(".docindex/tables/chunks/library%2Fmanual.parquet")
+    stranger = table.with_name("library%2Fgone.parquet")
+    stranger.write_bytes(table.read_bytes())
+
+    assert "library%2Fgone.parquet" in run("prune", "--dry-run").out
+    assert stranger.exists()
+    assert run("prune").out.splitlines()[-1].startswith("freed ")
+    assert not stranger.exists()
+    assert run("doctor").code == 0
+    assert "guide.md" in run("search", "prime the pump").out
