@@ -1,6 +1,7 @@
 """Where the index of a test lies, and which settings it sees."""
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 _MEMORY = Path("/dev/shm")
+_ENOUGH = 1 << 30  # bytes
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +24,8 @@ def _only_the_settings_of_the_test(monkeypatch):
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder in memory where there is such: syncing to a disk is most of the time of a small run."""
-    where = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+    has_room = os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ENOUGH
+    where = _MEMORY if has_room else None
     with tempfile.TemporaryDirectory(prefix="docindex-", dir=where) as name:
         yield Path(name)
 
