@@ -73,6 +73,8 @@ def main() -> None:
     except BrokenPipeError:
         # The reader of our output, such as `head`, has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
     except DocindexError as error:
         _fail(str(error), error)
     except OSError as error:
@@ -193,7 +195,7 @@ def index(
     """Bring the index up to date: only what changed is chunked and embedded again."""
     wanted: dict[str, set[str]] = {}
     for argument in sources or ():
-        if Path(argument).is_file():
+        if Path(argument).is_file() or _is_gone(argument):
             key, name = _file(argument)
             if wanted.get(key) != set():
                 wanted.setdefault(key, set()).add(name)
@@ -234,8 +236,22 @@ def _index(settings: Settings, wanted: dict[str, set[str]], *, full: bool, quiet
     return summaries
 
 
+def _is_gone(argument: str) -> bool:
+    """Whether an argument is the path of a file that was found by the last run and is not there any more."""
+    from docindex_dagster import tables
+    from docindex_dagster.sources.paths import path_to_name
+
+    settings, file = load_settings(), Path(os.path.normpath(Path(argument).absolute()))
+    source = None if os.path.lexists(file) else registry.containing(settings, file)
+    known = tables.read(Layout(settings.home).table("discovered_files", source.key)) if source else None
+    if source is None or known is None:
+        return False
+    return path_to_name(os.fsencode(file.relative_to(source.path))) in known["path"].to_pylist()
+
+
 def _file(argument: str) -> tuple[str, str]:
     """The source that a file lies in, and its path there, if it is one to index."""
+    from docindex_dagster.sources.paths import path_to_name
     from docindex_dagster.sources.why import why as explain
 
     file = Path(os.path.normpath(Path(argument).absolute()))
@@ -245,6 +261,8 @@ def _file(argument: str) -> tuple[str, str]:
             f"{argument} lies in no source: index its folder with `docindex index {Path(argument).parent}`, or declare "
             f"it alone with `docindex source add {Path(argument).parent} --include {file.name}`"
         )
+    if not file.exists():
+        return source.key, path_to_name(os.fsencode(file.relative_to(source.path)))
     explanation = explain(source, file)
     if explanation.skipped_reason:
         raise SourceError(f"{source.key}: {explanation.sentence}")
@@ -286,9 +304,9 @@ def _summary(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
         "files": outcome.number("discovered_files", "files"),
         "skipped": outcome.number("discovered_files", "skipped"),
         "chunks": outcome.number("chunks", "dagster/partition_row_count"),
-        "added": outcome.number("chunks", "added"),
-        "changed": outcome.number("chunks", "changed"),
-        "removed": outcome.number("chunks", "removed"),
+        "added": outcome.number("lancedb_table", "added"),
+        "changed": outcome.number("lancedb_table", "changed"),
+        "removed": outcome.number("lancedb_table", "removed"),
         "embedded": outcome.number("embeddings", "embedded"),
         "seconds": round(seconds, 2),
     }
@@ -502,9 +520,10 @@ def _located(settings: Settings, path: Path) -> tuple[Source, Path]:
     found = registry.containing(settings, path)
     if found is not None and (os.path.lexists(path) or path.is_absolute()):
         return found, Path(os.path.normpath(path.absolute()))
-    for source in registry.sources(settings).values():
-        if os.path.lexists(source.path / path):
-            return source, source.path / path
+    if not path.is_absolute():
+        for source in registry.sources(settings).values():
+            if os.path.lexists(source.path / path):
+                return source, source.path / path
     if found is not None:
         return found, Path(os.path.normpath(path.absolute()))
     raise SourceError(f"{path} lies in no source; `docindex source list` shows them")
@@ -622,27 +641,32 @@ def prune(
     from docindex_dagster.locks import exclusive
     from docindex_dagster.stores.generation import read_generation
 
-    settings = load_settings()
-    layout = Layout(settings.home)
+    layout = Layout(load_settings().home)
     layout.prepare()
     before = folder_bytes(layout.home)
     with exclusive(
         layout.publication_lock, "docindex prune", on_wait=lambda owner: console.err.print(f"waiting for {owner}")
     ):
         generation = read_generation(layout)
-        keys = {*registry.sources(settings), *(generation.sources if generation else ())}
+        declared = registry.sources(load_settings())  # also what was declared while this waited
+        keys = {*declared, *(generation.sources if generation else ())}
         found = pruning.orphans(layout, keys) if dry_run else pruning.prune(layout, keys, keep_previous=not previous)
-    freed = before - folder_bytes(layout.home)
+    freed = max(0, before - folder_bytes(layout.home))  # compacting writes anew what the generation before still needs
     if json:
         console.as_json({"orphans": found, "freed_bytes": freed})
         return
     for orphan in found:
-        place = orphan.path.relative_to(layout.home)
-        console.out.print(console.visible(f"{place}: {orphan.reason} ({orphan.size / 1e6:.1f} MB)"))
+        place, busy = orphan.path.relative_to(layout.home), "; it stays while a run uses it" if orphan.is_busy else ""
+        console.out.print(console.visible(f"{place}: {orphan.reason} ({orphan.size / 1e6:.1f} MB){busy}"))
     if dry_run:
-        console.out.print(f"{console.count(len(found), 'file')} or folders would go; the stores would be compacted")
+        going = [orphan for orphan in found if not orphan.is_busy]
+        size = sum(orphan.size for orphan in going) / 1e6
+        what = "file or folder" if len(going) == 1 else "files and folders"
+        console.out.print(f"{len(going)} {what} would go ({size:.1f} MB); the stores would be compacted")
     else:
-        console.out.print(f"freed {freed / 1e6:.1f} MB")
+        console.out.print(
+            f"freed {freed / 1e6:.1f} MB" if freed > 0 else "freed nothing: there was nothing to give back"
+        )
 
 
 @app.command()

@@ -18,7 +18,9 @@ from docindex_dagster import events
 from docindex_dagster.search.model import Hit
 
 # No markup: brackets in paths and texts are theirs.
-out = Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty())
+_IS_TERMINAL = sys.stdout.isatty()
+# Into a file or a pipe, lines are as long as they are.
+out = Console(highlight=False, markup=False, soft_wrap=not _IS_TERMINAL, width=None if _IS_TERMINAL else 1000)
 err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 _SNIPPET_LINES = 4

@@ -31,6 +31,10 @@ class SourceError(DocindexError):
     """A source is unknown, missing on disk, or cannot be read as what it claims to be."""
 
 
+class NotThereError(SourceError):
+    """A repository answers, but the branch, tag or commit that is followed is not there."""
+
+
 class EmbeddingError(DocindexError):
     """An embedding provider failed or returned vectors that cannot be used."""
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from docindex_dagster.errors import FullDiskError
 # Libraries give the system's words, but not its number; SQLite has words of its own, and some that say too little.
 _SIGNS_OF_FULL_DISK = ("os error 28", "No space left on device", "os error 122", "database or disk is full")
 _SIGN_OF_ANY_FAILURE = "disk I/O error"
+_TEMPORARY = re.compile(r"\..+\.(?P<process>\d+)\.tmp")
 _NO_SPACE = 1 << 20  # bytes: with less, a failure that says nothing else is a lack of space
 
 
@@ -35,12 +37,19 @@ def replacing(path: Path) -> Iterator[Path]:
 def _remove_abandoned(path: Path) -> None:
     """Remove the temporary files for `path` of processes that were killed."""
     for file in path.parent.glob(f".{escape(path.name)}.*.tmp"):
-        process = file.stem.rpartition(".")[2]
-        if process.isdecimal() and not _is_running(int(process)):
+        process = writer(file)
+        if process is not None and not is_running(process):
             file.unlink(missing_ok=True)
 
 
-def _is_running(process: int) -> bool:
+def writer(file: Path) -> int | None:
+    """The number of the process for which `replacing` made a temporary file; None for any other file."""
+    match = _TEMPORARY.fullmatch(file.name)
+    return int(match["process"]) if match else None
+
+
+def is_running(process: int) -> bool:
+    """Whether there is a process with this number."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from docindex_dagster import tables
 from docindex_dagster.chunking.build import MADE_FROM, ChunkInputs, build_chunks, gather, was_made_from
+from docindex_dagster.embedding.build import CHUNKS_VERSION
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.events import Notice, Waiting, emit, stage
@@ -111,7 +112,6 @@ class _Run:
                 publication = publish(
                     self.layout, rows, self._model, with_graph=self._with_graph, force=self.full, ready=ready
                 )
-            ready()  # what is published need not have changed
         return publication
 
     @property
@@ -130,8 +130,10 @@ class _Run:
 
     def _holds(self, made_from: str) -> bool:
         """Whether the tables are those of the same inputs, as far as their footers tell."""
-        is_same = tables.metadata_value(self.layout.table("chunks", self.source.key), MADE_FROM) == made_from
-        return is_same and tables.is_there(self.layout.table("embeddings", self.source.key))
+        chunks, embeddings = (self.layout.table(asset, self.source.key) for asset in ("chunks", "embeddings"))
+        version = tables.metadata_value(chunks, tables.VERSION)
+        is_whole = version is not None and tables.metadata_value(embeddings, CHUNKS_VERSION) == version
+        return is_whole and tables.metadata_value(chunks, MADE_FROM) == made_from
 
     def alone(self, lock: Path, what: str) -> AbstractContextManager[None]:
         """Hold a lock, and say for whom this run waits."""

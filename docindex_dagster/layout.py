@@ -1,6 +1,7 @@
 """Where everything lives under `DOCINDEX_HOME`: the one place that makes paths."""
 
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -47,7 +48,7 @@ class Layout:
     def folders_by_source(self) -> list[Path]:
         """The folders in which each entry belongs to one source or repository."""
         tables = [self.home / "tables" / asset for asset in self.assets()]
-        return [*tables, *(self.home / name for name in ("vectors", "repositories", "checkouts"))]
+        return [*tables, self.home / "vectors", self.repositories, self.home / "checkouts"]
 
     def lost_vectors(self, repository: str) -> Path:
         """The folder of vectors that a source, or any branch of a repository, lost and may need again."""
@@ -88,9 +89,14 @@ class Layout:
         """The catalogue of what is searchable."""
         return self.home / "catalog.json"
 
+    @property
+    def repositories(self) -> Path:
+        """The folder of the clones."""
+        return self.home / "repositories"
+
     def repository(self, source: str) -> Path:
         """The clone of a repository, which the partitions of all its branches share; `source` is the key of one."""
-        return self.home / "repositories" / f"{file_name(_repository_name(source))}.git"
+        return self.repositories / f"{file_name(_repository_name(source))}.git"
 
     def checkout(self, source: str) -> Path:
         """The folder in which the files of a followed branch lie."""
@@ -107,7 +113,24 @@ class Layout:
 
     def repository_lock(self, source: str) -> Path:
         """Held while the clone of a repository, or a checkout of it, is brought up to date."""
-        return self.home / "locks" / f"{file_name(_repository_name(source))}.repository.lock"
+        return self.clone_lock(self.repository(source))
+
+    def clone_lock(self, repository: Path) -> Path:
+        """The repository lock of a clone."""
+        return self.home / "locks" / f"{repository.name.removesuffix('.git')}.repository.lock"
+
+    def locks_of(self, entry: Path) -> list[Path]:
+        """The locks under which an entry of `folders_by_source` is used, which only its name tells."""
+        if entry.parent == self.repositories:
+            return [self.clone_lock(entry), *self._locks_of_branches(f"git%2F{entry.name.removesuffix('.git')}")]
+        if entry.parent == self.home / "vectors":
+            return self._locks_of_branches(entry.name)
+        is_table = entry.parent.parent == self.home / "tables"
+        return [self.home / "locks" / f"{entry.stem if is_table else entry.name}.lock"]
+
+    def _locks_of_branches(self, name: str) -> list[Path]:
+        locks = self.home / "locks"
+        return [locks / f"{name}.lock", *sorted(locks.glob(f"{escape(name)}@*.lock"))]
 
     @property
     def config_lock(self) -> Path:

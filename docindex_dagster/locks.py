@@ -17,24 +17,38 @@ def exclusive(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterato
 
     The file stays: removing it would let two processes lock two files of one name.
     """
+    with _opened(path) as descriptor:
+        if not _take(descriptor, owner):
+            on_wait(os.pread(descriptor, 1000, 0).decode("utf-8", "replace"))
+            while not _take(descriptor, owner):
+                time.sleep(_POLL_S)
+        yield
+
+
+@contextmanager
+def exclusive_if_free(path: Path, owner: str) -> Iterator[bool]:
+    """Hold the lock at `path` unless another holds it, and say whether this one does; nobody waits."""
+    with _opened(path) as descriptor:
+        yield _take(descriptor, owner)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A descriptor of the lock's file; with it, the lock goes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        if not _take(descriptor):
-            on_wait(os.pread(descriptor, 1000, 0).decode("utf-8", "replace"))
-            while not _take(descriptor):
-                time.sleep(_POLL_S)
-        with suppress(OSError):  # it is only told to others: a full disk is no reason not to hold the lock
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, owner.encode(), 0)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _take(descriptor: int) -> bool:
+def _take(descriptor: int, owner: str) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    with suppress(OSError):  # it is only told to others: a full disk is no reason not to hold the lock
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, owner.encode(), 0)
     return True

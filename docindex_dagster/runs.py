@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import yaml
 
@@ -121,25 +122,27 @@ def _overrides(home: Path) -> dict[str, Any]:
 def index(
     settings: Settings, key: str, opened: "dg.DagsterInstance", *, full: bool = False, only: Sequence[str] = ()
 ) -> RunOutcome:
-    """Run `index_source` for one source, adding its partition and reporting runs that were killed first.
+    """Run `index_source` for one source, adding its partition and reporting those of it that were killed first.
 
-    With `only`, paths as tables name them, the run looks at these files alone.
+    With `only`, paths as tables name them, the run looks at these files alone, and makes up for no killed one.
 
     Raises:
         KeyboardInterrupt: the user stopped the run.
     """
     from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
     from docindex_dagster.defs.partitions import SOURCES_NAME
-    from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG
+    from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG, PARTITION_TAG
 
-    report_dead_runs(opened)
+    if not only:  # this run makes up for them; others are left to the sensor, which asks for them again
+        report_dead_runs(opened, {PARTITION_TAG: key})
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
-    tags = process_tags()  # from the start, so that a run that dies before its first step is known for dead
+    run_id = str(uuid4())
+    tags = process_tags(run_id)  # from the start, so that a run that dies before its first step is known for dead
     if full:
         tags[FULL_TAG] = "true"
     elif only:
         tags[ONLY_TAG] = json.dumps(list(only))
-    return _execute(settings, opened, "index_source", partition_key=key, tags=tags)
+    return _execute(settings, opened, "index_source", run_id=run_id, partition_key=key, tags=tags)
 
 
 def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOutcome:

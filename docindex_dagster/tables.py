@@ -11,7 +11,11 @@ import pyarrow.parquet as pq
 from docindex_dagster.files import replacing
 from docindex_dagster.hashing import digest, digest_parts
 
-_VERSION = b"docindex.data_version"
+_OURS = b"docindex."
+# The data version of a table.
+VERSION = b"docindex.data_version"
+# When the run began that made a table, nanoseconds since 1970: the one value that does not come from its content.
+STARTED_NS = b"docindex.started_ns"
 _COMPRESSED = {"compression": "zstd", "compression_level": 1}
 
 
@@ -33,12 +37,12 @@ def column_version(table: pa.Table, column: str) -> str:
 
 def stamp(table: pa.Table, version: str) -> pa.Table:
     """The table with its data version in its schema's metadata."""
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _VERSION: version.encode()})
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), VERSION: version.encode()})
 
 
 def stamped_version(metadata: dict[bytes, bytes] | None) -> str | None:
     """The data version that `stamp` put there."""
-    version = (metadata or {}).get(_VERSION)
+    version = (metadata or {}).get(VERSION)
     return version.decode() if version else None
 
 
@@ -57,9 +61,9 @@ def read(path: Path) -> pa.Table | None:
 
 
 def write(path: Path, table: pa.Table) -> bool:
-    """Write a stamped table unless the file holds the same version, whole; says whether it wrote."""
-    version = stamped_version(table.schema.metadata)
-    if version is not None and version == metadata_value(path, _VERSION) and read(path) is not None:
+    """Write a stamped table unless the file holds the same version and metadata, whole; says whether it wrote."""
+    about = _about(table.schema.metadata)
+    if VERSION in about and about == _about(_metadata(path)) and read(path) is not None:
         return False
     # Vectors do not compress; trying to takes as long again as all the rest.
     has_vectors = any(pa.types.is_fixed_size_list(field.type) for field in table.schema)
@@ -69,15 +73,19 @@ def write(path: Path, table: pa.Table) -> bool:
     return True
 
 
-def is_there(path: Path) -> bool:
-    """Whether a stamped table lies there, as far as its footer tells."""
-    return metadata_value(path, _VERSION) is not None
-
-
 def metadata_value(path: Path, key: bytes) -> str | None:
     """One value of the metadata of a table's schema; None where there is no such table or value."""
-    try:
-        value = (pq.read_schema(path).metadata or {}).get(key)
-    except (OSError, pa.ArrowException):
-        return None
+    value = _metadata(path).get(key)
     return value.decode() if value else None
+
+
+def _metadata(path: Path) -> dict[bytes, bytes]:
+    try:
+        return dict(pq.read_schema(path).metadata or {})
+    except (OSError, pa.ArrowException):
+        return {}
+
+
+def _about(metadata: dict[bytes, bytes] | None) -> dict[bytes, bytes]:
+    """What the metadata say of a table's content."""
+    return {key: value for key, value in (metadata or {}).items() if key.startswith(_OURS) and key != STARTED_NS}

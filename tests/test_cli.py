@@ -578,7 +578,49 @@ def test_pruning_gives_back_the_rows_of_a_source_that_is_gone(run):
 
     assert "library%2Fgone.parquet" in run("prune", "--dry-run").out
     assert stranger.exists()
-    assert run("prune").out.splitlines()[-1].startswith("freed ")
+    assert "freed " in run("prune").out
     assert not stranger.exists()
     assert run("doctor").code == 0
     assert "guide.md" in run("search", "prime the pump").out
+
+
+def test_a_file_that_is_gone_leaves_the_index_by_its_name(run):
+    run("index", "manual")
+    Path("manual/pump.py").unlink()
+
+    assert run("index", "manual/pump.py").code == 0
+
+    assert "nothing found" in run("search", "litres", "--mode", "bm25", "--path", "pump.py").out
+
+
+def test_a_place_is_declared_once_and_a_branch_has_no_settings_of_its_own(run, upstream):
+    url = upstream.as_uri()
+    run("index", url)
+
+    assert "git/upstream is declared already" in run("source", "add", url).err
+    assert "--exclude cannot be given" in run("source", "add", url, "--branch", "feature/x", "--exclude", "*.md").err
+    assert run("source", "add", url, "--branch", "feature/x").code == 0
+    assert "feature/x of this repository is declared already" in run("source", "add", url, "--branch", "feature/x").err
+
+
+def test_a_commit_of_several_branches_is_told_once(run, upstream):
+    url = upstream.as_uri()
+    run("index", url)
+    run("source", "add", url, "--branch", "feature/x")
+    run("index")
+
+    for query in ((), ("pump",)):
+        commits = [row["commit"] for row in json.loads(run("log", *query, "--all", "--json").out)]
+        assert commits
+        assert len(commits) == len(set(commits))
+
+
+def test_what_a_rollback_took_away_is_counted_when_it_comes_back(run):
+    run("index", "manual")
+    Path("manual/new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
+    run("index")
+    run("rollback")
+
+    (summary,) = json.loads(run("index", "--json").out)
+
+    assert summary["added"] == 1

@@ -52,6 +52,18 @@ def test_a_table_of_the_same_version_is_not_written_again(tmp_path):
     assert tables.read(tmp_path / "t.parquet").equals(TABLE)
 
 
+def test_a_table_with_other_metadata_is_written_and_one_of_another_time_is_not(tmp_path):
+    def stamped(**about: str) -> pa.Table:
+        metadata = {f"docindex.{name}": value for name, value in about.items()}
+        return tables.stamp(TABLE.replace_schema_metadata(metadata), "1")
+
+    path = tmp_path / "t.parquet"
+    assert tables.write(path, stamped(head="a", started_ns="1"))
+    assert not tables.write(path, stamped(head="a", started_ns="2"))
+    assert tables.write(path, stamped(head="b", started_ns="2"))
+    assert tables.metadata_value(path, b"docindex.head") == "b"
+
+
 def test_a_version_follows_from_content_alone(tmp_path):
     tables.write(tmp_path / "t.parquet", TABLE)
     assert tables.data_version(tables.read(tmp_path / "t.parquet")) == tables.data_version(TABLE)

@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+import pytest
 
 from docindex_dagster import tables
 from docindex_dagster.files import folder_bytes
 from docindex_dagster.layout import Layout
+from docindex_dagster.locks import exclusive_if_free
 from docindex_dagster.prune import orphans, prune
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
@@ -124,6 +128,79 @@ def test_temporary_files_go_once_their_writer_is_gone(layout):
 
     assert not dead.exists()
     assert living.exists()
+
+
+def folder(place: Path) -> Path:
+    place.mkdir(parents=True)
+    (place / "data").write_text("left over")
+    return place
+
+
+@pytest.mark.parametrize("keys", [set(), {"git/repo"}], ids=["undeclared", "declared"])
+def test_a_clone_that_is_being_made_stays_and_one_that_never_was_finished_goes(layout, keys):
+    clone = folder(layout.repositories / "repo.git.ab_12cd.new")
+
+    with exclusive_if_free(layout.repository_lock("git/repo@dev"), "a fetch"):
+        assert [(orphan.path, orphan.is_busy) for orphan in prune(layout, keys)] == [(clone, True)]
+        assert (clone / "data").exists()
+
+    assert [(orphan.path, orphan.is_busy) for orphan in prune(layout, keys)] == [(clone, False)]
+    assert not clone.exists()
+
+
+def test_a_checkout_named_like_an_unfinished_clone_is_a_checkout(layout):
+    checkout = folder(layout.checkout("git/repo.git.ab.new"))
+
+    assert prune(layout, {"git/repo.git.ab.new"}) == []
+    assert [orphan.path for orphan in prune(layout, set())] == [checkout]
+
+
+def test_what_a_run_works_with_stays_though_its_source_is_not_declared_any_more(layout):
+    publish_text(layout, "alpha reads a file")
+    key = "git/repo@dev/1"
+    table = layout.table("chunks", key)
+    tables.write(table, chunks_of({"a.py": ["beta writes a file"]}, key))
+    of_the_run = {table, *map(folder, (layout.lost_vectors("git/repo"), layout.repository(key), layout.checkout(key)))}
+    other = folder(layout.checkout("git/repo"))
+
+    with exclusive_if_free(layout.source_lock(key), "a run"):
+        found = prune(layout, {KEY})
+
+    assert {orphan.path for orphan in found if orphan.is_busy} == of_the_run
+    assert all(path.exists() for path in of_the_run)
+    assert not other.exists()
+    assert {orphan.path for orphan in prune(layout, {KEY})} == of_the_run
+
+
+def test_the_lock_of_a_source_that_stays_is_not_touched(layout):
+    """Its time says when the source was looked at last."""
+    with exclusive_if_free(layout.source_lock("git/repo"), "a run"):
+        pass
+    os.utime(layout.source_lock("git/repo"), (1, 1))
+    folder(layout.repositories / "repo.git.ab_12cd.new")
+    folder(layout.checkout("git/repo@dev"))
+
+    assert len(prune(layout, {"git/repo"})) == 2
+
+    assert layout.source_lock("git/repo").stat().st_mtime == 1
+
+
+def test_a_source_that_is_declared_while_a_prune_waits_keeps_its_files(tmp_path):
+    layout = Layout(tmp_path / ".docindex")
+    (tmp_path / "docindex.toml").write_text("")
+    mine, gone = folder(layout.checkout("git/mine")), folder(layout.checkout("git/gone"))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DOCINDEX_")}
+    command = [sys.executable, "-m", "docindex_dagster.cli", "prune"]
+
+    with exclusive_if_free(layout.publication_lock, "another run"):
+        pruning = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+        assert "waiting for another run" in pruning.stderr.readline()
+        (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "git"\nurl = "https://example.org/mine"\n')
+    _, errors = pruning.communicate(timeout=60)
+
+    assert (pruning.returncode, errors) == (0, "")
+    assert mine.exists()
+    assert not gone.exists()
 
 
 def test_pruning_an_empty_home_does_nothing(layout):

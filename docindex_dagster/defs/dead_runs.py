@@ -7,6 +7,8 @@ from pathlib import Path
 
 import dagster as dg
 
+from docindex_dagster.files import is_running
+
 _UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.STARTING,
@@ -14,33 +16,43 @@ _UNFINISHED = [
     dg.DagsterRunStatus.CANCELING,
 ]
 _HOST, _PID, _STARTED = "docindex/host", "docindex/pid", "docindex/process_started"
+_RUN = "docindex/run"
 
 
-def process_tags() -> dict[str, str]:
-    """Tags that tell this process from every other one, also from a later one with the same number."""
+def process_tags(run_id: str) -> dict[str, str]:
+    """Tags that tell this process from every other one, also from a later one with the same number.
+
+    They name the run, too: Dagster copies tags to a run that repeats another, and there they say nothing yet.
+    """
     pid = os.getpid()
-    return {_HOST: socket.gethostname(), _PID: str(pid), _STARTED: _started(pid) or ""}
+    return {_HOST: socket.gethostname(), _PID: str(pid), _STARTED: _started(pid) or "", _RUN: run_id}
 
 
-def report_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """Report unfinished runs of this machine whose process is gone as failed, and return them."""
-    unfinished = dg.RunsFilter(statuses=_UNFINISHED, tags={_HOST: socket.gethostname()})
-    dead = [run for run in instance.get_runs(unfinished) if not _is_alive(run.tags)]
+def report_dead_runs(instance: dg.DagsterInstance, tags: Mapping[str, str] | None = None) -> list[dg.DagsterRun]:
+    """Report unfinished runs of this machine whose process is gone as failed, and return them.
+
+    Args:
+        instance: where the runs are.
+        tags: what they are tagged with; all runs by default.
+    """
+    unfinished = dg.RunsFilter(statuses=_UNFINISHED, tags={**(tags or {}), _HOST: socket.gethostname()})
+    dead = [run for run in instance.get_runs(unfinished) if _is_its_own(run) and not _is_alive(run.tags)]
     for run in dead:
         instance.report_run_failed(run, f"process {run.tags.get(_PID)} of this run is gone")
     return dead
+
+
+def _is_its_own(run: dg.DagsterRun) -> bool:
+    """Whether the tags are those of the run, not of one that it repeats."""
+    return run.tags.get(_RUN, "") in {"", run.run_id}
 
 
 def _is_alive(tags: Mapping[str, str]) -> bool:
     pid = tags.get(_PID, "")
     if not pid.isdecimal():
         return True
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
+    if not is_running(int(pid)):
         return False
-    except PermissionError:  # it is another user's
-        pass
     return _started(int(pid)) in {None, tags.get(_STARTED) or None}
 
 

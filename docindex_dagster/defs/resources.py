@@ -81,7 +81,7 @@ class SourceRun(Project):
         self.layout.prepare()
         run_id = context.run.run_id if context.run else ""
         if context.instance and run_id:
-            context.instance.add_run_tags(run_id, process_tags())
+            context.instance.add_run_tags(run_id, process_tags(run_id))
         with exclusive(
             self.layout.source_lock(self._key),
             owner=f"run {run_id} of process {os.getpid()}",

@@ -32,10 +32,11 @@ def source_files_changed(context: dg.SensorEvaluationContext, project: Project) 
     settings = project.read_settings()
     declared = registry.sources(settings)
     made_with = repr((chunking_fingerprint(settings.chunking), settings.embedding, settings.graph, settings.history))
-    seen: dict[str, str] = json.loads(context.cursor or "{}")
-    seen = {key: value for key, value in seen.items() if key in declared}
-    partitions = set(context.instance.get_dynamic_partitions(SOURCES_NAME))
+    # What a killed run was about has not been seen to its end, also where this tick does not come to it.
     killed = {run.tags.get(PARTITION_TAG) for run in report_dead_runs(context.instance)}
+    seen: dict[str, str] = json.loads(context.cursor or "{}")
+    seen = {key: value for key, value in seen.items() if key in declared and key not in killed}
+    partitions = set(context.instance.get_dynamic_partitions(SOURCES_NAME))
     started = time.monotonic()
     requests, observations, new = [], [], []
     # A dictionary keeps its order: keys that were looked at are put at its end.
@@ -49,7 +50,7 @@ def source_files_changed(context: dg.SensorEvaluationContext, project: Project) 
         seen[key] = digest_parts(found, made_with)
         if key not in partitions:
             new.append(key)
-        if seen[key] != before or key not in partitions or key in killed:
+        if seen[key] != before or key not in partitions:
             if not _is_queued(context.instance, key):
                 requests.append(dg.RunRequest(partition_key=key))
             observations.append(dg.AssetObservation("source", partition=key, tags={"dagster/data_version": found}))

@@ -7,6 +7,7 @@ which takes longer than the run itself. These keep both. The files are the same,
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
@@ -20,24 +21,27 @@ _MOST_ENGINES = 8
 
 
 class Engines:
-    """Engines by database, each with its open connections; those used longest ago are closed."""
+    """Engines by database, each with its open connections; those used longest ago are closed. Threads share them."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._engines: OrderedDict[str, Engine] = OrderedDict()
 
     def get(self, database: str) -> Engine:
         """The engine of a database, given by its URL."""
-        if database not in self._engines:
-            self._engines[database] = _engine(database)
-            if len(self._engines) > _MOST_ENGINES:
-                self._engines.popitem(last=False)[1].dispose()
-        self._engines.move_to_end(database)
-        return self._engines[database]
+        with self._lock:
+            if database not in self._engines:
+                self._engines[database] = _engine(database)
+                if len(self._engines) > _MOST_ENGINES:
+                    self._engines.popitem(last=False)[1].dispose()
+            self._engines.move_to_end(database)
+            return self._engines[database]
 
     def dispose(self) -> None:
         """Close all connections."""
-        while self._engines:
-            self._engines.popitem()[1].dispose()
+        with self._lock:
+            while self._engines:
+                self._engines.popitem()[1].dispose()
 
 
 def _engine(database: str) -> Engine:

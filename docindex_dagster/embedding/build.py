@@ -12,10 +12,12 @@ from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.verify import verify_embeddings
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.schemas import embeddings_schema
-from docindex_dagster.tables import data_version, stamp
+from docindex_dagster.tables import data_version, stamp, stamped_version
 
 # What a table needs so that vectors can be taken from it.
 COLUMNS = ("embed_text_hash", "model", "vector")
+# The key under which the metadata of an `embeddings` table hold the data version of its chunks.
+CHUNKS_VERSION = b"docindex.chunks"
 _BATCH = 256
 
 
@@ -76,7 +78,9 @@ def build_embeddings(
         schema=schema,
     )
     verify_embeddings(table, chunks, embedder.dimension)
-    stamped = stamp(table, data_version(table))
+    of_chunks = stamped_version(chunks.schema.metadata)
+    about = {CHUNKS_VERSION: of_chunks.encode()} if of_chunks else {}
+    stamped = stamp(table.replace_schema_metadata(about), data_version(table))
     reused = pc.sum(pc.is_in(hashes, known["embed_text_hash"]), min_count=0).as_py() or 0
     return EmbeddingResult(stamped, len(fresh.hashes), reused, before.filter(pc.invert(is_wanted)))
 

@@ -2,12 +2,14 @@
 
 Looked up are the source's own table, then the vectors that it or another branch lost, then the other branches' tables.
 A repository, with all its branches, has a folder of part files for what was lost. A part is written once, and parts are
-joined when they become many. Only as much is kept as is worth it: the oldest vectors go first.
+joined when they become many; runs of several branches may do so at once. Only as much is kept as is worth it: the
+oldest vectors go first.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -67,8 +69,8 @@ class LostVectors:
         if not rows.num_rows:
             return
         parts = self._parts()
-        self._write(int(parts[-1].stem) + 1 if parts else 1, rows)
-        if len(parts) == _MOST_PARTS:
+        self._write(_number(parts[-1]) + 1 if parts else 1, rows)
+        if len(parts) >= _MOST_PARTS:
             self._join(max(_MOST_ROWS, _MOST_TIMES * source_rows))
 
     def forget(self) -> None:
@@ -81,18 +83,27 @@ class LostVectors:
         return sorted(self._folder.glob("[0-9]*.parquet"))
 
     def _write(self, number: int, rows: pa.Table) -> None:
-        tables.write(self._folder / f"{number:08d}.parquet", rows.replace_schema_metadata(None))
+        # Another branch's run may choose the same number now.
+        tables.write(self._folder / f"{number:08d}.{uuid4().hex}.parquet", rows.replace_schema_metadata(None))
 
     def _join(self, most: int) -> None:
-        """Make one part of all; of a text that was lost again its last row stays, and `most` rows altogether."""
+        """Make one part of all; of a text that was lost again its last row stays, and `most` rows altogether.
+
+        What goes is what was seen here, and only once its rows lie elsewhere: parts that others add meanwhile stay.
+        """
         parts = self._parts()
-        rows = [table for part in reversed(parts) if (table := tables.read(part)) is not None]
-        # Vectors of another dimension are of a model that is not in use any more.
-        newest_first = pa.concat_tables(table for table in rows if table.schema.equals(rows[0].schema))
-        keys = _keys(newest_first)
-        self._write(int(parts[-1].stem), newest_first.take(pc.index_in(pc.unique(keys), keys)).slice(0, most))
-        for part in parts[:-1]:
+        rows = [table for part in reversed(parts) for table in _columns(tables.read(part))]
+        if rows:
+            # Vectors of another dimension are of a model that is not in use any more.
+            newest_first = pa.concat_tables(table for table in rows if table.schema.equals(rows[0].schema))
+            keys = _keys(newest_first)
+            self._write(_number(parts[-1]), newest_first.take(pc.index_in(pc.unique(keys), keys)).slice(0, most))
+        for part in parts:
             part.unlink(missing_ok=True)
+
+
+def _number(part: Path) -> int:
+    return int(part.name.partition(".")[0])
 
 
 def _columns(table: pa.Table | None) -> Iterator[pa.Table]:

@@ -69,7 +69,8 @@ def _commits(reader: Reader, sources: tuple[str, ...]) -> pa.Table:
     keys = [key for key in reader.generation.sources if not sources or key in sources]
     found = (tables.read(reader.layout.table("commits", key)) for key in keys)
     usable = [table.replace_schema_metadata(None) for table in found if table is not None and table.schema == COMMITS]
-    return pa.concat_tables([COMMITS.empty_table(), *usable])
+    commits = pa.concat_tables([COMMITS.empty_table(), *usable])
+    return commits.take(pc.index_in(pc.unique(commits["commit"]), commits["commit"]))  # branches share commits
 
 
 def _narrowed(commits: pa.Table, filters: CommitFilters) -> pa.Table:
@@ -95,8 +96,7 @@ def _touching(files: pa.ListArray, glob: str) -> pa.Array:
 
 def _rows(hits: list[Hit], commits: pa.Table) -> list[dict[str, Any]]:
     """The commits of hits; one that the table lacks, because another run is about to publish, is left out."""
-    keys = [hit.source + hit.path for hit in hits]
-    known = pc.binary_join_element_wise(commits["source"], commits["commit"], COMMIT_PATH)
-    positions = pc.index_in(pa.array(keys, pa.string()), known.combine_chunks()).drop_null()
+    found = pa.array([hit.path.removeprefix(COMMIT_PATH) for hit in hits], pa.string())
+    positions = pc.index_in(pc.unique(found), commits["commit"].combine_chunks()).drop_null()
     rows: list[dict[str, Any]] = commits.take(positions).to_pylist()
     return rows

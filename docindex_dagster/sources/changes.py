@@ -1,7 +1,8 @@
 """Which files of a git work tree may differ from the table of the run before: only these are looked at again.
 
-Git tells what changed between the two commits and what differs from the newer one. What it cannot tell is kept with the
-table: the files that were not as in their commit then, and those that have to be looked at each time.
+Git tells what changed between the two commits and what differs from the newer one, the file system which files have
+other time stamps. What neither can tell is kept with the table: the files that were not as in their commit then, and
+those that have to be looked at each time.
 """
 
 import os
@@ -12,14 +13,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from docindex_dagster.hashing import digest
-from docindex_dagster.schemas import DISCOVERED_FILES
 from docindex_dagster.sources import git, history
 from docindex_dagster.sources.content import Content
 from docindex_dagster.sources.entries import Entry
-from docindex_dagster.sources.guard import common_folder
+from docindex_dagster.sources.history import shallow_end
 from docindex_dagster.sources.memory import HEAD, RULES, RULES_VERSION
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join, path_to_name
+from docindex_dagster.sources.paths import join, name_to_path, path_to_name
 from docindex_dagster.sources.rules import PathRules, Pruned
 from docindex_dagster.sources.status import Standing
 
@@ -46,13 +46,9 @@ class Moves:
 def moves_since(previous: pa.Table | None, root: bytes, head: str | None, state: bytes) -> Moves | None:
     """What happened since the previous table; None where nobody knows, and everything has to be looked at.
 
-    That is so after an edit of the settings, and where the commit of that table is not there any more: a file is then
-    the same as before if its blob is.
-
-    Raises:
-        SourceError: git cannot read the repository.
+    That is so after an edit of the settings, and where the commit of that table is not there any more.
     """
-    if previous is None or head is None or not previous.schema.equals(DISCOVERED_FILES):
+    if previous is None or head is None:
         return None
     metadata = previous.schema.metadata or {}
     old = metadata.get(HEAD, b"").decode()
@@ -61,17 +57,43 @@ def moves_since(previous: pa.Table | None, root: bytes, head: str | None, state:
     if old == head:
         return Moves(frozenset(), frozenset())
     touched = history.touched_between(root, old, head)
-    if touched is None:
+    listed = git.attempt(root, *_DIFF, old, head, "--")
+    if touched is None or listed is None:
         return None
-    listed = git.run(root, *_DIFF, old, head, "--")
     return Moves(frozenset(listed.split(b"\0")[:-1]), frozenset(touched))
 
 
-def suspects(previous: pa.Table, moves: Moves, standing: Standing) -> frozenset[bytes]:
+def suspects(previous: pa.Table, moves: Moves, rules: PathRules, standing: Standing) -> frozenset[bytes]:
     """The paths to look at again; rows of others can be taken over."""
     dirty = previous.schema.metadata[DIRTY].split(b"\0")[:-1]
     now = (standing.status.changed, standing.status.untracked, standing.index.hidden, standing.index.links)
-    return frozenset().union(moves.differing, moves.touched, dirty, *now)
+    return frozenset().union(moves.differing, moves.touched, dirty, *now, _restamped(previous, rules, standing))
+
+
+def _restamped(previous: pa.Table, rules: PathRules, standing: Standing) -> set[bytes]:
+    """Files whose size or time stamp are not those of their row, and those that only one of both knows.
+
+    git compares what it would commit, and so does not tell of a file that it, or a filter, wrote in another form.
+    """
+    stamps = zip(previous["size"].to_pylist(), previous["mtime_ns"].to_pylist(), strict=True)
+    rows = dict(zip(map(name_to_path, previous["path"].to_pylist()), stamps, strict=True))
+    return {
+        path
+        for path in standing.index.files
+        if rows.get(path) != _stamp(join(rules.root, path)) and not _is_pruned(rules, path)
+    }
+
+
+def _stamp(path: bytes) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _is_pruned(rules: PathRules, path: bytes) -> bool:
+    return isinstance(rules.scope(path[: path.rfind(b"/") + 1]), Pruned)
 
 
 def only(rules: PathRules, standing: Standing, paths: frozenset[bytes]) -> Standing:
@@ -119,7 +141,7 @@ def to_look_at_again(
         for entry, content in zip(entries, contents, strict=True)
         if entry.mtime_ns >= started_ns or (content.reason or "").startswith(_ALWAYS)
     }
-    return odd | standing.status.changed | standing.index.hidden | set(standing.status.untracked)
+    return odd.union(standing.status.changed, standing.status.untracked, standing.index.hidden, standing.index.links)
 
 
 def state_of(source: Source, rules: PathRules, standing: Standing) -> bytes:
@@ -134,13 +156,7 @@ def state_of(source: Source, rules: PathRules, standing: Standing) -> bytes:
     files = [folder + name for folder in folders for name in rules.ignore_files]
     present = sorted(path for path in files if os.path.lexists(join(rules.root, path)))
     seen = [(path, rules.read_ignore_file(path)) for path in present]
-    return digest(repr((settings, seen, _shallow(rules.root))).encode()).encode()
-
-
-def _shallow(root: bytes) -> bytes:
-    """The commits at which a shallow clone ends; empty in others."""
-    file = common_folder(Path(os.fsdecode(root))) / "shallow"
-    return file.read_bytes() if file.is_file() else b""
+    return digest(repr((settings, seen, shallow_end(rules.root))).encode()).encode()
 
 
 def _pruned(rules: PathRules, paths: Iterable[bytes]) -> frozenset[bytes]:

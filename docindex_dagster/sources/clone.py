@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.errors import NotThereError, SourceError
 from docindex_dagster.events import Progress, Waiting, emit
 from docindex_dagster.files import replacing
 from docindex_dagster.layout import Layout, file_name
@@ -25,10 +25,6 @@ _NOT_MENDABLE = ("No space left on device", "Disk quota exceeded", "not our ref"
 Report = Callable[[str], None]
 
 
-class _NotThereError(SourceError):
-    """The remote answers, but what is followed is not there."""
-
-
 def update(source: Source, layout: Layout, *, history: int, report: Report) -> None:
     """Make `source.path` a checkout of what the remote has now; nothing is done for a source without a remote.
 
@@ -39,15 +35,17 @@ def update(source: Source, layout: Layout, *, history: int, report: Report) -> N
         report: Told what the user should know, a line each.
 
     Raises:
-        SourceError: The remote cannot be reached, or has no such branch, tag or commit. What was there stays.
+        SourceError: The remote cannot be reached, has no such branch, tag or commit, or its `.git` is another folder's.
+            What was there stays.
     """
     remote = source.remote
     if remote is None:
         return
     with _locked(layout, source.key, report):
+        _refuse_foreign(remote)  # another clone would be of the foreign repository: nothing is mended then
         try:
             _bring_up(source, remote, history, report)
-        except _NotThereError:
+        except NotThereError:
             raise
         except SourceError as error:
             is_lost = any(sign in str(error) for sign in _NOT_MENDABLE)
@@ -78,6 +76,16 @@ def _wait(key: str, report: Report, owner: str) -> None:
     report(f"{key} waits for {reason}")
 
 
+def _refuse_foreign(remote: Remote) -> None:
+    """Check that the `.git` of a folder of this machine is its own.
+
+    Raises:
+        SourceError: it is not.
+    """
+    if remote.is_local and Path(remote.url, ".git").exists():
+        guard.options(os.fsencode(remote.url))
+
+
 def _mend(source: Source, remote: Remote, history: int, report: Report) -> None:
     """Begin with what a killed git left behind; where that is not all, clone anew."""
     dispose_locks(remote.repository, source.path)
@@ -91,8 +99,6 @@ def _mend(source: Source, remote: Remote, history: int, report: Report) -> None:
 
 
 def _bring_up(source: Source, remote: Remote, history: int, report: Report) -> None:
-    if remote.is_local and Path(remote.url, ".git").exists():
-        guard.options(os.fsencode(remote.url))
     mirror.dispose_unfinished(remote.repository)
     if not remote.repository.is_dir():
         emit(Progress(source.key, "clone", 0, None, "repositories"))
@@ -128,10 +134,10 @@ def _put_nothing(source: Source, remote: Remote) -> None:
         SourceError: the repository is not empty.
     """
     if remote.ref is not None:
-        raise _NotThereError(
+        raise NotThereError(
             f"{remote.url} has no branch, tag or commit {remote.ref!r}; what is indexed of it stays: mend it in "
             f"docindex.toml, or say `docindex source remove {source.key}`"
         )
     if mirror.has_branches(remote.repository):
-        raise _NotThereError(f'the HEAD of {remote.url} leads to no commit; say which branch: branch = "NAME"')
+        raise NotThereError(f'the HEAD of {remote.url} leads to no commit; say which branch: branch = "NAME"')
     checkout.put_nothing(source.path)

@@ -1,7 +1,7 @@
 """The newest commits of a git source: who changed what, when, and what they say about it.
 
 A commit never changes, so those that an earlier run read are taken from its table; what is left out of a rewritten
-history drops out by itself.
+history drops out by itself. One whose files a partial clone lacked then is told without lines until a full run.
 """
 
 import os
@@ -17,6 +17,7 @@ from docindex_dagster.hashing import digest_parts
 from docindex_dagster.schemas import COMMITS
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.classify import classify_name
+from docindex_dagster.sources.history import shallow_end
 from docindex_dagster.sources.hunks import FileHunks, read_hunks
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
@@ -88,7 +89,7 @@ def read_history(source: Source, head: str | None, previous: pa.Table | None, li
     before = from_json((previous.schema.metadata or {}).get(REPOSITORY)) if previous is not None else None
     figures = read_figures(source, head, before) if source.kind == "git" else None
     told = to_json(figures) if figures else ""
-    described = table.replace_schema_metadata({**table.schema.metadata, REPOSITORY: told.encode()})
+    described = table.replace_schema_metadata({**(table.schema.metadata or {}), REPOSITORY: told.encode()})
     return History(stamp(described, digest_parts(column_version(table, "row_hash"), told)), figures)
 
 
@@ -105,26 +106,25 @@ def read_commits(source: Source, head: str | None, previous: pa.Table | None, li
         SourceError: git cannot read the history.
     """
     if source.kind != "git" or head is None or limit == 0:
-        return _versioned(COMMITS.empty_table())
+        return COMMITS.empty_table()
     root = os.fsencode(source.path)
+    # Where a shallow clone ends, commits look otherwise than they are.
+    version = digest_parts(HISTORY_VERSION, shallow_end(root).decode("ascii", "replace")).encode()
     wanted = pa.array(git.run(root, "rev-list", f"--max-count={limit}", head, "--").decode().split(), pa.string())
-    known = _reusable(previous)
+    known = _reusable(previous, version)
     missing = wanted.filter(pc.invert(pc.is_in(wanted, known["commit"].combine_chunks())))
     rows = pa.concat_tables([known, _read(source.key, root, missing.to_pylist())])
-    return _versioned(rows.take(pc.index_in(wanted, rows["commit"].combine_chunks())))
+    table = rows.take(pc.index_in(wanted, rows["commit"].combine_chunks())).combine_chunks()
+    return table.replace_schema_metadata({_VERSION: version})
 
 
-def _reusable(previous: pa.Table | None) -> pa.Table:
+def _reusable(previous: pa.Table | None, version: bytes) -> pa.Table:
     """The rows of an earlier run, if they would be read the same way now."""
     if previous is None or not previous.schema.equals(COMMITS):
         return COMMITS.empty_table()
-    if (previous.schema.metadata or {}).get(_VERSION) != HISTORY_VERSION.encode():
+    if (previous.schema.metadata or {}).get(_VERSION) != version:
         return COMMITS.empty_table()
     return previous.replace_schema_metadata(None)
-
-
-def _versioned(table: pa.Table) -> pa.Table:
-    return table.combine_chunks().replace_schema_metadata({_VERSION: HISTORY_VERSION.encode()})
 
 
 def _read(key: str, root: bytes, commits: Sequence[str]) -> pa.Table:

@@ -15,13 +15,14 @@ from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
 from docindex_dagster.sources.entries import Entry, error_reason
-from docindex_dagster.sources.memory import HEAD, RULES, RULES_VERSION, STARTED_NS, Memory, remember
+from docindex_dagster.sources.memory import HEAD, RULES, RULES_VERSION, Memory, remember
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path, path_to_name, read_beneath
 from docindex_dagster.sources.rules import path_rules
 from docindex_dagster.sources.status import Standing, read_standing
 from docindex_dagster.sources.walk import walk
 from docindex_dagster.sources.worktree import list_work_tree
+from docindex_dagster.tables import STARTED_NS
 
 _UNWANTED = "code-not-wanted: include_code is false"
 
@@ -49,6 +50,8 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
         SourceError: The folder is missing, or is not the root of a git work tree.
     """
     started_ns = time.time_ns()
+    if previous is not None and not previous.schema.equals(DISCOVERED_FILES):  # another version made it
+        previous = None
     found = _find_only(source, previous, only) if only and previous is not None else _find(source, previous)
     names, entries = _by_name(found.entries)
     memory = remember(previous, names)
@@ -75,7 +78,7 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
     moves = changes.moves_since(previous, rules.root, standing.head, state)
     kept, looked_at = none, standing
     if previous is not None and moves is not None and not source.submodules:
-        suspects = changes.suspects(previous, moves, standing)
+        suspects = changes.suspects(previous, moves, rules, standing)
         kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.rows_of(rules, suspects))))
         looked_at = changes.only(rules, standing, suspects)
     entries = list_work_tree(rules, looked_at, untracked=source.untracked, submodules=source.submodules)
@@ -88,8 +91,10 @@ def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Fo
     kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.rows_of(rules, asked))))
     if source.kind != "git":
         return _Found([entry for entry in walk(rules) if entry.path in asked], kept)
-    standing = changes.only(rules, read_standing(rules.root, untracked=source.untracked), asked)
-    return _Found(list_work_tree(rules, standing, untracked=source.untracked), kept, standing)
+    standing = read_standing(rules.root, untracked=source.untracked)
+    looked_at = standing if source.submodules else changes.only(rules, standing, asked)
+    entries = list_work_tree(rules, looked_at, untracked=source.untracked, submodules=source.submodules)
+    return _Found([entry for entry in entries if entry.path in asked], kept, standing)
 
 
 def list_entries(source: Source) -> Collection[Entry]:

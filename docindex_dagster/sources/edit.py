@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,11 @@ def declare(root: Path, place: str, kind: str | None = None, branch: str | None 
         kind = kind or "git"
     else:
         where, kind = _local(root, place, kind, is_followed=branch is not None)
-    if branch is not None and (keys := _add_branch(root, where, branch)) is not None:
+    given = [name for name, value in values.items() if value is not None]
+    if branch is not None and (keys := _add_branch(root, where, branch, given)) is not None:
         return keys
+    if branch is None and "name" not in given:
+        _refuse_again(root, where)
     if kind == "git" and values.get("name") is None and branch is None and "path" in where:
         values["name"] = _work_tree_name(root, registry.folder(root, where["path"]))
     return add(root, {"kind": kind, **where, "branch": branch, **values})
@@ -82,13 +85,30 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
     return where, kind or ("git" if is_repository and not is_parent else "library")
 
 
-def _add_branch(root: Path, where: dict[str, str], branch: str) -> list[str] | None:
+def _refuse_again(root: Path, where: dict[str, str]) -> None:
+    """Refuse a place that is declared already."""
+    folder = registry.folder(root, where["path"]) if "path" in where else None
+    for source in registry.sources(load_settings(root)).values():
+        remote = source.remote
+        if (source.path == folder and remote is None) or (remote is not None and remote.url == where.get("url")):
+            raise SourceError(
+                f"{source.key} is declared already: index it with `docindex index {source.key}`, or give --name for "
+                "another source of the same place"
+            )
+
+
+def _add_branch(root: Path, where: dict[str, str], branch: str, given: Collection[str]) -> list[str] | None:
     """Add a branch to the table that declares its repository; None where none does."""
     before = set(registry.sources(load_settings(root)))
     with _editing(root) as document:
         table = next((table for table in document.get("source", ()) if _is_at(root, table, where)), None)
         if table is None:
             return None
+        if given:
+            options = ", ".join(f"--{name}" for name in given)
+            raise SourceError(f"{options} cannot be given: a further branch shares the settings of its repository")
+        if branch in {*table.get("branches", ()), table.get("branch")}:
+            raise SourceError(f"branch {branch} of this repository is declared already")
         table["branches"] = [*table.get("branches", ()), branch]
     return sorted(set(registry.sources(load_settings(root))) - before)
 

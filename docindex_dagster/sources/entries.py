@@ -25,7 +25,7 @@ class Entry(NamedTuple):
     size: int  # 0 for a folder
     mtime_ns: int  # 0 for a folder
     reason: str | None = None  # why it is skipped, as far as that is known without reading it
-    blob: str | None = None  # git: the id of exactly these bytes; None where the work tree differs from the index
+    blob: str | None = None  # git: the id of its content there; None where the work tree differs from the index
     is_uncommitted: bool = False
     is_in_head: bool = False  # git: the path is part of the last commit
     commit_path: bytes | None = None  # git: the path whose commits count for this one, if another: its submodule's

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from docindex_dagster.hashing import digest
-from docindex_dagster.sources import git
+from docindex_dagster.sources import changes, git
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
-from docindex_dagster.sources.status import parse_status, status_of
+from docindex_dagster.sources.status import Standing, parse_status, read_index, status_of
 from docindex_dagster.sources.walk import walk
 from docindex_dagster.sources.worktree import submodule_roots
 
@@ -47,7 +47,9 @@ def _checkout_state(source: Source) -> list[object]:
 def _git_state(source: Source) -> list[object]:
     rules = path_rules(source)
     inner = submodule_roots(rules.root) if source.submodules else []
-    return [seen for root in (rules.root, *inner) for seen in _work_tree_state(source, rules, root)]
+    standing = Standing(parse_status(status_of(rules.root, untracked=source.untracked)), read_index(rules.root))
+    ignored = changes.state_of(source, rules, standing)
+    return [ignored, *(seen for root in (rules.root, *inner) for seen in _work_tree_state(source, rules, root))]
 
 
 def _work_tree_state(source: Source, rules: PathRules, root: bytes) -> list[object]:

@@ -17,12 +17,16 @@ _OPTIONS = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.quotePath=false"),
     *("-c", "log.showSignature=false"),
+    *("-c", "log.showRoot=true"),
     *("-c", "submodule.recurse=false"),
 )
 _SETTINGS = {
     # An object that is missing is not fetched: the repository's settings say from where, and by which program.
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
+    # The history is what was committed, whatever this clone puts in its place.
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": "/dev/null",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }

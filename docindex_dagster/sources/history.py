@@ -1,9 +1,13 @@
 """The last commit that changed each file, by as little of the log as is needed."""
 
+import os
 from collections.abc import Collection, Generator
 from contextlib import closing
+from pathlib import Path
 
+from docindex_dagster.errors import SourceError
 from docindex_dagster.sources import git
+from docindex_dagster.sources.guard import common_folder
 
 # Merges count where they differ from all of their parents: what they took over unchanged was changed elsewhere.
 # Submodules are told what to do with here, or a wrong .gitmodules would be an error.
@@ -41,16 +45,21 @@ def last_commits(root: bytes, head: str, paths: Collection[bytes]) -> dict[bytes
 
 
 def touched_between(root: bytes, old: str, new: str) -> set[bytes] | None:
-    """Return the paths that commits changed which are behind one of two commits only; None where `old` is gone.
+    """Return the paths that commits changed which are behind one of two commits only; None where git cannot tell.
 
-    The last commit that changed any other path is the same for both.
-
-    Raises:
-        SourceError: git cannot read the log.
+    The last commit that changed any other path is the same for both: unless the clocks of its committers were so wrong
+    that a merge of older work makes git list two of its commits the other way round.
     """
-    if git.attempt(root, "cat-file", "-e", f"{old}^{{commit}}") is None:
+    try:
+        return {path for _, path in _changes(root, f"{old}...{new}")}
+    except SourceError:  # what the table was made of is not there any more
         return None
-    return {path for _, path in _changes(root, f"{old}...{new}")}
+
+
+def shallow_end(root: bytes) -> bytes:
+    """The commits at which a shallow clone ends, as git notes them; empty in others."""
+    file = common_folder(Path(os.fsdecode(root))) / "shallow"
+    return file.read_bytes() if file.is_file() else b""
 
 
 def _changes(root: bytes, revisions: str) -> Generator[tuple[str, bytes], None, None]:

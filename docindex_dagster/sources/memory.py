@@ -13,9 +13,9 @@ from docindex_dagster.sources.classify import FileKind
 from docindex_dagster.sources.content import Content
 from docindex_dagster.sources.entries import Entry
 from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.tables import STARTED_NS
 
 # Keys of the metadata of a `discovered_files` table.
-STARTED_NS = b"docindex.started_ns"  # when discovery began, nanoseconds since 1970
 HEAD = b"docindex.head"  # git: id of the last commit; absent before the first
 RULES = b"docindex.rules"  # version of the rules that look at content
 
@@ -55,10 +55,11 @@ class Memory:
         if column["content_hash"][at] is None or column["size"][at] != entry.size:
             return False
         mtime_ns, blob = column["mtime_ns"][at], column["git_blob"][at]
-        if blob is not None:
-            # What was written while discovery ran may not have been read as the blob that git had seen.
-            return bool(blob == entry.blob and mtime_ns < self.started_ns)
-        return bool(mtime_ns == entry.mtime_ns and mtime_ns < self.started_ns - _RACY_NS)
+        if mtime_ns != entry.mtime_ns or blob != entry.blob:
+            # A blob alone does not tell: git converts what it checks out, by settings and attributes that may change.
+            return False
+        # Where git compared the file, only what was written while discovery ran may have been read in another state.
+        return bool(mtime_ns < (self.started_ns if blob is not None else self.started_ns - _RACY_NS))
 
 
 def remember(previous: pa.Table | None, names: Sequence[str]) -> Memory:

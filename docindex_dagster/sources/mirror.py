@@ -44,8 +44,15 @@ def make(remote: Remote) -> None:
 
 def dispose_unfinished(repository: Path) -> None:
     """Remove clones that were begun and never took their place."""
-    for left in repository.parent.glob(f"{repository.name}.*{_UNFINISHED}"):
-        shutil.rmtree(left, ignore_errors=True)
+    for left in repository.parent.glob(f"*{_UNFINISHED}"):
+        if unfinished(left) == repository:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def unfinished(folder: Path) -> Path | None:
+    """The repository in whose place a clone was to go that is being made, or never was made; None for other folders."""
+    name, _, _ = folder.name.removesuffix(_UNFINISHED).rpartition(".")
+    return folder.with_name(name) if folder.name.endswith(_UNFINISHED) and name else None
 
 
 def fetch(remote: Remote) -> None:

@@ -25,7 +25,7 @@ def sources(settings: Settings) -> dict[str, Source]:
             if source.key in found:
                 raise SettingsError(
                     f"{settings.config_file}: two sources are named {source.key} "
-                    f"({_place(found[source.key])} and {_place(source)}); give one of them another name"
+                    f"({_place(found[source.key])} and {_place(source)}); give one of them another name, as with --name"
                 )
             found[source.key] = source
     return found

@@ -104,13 +104,13 @@ def publish(
     *,
     with_graph: bool = True,
     force: bool = False,
-    ready: Callable[[], object] = bool,
+    ready: Callable[[], None] | None = None,
 ) -> Publication:
     """Make the published stores hold exactly these rows of a source. The caller holds the publication lock.
 
     Nothing is opened when the published version is the one asked for. With `force`, everything is compared all the
-    same, and stores that are damaged are built anew from the tables of all sources. Before a generation goes live,
-    `ready` is called, and what it raises stops the publication.
+    same, and stores that are damaged are built anew from the tables of all sources. Before `CURRENT` is replaced, or
+    found as it should be, `ready` is called, and what it raises stops the publication.
 
     Raises:
         VerificationError: inputs or staged stores break a rule; the published generation stays as it was.
@@ -122,6 +122,8 @@ def publish(
     published = start.base.sources.get(rows.key) if start.base else None
     if start.base and published and published.version == version and not force:
         clean_up.remove_old_generations(layout)  # a run that was killed may have left some
+        if ready:
+            ready()
         inputs = _inputs(rows.made_from, rows.revision, model, with_graph=with_graph)
         if published.inputs == inputs:
             return Publication(start.base, published)
@@ -186,7 +188,7 @@ def _publish(
     *,
     with_graph: bool,
     force: bool,
-    ready: Callable[[], object],
+    ready: Callable[[], None] | None,
 ) -> Publication:
     warnings: list[str] = []
     emit(Progress(rows.key, "stores", 0, 3, "stores"))
@@ -199,6 +201,8 @@ def _publish(
                 _verify(staged, rebuilt)
                 entries[other.key] = _dated(rebuilt.entry, other.key, start.known)
         written = _stage(staged, rows, with_graph=with_graph, anew=force, tell=True)
+        if ready:
+            ready()
         entry = _dated(written.entry, rows.key, start.known)
         if start.base and written.is_unchanged and entry == start.base.sources.get(rows.key):
             if force:
@@ -206,7 +210,6 @@ def _publish(
             return Publication(start.base, entry, warnings=tuple(warnings), graph_problem=written.graph.problem)
         optimized = staged.maintain()
         _verify(staged, written)
-        ready()
         generation = staged.go_live({**entries, rows.key: entry}, optimized)
     emit(Progress(rows.key, "stores", 3, 3, "stores"))
     return Publication(generation, entry, written.lance, written.tantivy, tuple(warnings), written.graph.problem)

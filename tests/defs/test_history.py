@@ -1,13 +1,19 @@
 """The history of a git source, materialised by Dagster."""
 
+from dataclasses import replace
+
 import dagster as dg
 import pytest
 
-from docindex_dagster import catalog, tables
+from docindex_dagster import catalog, indexing, tables
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
+from docindex_dagster.settings import load_settings
+from docindex_dagster.sources import registry
 from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.reader import open_reader
 from tests.defs.conftest import CODE, CONFIG, KEY
 
@@ -98,3 +104,40 @@ def test_a_repository_without_commits_is_indexed(project, git):
 
     assert project.index(GIT).success
     assert catalog.entries(project.layout)[0].commits == 0
+
+
+def test_every_commit_counts_whether_or_not_a_file_that_is_indexed_changed(project, repository, git):
+    project.index(GIT)
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Release the blue sum")
+    (repository / "dist").mkdir()
+    (repository / "dist" / "bundle.js").write_text("x = 1\n")
+    git(repository, "add", "--force", ".")
+    git(repository, "commit", "-qm", "Bundle it")
+
+    project.index(GIT)
+
+    published = read_generation(project.layout).sources[GIT]
+    assert published.revision == git(repository, "rev-parse", "HEAD").strip()
+    assert published.commits == 4
+
+
+def test_a_run_of_dagster_and_one_of_the_library_publish_the_same(project, repository, git, tmp_path):
+    config = project.root / "docindex.toml"
+    steps = {
+        "the first run": lambda: None,
+        "an edit": lambda: (repository / "sums.py").write_text(CODE * 2),
+        "a commit": lambda: git(repository, "commit", "-qam", "Twice"),
+        "an empty commit": lambda: git(repository, "commit", "-q", "--allow-empty", "-m", "Empty"),
+        "a setting": lambda: config.write_text(config.read_text() + 'version = "7"\n'),
+        "a reset": lambda: git(repository, "reset", "-q", "--hard", "HEAD~2"),
+    }
+    for name, step in steps.items():
+        step()
+        assert project.index(GIT).success
+        settings = load_settings(project.root)
+        elsewhere = settings.model_copy(update={"home": tmp_path / name})
+        indexing.index(elsewhere, registry.sources(settings)[GIT], StaticEmbedder())
+        by_dagster, by_library = (
+            read_generation(Layout(home)).sources[GIT] for home in (settings.home, elsewhere.home)
+        )
+        assert replace(by_dagster, changed_at="") == replace(by_library, changed_at=""), name

@@ -3,15 +3,18 @@
 import subprocess
 import sys
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import dagster as dg
 import pytest
 
+from docindex_dagster import runs
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import Project as ProjectResource
-from tests.defs.conftest import KEY, Project
+from docindex_dagster.settings import load_settings
+from tests.defs.conftest import GUIDE, KEY, Project
 
 
 def tick(project: Project, cursor: str | None = None) -> dg.SensorResult:
@@ -71,13 +74,16 @@ def test_a_source_that_was_removed_and_added_again_is_asked_for(project):
     assert requested(tick(project, first.cursor)) == [KEY]
 
 
-def killed_run(project: Project) -> dg.DagsterRun:
-    """A run that started in a process which is gone."""
+def killed_run(
+    project: Project, status: dg.DagsterRunStatus = dg.DagsterRunStatus.STARTED, repeated: str | None = None
+) -> dg.DagsterRun:
+    """A run whose process is gone, or one with the tags of such a run that it repeats."""
     job = build_definitions(project.root).resolve_job_def("index_source")
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    tags = {**process_tags(), "docindex/pid": str(process.pid), "dagster/partition": KEY}
-    return project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
+    run_id = str(uuid4())
+    tags = {**process_tags(repeated or run_id), "docindex/pid": str(process.pid), "dagster/partition": KEY}
+    return project.instance.create_run_for_job(job, run_id=run_id, status=status, tags=tags)
 
 
 def test_a_run_whose_process_is_gone_is_reported_failed_and_asked_for_again(project):
@@ -88,10 +94,74 @@ def test_a_run_whose_process_is_gone_is_reported_failed_and_asked_for_again(proj
     assert project.instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.FAILURE
 
 
+def test_a_killed_run_is_asked_for_once(project):
+    first = tick(project)
+    killed_run(project)
+    second = tick(project, first.cursor)
+
+    assert requested(tick(project, second.cursor)) == []
+
+
+def test_a_killed_run_of_a_source_that_cannot_be_read_now_is_asked_for_later(project):
+    first = tick(project)
+    run = killed_run(project)
+    project.notes.rename(project.root / "away")
+    second = tick(project, first.cursor)
+    assert requested(second) == []
+    assert project.instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.FAILURE
+
+    (project.root / "away").rename(project.notes)
+
+    assert requested(tick(project, second.cursor)) == [KEY]
+
+
+def test_a_killed_run_is_asked_for_though_another_source_is_indexed_by_hand_first(project):
+    config = project.root / "docindex.toml"
+    config.write_text(config.read_text() + '[[source]]\nkind = "library"\nname = "other"\npath = "other"\n')
+    (project.root / "other").mkdir()
+    (project.root / "other" / "guide.md").write_text(GUIDE)
+    first = tick(project)
+    killed_run(project)
+
+    assert runs.index(load_settings(project.root), "library/other", project.instance).succeeded
+
+    assert requested(tick(project, first.cursor)) == [KEY]
+
+
+def test_a_killed_run_is_asked_for_though_one_file_is_indexed_by_hand_first(project):
+    first = tick(project)
+    killed_run(project)
+
+    assert runs.index(load_settings(project.root), KEY, project.instance, only=["guide.md"]).succeeded
+
+    assert requested(tick(project, first.cursor)) == [KEY]
+
+
+def test_indexing_a_source_by_hand_makes_up_for_its_killed_run(project):
+    first = tick(project)
+    run = killed_run(project)
+
+    assert runs.index(load_settings(project.root), KEY, project.instance).succeeded
+
+    assert project.instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.FAILURE
+    assert requested(tick(project, first.cursor)) == []
+
+
+@pytest.mark.parametrize("status", [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING])
+def test_a_run_that_repeats_a_killed_one_has_its_tags_and_is_left_alone(project, status):
+    first = tick(project)
+    killed = killed_run(project)
+    cursor = tick(project, first.cursor).cursor
+    repeating = killed_run(project, status, repeated=killed.run_id)
+
+    assert requested(tick(project, cursor)) == []
+    assert project.instance.get_run_by_id(repeating.run_id).status is status
+
+
 def test_a_run_of_a_living_process_is_left_alone(project):
     first = tick(project)
     job = build_definitions(project.root).resolve_job_def("index_source")
-    tags = {**process_tags(), "dagster/partition": KEY}
+    tags = {**process_tags(""), "dagster/partition": KEY}
     run = project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
 
     assert requested(tick(project, first.cursor)) == []
@@ -101,7 +171,7 @@ def test_a_run_of_a_living_process_is_left_alone(project):
 def test_a_later_process_with_the_same_number_does_not_keep_a_run_alive(project):
     first = tick(project)
     job = build_definitions(project.root).resolve_job_def("index_source")
-    tags = {**process_tags(), "docindex/process_started": "1", "dagster/partition": KEY}
+    tags = {**process_tags(""), "docindex/process_started": "1", "dagster/partition": KEY}
     project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
 
     assert requested(tick(project, first.cursor)) == [KEY]

@@ -1,9 +1,15 @@
 """Runs of the command line are written with connections that are kept; Dagster's own classes read the same files."""
 
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
 import dagster as dg
+import pytest
+from sqlalchemy import text
 
 from docindex_dagster import runs
-from docindex_dagster.defs.storage import EventLogStorage
+from docindex_dagster.defs.storage import Engines, EventLogStorage
 from docindex_dagster.settings import load_settings
 from tests.defs.conftest import CONFIG, GUIDE, KEY
 
@@ -44,3 +50,33 @@ def test_a_storage_that_the_user_chose_is_left_alone(tmp_path, monkeypatch):
     assert outcome.succeeded
     assert storage.__name__ == "ConsolidatedSqliteEventLogStorage"
     assert any(chosen.iterdir())
+
+
+@pytest.fixture
+def _hasty_threads() -> Iterator[None]:
+    """Threads that take turns a thousand times as often."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("_hasty_threads")
+def test_threads_share_the_engines_while_old_ones_are_closed(tmp_path):
+    engines = Engines()
+
+    def ask(start: int) -> set[str | None]:
+        found = set()
+        for number in range(start, start + 300):
+            engine = engines.get(f"sqlite:///{tmp_path}/{number % 20}.db")
+            if number % 10 == 0:
+                with engine.connect() as connection:
+                    connection.execute(text("select 1"))
+            found.add(engine.url.database)
+        return found
+
+    with ThreadPoolExecutor(8) as threads:
+        found = set().union(*threads.map(ask, range(8)))
+    engines.dispose()
+
+    assert found == {f"{tmp_path}/{number}.db" for number in range(20)}

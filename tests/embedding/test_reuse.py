@@ -1,5 +1,10 @@
 """Vectors are taken over: from the table before, from what a branch lost, from the other branches of a repository."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+
 from docindex_dagster import tables
 from docindex_dagster.embedding import reuse
 from docindex_dagster.embedding.build import EmbeddingResult
@@ -82,3 +87,42 @@ def test_texts_that_come_and_go_do_not_pile_up(layout):
 
     assert sum(table.num_rows for table in LostVectors(layout, KEY).tables()) <= 4 + 8 * 2
     assert index(layout, FIRST).embedded == 0
+
+
+def lost(text: str) -> pa.Table:
+    """A row of a vector that a source needs no more."""
+    vector = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0], pa.float16()), 2)
+    return pa.table({"embed_text_hash": [text], "model": ["m"], "vector": vector})
+
+
+def kept(layout: Layout) -> list[str]:
+    return [text for table in LostVectors(layout, KEY).tables() for text in table["embed_text_hash"].to_pylist()]
+
+
+def test_branches_that_lose_vectors_at_once_keep_all_of_them(layout):
+    def lose(branch: str) -> list[str]:
+        texts = [f"{branch}{number}" for number in range(30)]
+        for text in texts:
+            LostVectors(layout, f"{KEY}@{branch}").add(lost(text), 1)
+        return texts
+
+    with ThreadPoolExecutor(3) as branches:
+        every = [text for texts in branches.map(lose, "abc") for text in texts]
+
+    assert set(kept(layout)) == set(every)
+
+
+@pytest.mark.parametrize("content", [b"PAR1 and no more", None], ids=["damaged", "of another shape"])
+def test_parts_none_of_which_can_be_used_are_dropped(layout, content):
+    folder = layout.lost_vectors(KEY)
+    folder.mkdir(parents=True)
+    for number in range(1, 9):
+        part = folder / f"{number:08d}.parquet"
+        if content is None:
+            tables.write(part, pa.table({"other": [1]}))
+        else:
+            part.write_bytes(content)
+
+    LostVectors(layout, KEY)._join(10)  # as when another run has joined what could be used
+
+    assert list(folder.iterdir()) == []

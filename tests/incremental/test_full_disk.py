@@ -80,7 +80,7 @@ def test_a_full_disk_is_said_in_a_line_and_costs_nothing(project, disk):
         assert len(search(open_reader(project.layout), "open the pump", StaticEmbedder)) == 10
         assert leftovers(project.layout) == []
 
-    assert {"discovered_files", "chunks", "stores"} <= failed_in
+    assert {"discovered_files", "stores"} <= failed_in  # the other tables are written while the stores are
     (disk / "ballast").unlink()
     for source in project.sources:
         index(project.settings, source, StaticEmbedder())

@@ -1,5 +1,7 @@
 """Whatever happened in a repository since the table before, an incremental discovery equals one from nothing."""
 
+import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -166,13 +168,35 @@ def a_link_whose_target_appears(tree):
 
 
 @step
-def a_file_that_cannot_be_read(tree):
+def a_file_that_cannot_be_read(tree):  # but by root, to whom it is like any other
     (tree.root / "src/a.py").chmod(0)
 
 
 @step
 def a_file_that_can_be_executed(tree):
     (tree.root / "src/a.py").chmod(0o755)
+
+
+@step
+def a_file_that_git_writes_with_other_line_ends(tree):
+    tree.git("config", "core.autocrlf", "true")
+    (tree.root / "second.md").unlink()
+    tree.git("checkout", "--quiet", "--", "second.md")
+
+
+@step
+def a_submodule_that_is_added(tree):
+    tree.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tree.root), "sub")
+
+
+@step
+def an_empty_commit(tree):
+    tree.git("commit", "--quiet", "--allow-empty", "--message", "empty")
+
+
+@step
+def a_commit_that_was_replaced_here(tree):
+    tree.git("replace", "--graft", "HEAD")
 
 
 @step
@@ -289,3 +313,31 @@ def test_a_named_file_that_is_gone_leaves_the_table(library):
 
     assert after["path"].to_pylist() == ["b.md", "c.md"]
     assert discover(library.source(), after)["path"].to_pylist() == ["c.md"]
+
+
+def test_a_submodule_that_was_added_and_goes_again_leaves_no_row(tree):
+    a_submodule_that_is_added(tree)
+    before = discover(tree.source())
+    assert "sub/" in before["path"].to_pylist()
+    tree.git("rm", "--quiet", "--cached", "sub")
+    shutil.rmtree(tree.root / "sub")
+
+    assert content(discover(tree.source(), before)) == content(discover(tree.source()))
+
+
+def test_a_file_that_was_away_while_it_was_looked_for_is_found_later(tree, monkeypatch):
+    tree.git("reset", "--quiet", "--hard")
+    lstat = os.lstat
+    with monkeypatch.context() as away:
+        away.setattr(os, "lstat", lambda path: lstat("/nowhere" if os.fsencode(path).endswith(b"src/a.py") else path))
+        before = discover(tree.source())
+    assert "src/a.py" not in before["path"].to_pylist()
+
+    assert content(discover(tree.source(), before)) == content(discover(tree.source()))
+
+
+def test_a_table_of_another_version_is_no_table(tree):
+    before = discover(tree.source()).drop_columns(["encoding"])
+
+    assert content(discover(tree.source(), before)) == content(discover(tree.source()))
+    assert content(discover(tree.source(), before, only=["src/a.py"])) == content(discover(tree.source()))

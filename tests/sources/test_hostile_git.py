@@ -328,6 +328,21 @@ def test_a_path_whose_git_folder_is_anothers_is_not_cloned(repository, outside, 
         Followed(tmp_path / "home", str(repository.root), "main").update()
 
 
+def test_a_path_whose_git_folder_became_anothers_is_not_mended_by_a_clone_of_that(repository, outside, tmp_path):
+    repository.write("a.md", "mine\n")
+    repository.commit()
+    followed = Followed(tmp_path / "home", str(repository.root), "main")
+    followed.update()
+    redirect(repository, outside, "file")
+
+    with pytest.raises(SourceError, match="is not the repository of this folder"):
+        followed.update()
+
+    assert followed.reports == []
+    assert followed.files == {"a.md": "mine\n"}
+    assert Tree(followed.layout.repository("git/up"), "git").git("ls-tree", "--name-only", "main") == "a.md"
+
+
 def test_objects_that_are_links_are_not_cloned(repository, outside, tmp_path):
     repository.write("a.md")
     repository.commit()

@@ -228,7 +228,7 @@ def test_the_first_branch_of_a_repository_is_the_one_that_its_source_follows(tmp
 def test_a_branch_that_is_followed_already_is_refused(tmp_path):
     edit.declare(tmp_path, URL, branch="dev")
 
-    with pytest.raises(SettingsError, match="each branch once"):
+    with pytest.raises(SourceError, match="declared already"):
         edit.declare(tmp_path, URL, branch="dev")
 
 
