@@ -32,7 +32,7 @@ def index(folder: Path, home: Path, kind: str = "library") -> Indexed:
     )
     embedder = StaticEmbedder()
     files = discover(source)
-    chunks = build_chunks(source, gather(source, files, ChunkingSettings()), None, ChunkingSettings()).table
+    chunks = build_chunks(source, gather(files, ChunkingSettings()), None, ChunkingSettings()).table
     vectors = build_embeddings(chunks, None, embedder, source.key).table
     publish(layout, SourceRows(source.key, chunks, vectors), Model(embedder.name, embedder.dimension))
     return Indexed(open_reader(layout), len(chunks["path"].unique()), chunks.num_rows)

@@ -69,7 +69,7 @@ class _Run:
         files = self._discover()
         value = (files.schema.metadata or {}).get(HEAD)
         head = value.decode() if value else None
-        inputs = gather(self.source, files, self.settings.chunking, self._read_commits(head))
+        inputs = gather(files, self.settings.chunking, self._read_commits(head))
         revision = self.source.version or head
         published = published_from(
             self.layout, self.source.key, inputs.made_from, revision, self._model, with_graph=self._with_graph

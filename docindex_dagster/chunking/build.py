@@ -18,6 +18,7 @@ from docindex_dagster.events import Progress, emit
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.schemas import CHUNKS, COMMITS
 from docindex_dagster.settings import ChunkingSettings
+from docindex_dagster.sources.changes import STATE
 from docindex_dagster.sources.model import Source
 from docindex_dagster.tables import column_version, data_version, stamp
 from docindex_dagster.tokenizer import MODEL_NAME
@@ -43,6 +44,7 @@ _PASSING = r"^(time-out|crash): "
 _REFRESHED = ("commit", "is_uncommitted")
 # What must be equal for the rows of a file to be reused.
 _SAME_FILE = ("path", "content_hash", "source_type", "language")
+_DECISIVE = [*_SAME_FILE, *_REFRESHED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +74,20 @@ def _parsers() -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ChunkInputs:
-    """What the chunks of a source are made of.
-
-    `present` lists files and commits together, with the columns that decide whether their rows are reused; equal
-    `made_from` means equal chunks.
-    """
+    """What the chunks of a source are made of: files and commits. Equal `made_from` gives equal chunks."""
 
     files: pa.Table
-    texts: pa.Table
-    present: pa.Table
+    commits: pa.Table
     made_from: str
 
 
-def gather(source: Source, files: pa.Table, settings: ChunkingSettings, commits: pa.Table | None = None) -> ChunkInputs:
+def gather(files: pa.Table, settings: ChunkingSettings, commits: pa.Table | None = None) -> ChunkInputs:
     """Choose what is to be chunked from the `discovered_files` and the `commits` of a source; None for no commits."""
     wanted = files.filter(pc.is_null(files["skipped_reason"]))
-    texts = commit_texts(source, COMMITS.empty_table() if commits is None else commits)
-    columns = [*_SAME_FILE, *_REFRESHED]
-    present = pa.concat_tables([wanted.select(columns), texts.select(columns)], promote_options="default")
-    return ChunkInputs(wanted, texts, present, digest_parts(fingerprint(settings), data_version(present)))
+    history = COMMITS.empty_table() if commits is None else commits
+    state = (files.schema.metadata or {}).get(STATE, b"").decode()  # also decides what is told of a commit's files
+    seen = data_version(wanted.select(_DECISIVE)), column_version(history, "row_hash")
+    return ChunkInputs(wanted, history, digest_parts(fingerprint(settings), state, *seen))
 
 
 def build_chunks(
@@ -111,12 +108,15 @@ def build_chunks(
         VerificationError: the rows break a rule; nothing may be written.
     """
     made_with = fingerprint(settings)
-    reused = _reusable(inputs.present, previous, made_with)
+    texts = commit_texts(source, inputs.commits)
+    columns = [inputs.files.select(_DECISIVE), texts.select(_DECISIVE)]
+    present = pa.concat_tables(columns, promote_options="default")
+    reused = _reusable(present, previous, made_with)
     fresh, unreadable = _cut(source, _without(inputs.files, reused), settings)
-    messages = commit_chunks(_without(inputs.texts, reused))
-    table = pa.concat_tables([_refreshed(reused, inputs.present), fresh, messages])
+    messages = commit_chunks(_without(texts, reused))
+    table = pa.concat_tables([_refreshed(reused, present), fresh, messages])
     table = table.sort_by([("path", "ascending"), ("chunk_index", "ascending")]).combine_chunks()
-    verify_chunks(table, inputs.present, tuple(path for path, _ in unreadable))
+    verify_chunks(table, present, tuple(path for path, _ in unreadable))
     about = {_FINGERPRINT: made_with.encode()}
     if not unreadable and not pc.any(_is_passing(table), min_count=0).as_py():
         about[MADE_FROM] = inputs.made_from.encode()

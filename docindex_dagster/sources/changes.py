@@ -119,7 +119,7 @@ def rows_of(rules: PathRules, paths: frozenset[bytes]) -> pa.Array:
 def to_keep(state: bytes, dirty: Collection[bytes]) -> dict[bytes, bytes]:
     """What the metadata of a table must hold so that the next run can take rows over."""
     if len(dirty) > _MOST_DIRTY:
-        return {}
+        return {STATE: state}
     return {STATE: state, DIRTY: b"".join(path + b"\0" for path in sorted(dirty))}
 
 

@@ -1,6 +1,7 @@
 """Publication: the three stores take one source's rows, are verified, and go live together by one file replacement."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -242,11 +243,13 @@ def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool, anew: bool, te
     lance = lance_table.reconcile(staged.table, rows.key, rows.chunks, rows.embeddings, target)
     if tell:
         emit(Progress(rows.key, "stores", 1, 3, "stores"))
-    tantivy = tantivy_index.reconcile(staged.index, rows.key, rows.chunks)
+    with ThreadPoolExecutor(1) as other:  # Tantivy writes while the graph is extracted
+        asked = other.submit(tantivy_index.reconcile, staged.index, rows.key, rows.chunks)
+        previous = None if anew else _published_graph(staged, rows.key)
+        extracted = _graph(rows.chunks, previous, lance) if with_graph else _Extracted(None)
+        tantivy = asked.result()
     if tell:
         emit(Progress(rows.key, "stores", 2, 3, "stores"))
-    previous = None if anew else _published_graph(staged, rows.key)
-    extracted = _graph(rows.chunks, previous, lance) if with_graph else _Extracted(None)
     inputs = None if extracted.problem else _inputs(rows.made_from, rows.revision, staged.model, with_graph=with_graph)
     entry = _entry(rows, rows_version(rows, staged.model.name, with_graph=with_graph), extracted.graph)
     entry = replace(entry, inputs=inputs)

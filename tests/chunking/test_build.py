@@ -28,7 +28,7 @@ def source(tmp_path: Path, git) -> Source:
 
 
 def build(source: Source, previous: pa.Table | None = None, settings: ChunkingSettings = SETTINGS) -> ChunkingResult:
-    return build_chunks(source, gather(source, discover(source), settings), previous, settings)
+    return build_chunks(source, gather(discover(source), settings), previous, settings)
 
 
 def test_an_incremental_build_equals_a_build_from_nothing(source, git):

@@ -38,7 +38,7 @@ def commits(source: Source, git, limit: int = 500) -> pa.Table:
 
 
 def build(source: Source, git, previous: pa.Table | None = None, limit: int = 500) -> ChunkingResult:
-    inputs = gather(source, discover(source), ChunkingSettings(), commits(source, git, limit))
+    inputs = gather(discover(source), ChunkingSettings(), commits(source, git, limit))
     return build_chunks(source, inputs, previous, ChunkingSettings())
 
 

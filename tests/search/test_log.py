@@ -50,7 +50,7 @@ def reader(tmp_path: Path, git, monkeypatch) -> Reader:
         file = layout.table("commits", source.key)
         tables.write(file, commits)
         chunks = build_chunks(
-            source, gather(source, discover(source), ChunkingSettings(), tables.read(file)), None, ChunkingSettings()
+            source, gather(discover(source), ChunkingSettings(), tables.read(file)), None, ChunkingSettings()
         ).table
         publish(layout, SourceRows(source.key, chunks, vectors_of(chunks)), MODEL)
     return open_reader(layout)

@@ -43,7 +43,7 @@ def chunks(
     """One row a chunk, with its text, place, symbol and headings. A commit is a chunk."""
     started = time.perf_counter()
     try:
-        inputs = gather(run.source, discovered_files, run.settings.chunking, commits)
+        inputs = gather(discovered_files, run.settings.chunking, commits)
         result = build_chunks(run.source, inputs, run.previous("chunks"), run.settings.chunking)
     except VerificationError as error:
         yield from metadata.failed("chunks", CHUNK_RULES, error)
