@@ -1,0 +1,69 @@
+"""The application: its commands in the order in which `--help` shows them, and what becomes of errors."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from docindex_dagster import __version__, console
+from docindex_dagster.cli import indexing, searching, serving, sources, upkeep
+from docindex_dagster.cli.common import INTERRUPTED
+from docindex_dagster.errors import DocindexError, is_debugging, start_debugging
+
+app = typer.Typer(
+    help="One fresh, searchable index of the code and documentation that a team works with.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(sources.app, name="source")
+for command in (
+    indexing.index,
+    searching.search,
+    searching.log,
+    searching.show,
+    searching.why,
+    upkeep.status,
+    upkeep.doctor,
+    upkeep.rollback,
+    upkeep.prune,
+    serving.ui,
+):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run a command; an expected error is a line and exit code 1, anything else a traceback."""
+    if "--debug" in sys.argv[1:]:
+        sys.argv.remove("--debug")
+        start_debugging()
+    try:
+        app()
+    except BrokenPipeError:
+        # The reader of our output, such as `head`, has had enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except DocindexError as error:
+        _fail(str(error), error)
+    except OSError as error:
+        _fail(f"{error.filename or 'file system'}: {error.strerror or error}", error)
+
+
+def _fail(message: str, error: Exception) -> None:
+    if is_debugging():
+        raise error
+    console.failure(message)
+    sys.exit(1)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show stack traces; it may stand anywhere.")] = False,  # noqa: ARG001 `main` reads it, wherever it stands
+) -> None:
+    """One fresh, searchable index of the code and documentation that a team works with."""
+    if version:
+        console.out.print(__version__)
+        raise typer.Exit

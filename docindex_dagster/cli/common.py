@@ -1,0 +1,98 @@
+"""What several commands share: options, and how they find what the user means."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from docindex_dagster import console
+from docindex_dagster.errors import SourceError
+from docindex_dagster.layout import Layout
+from docindex_dagster.locks import exclusive
+from docindex_dagster.settings import CONFIG_NAME, Settings, load_settings
+from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
+
+if TYPE_CHECKING:
+    from docindex_dagster.stores.generation import Generation
+    from docindex_dagster.stores.reader import Reader
+
+INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Sources = Annotated[
+    list[str] | None, typer.Option("--source", "-s", help="Only this source; may be given several times.")
+]
+AllSources = Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")]
+TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=1000, help="How many at most.")]
+
+
+def project() -> Settings:
+    """The settings of the project around the working directory.
+
+    Raises:
+        SourceError: there is none; it says how to begin.
+    """
+    settings = load_settings()
+    if not settings.config_file.exists():
+        raise SourceError(f"there is no {CONFIG_NAME} here or above: begin with `docindex index PATH`")
+    return settings
+
+
+def reader_of(settings: Settings) -> "Reader":
+    """The published index of a project."""
+    from docindex_dagster.stores.reader import open_reader
+
+    return open_reader(Layout(settings.home))
+
+
+@contextmanager
+def publication(layout: Layout, command: str) -> Iterator[None]:
+    """Hold the lock under which generations are written, and say for whom the command waits."""
+    layout.prepare()
+    with exclusive(
+        layout.publication_lock, f"docindex {command}", on_wait=lambda owner: console.err.print(f"waiting for {owner}")
+    ):
+        yield
+
+
+def key_of(settings: Settings, generation: "Generation | None", name: str) -> str:
+    """The key that a name means, among the sources that are declared and those that are indexed."""
+    known = {*registry.sources(settings), *(generation.sources if generation else ())}
+    fitting = [key for key in known if name in {key, key.partition("/")[2]}]
+    return fitting[0] if len(fitting) == 1 else registry.find(settings, name).key
+
+
+def searched(settings: Settings, generation: "Generation", names: list[str], *, all_sources: bool) -> tuple[str, ...]:
+    """The keys of the sources to look at; empty for all. Further branches are looked at when they are asked for."""
+    from docindex_dagster.search.scope import without_branches
+
+    default = settings.search.default_source
+    wanted = names or ([default] if default and not all_sources else [])
+    keys = tuple(key_of(settings, generation, name) for name in wanted)
+    if not keys and not all_sources:
+        return without_branches(generation.sources)
+    for key in keys:
+        if key not in generation.sources:
+            raise SourceError(f"{key} is not indexed yet: run `docindex index {key}`")
+    return keys
+
+
+def utf8(argument: str) -> str:
+    """An argument without the bytes that the shell passed and that are no text."""
+    return argument.encode("utf-8", "replace").decode()
+
+
+def normal(path: Path | str) -> Path:
+    """A path from the root, without dots; links stay as they are."""
+    return Path(os.path.normpath(Path(path).absolute()))
+
+
+def name_in(source: Source, file: Path) -> str:
+    """How tables name a file, given by its path from the root, of a source."""
+    from docindex_dagster.sources.paths import path_to_name
+
+    return path_to_name(os.fsencode(file.relative_to(source.path)))

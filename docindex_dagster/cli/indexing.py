@@ -1,0 +1,162 @@
+"""`docindex index`."""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from docindex_dagster import console
+from docindex_dagster.cli.common import INTERRUPTED, Json, name_in, normal
+from docindex_dagster.errors import SourceError
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import CONFIG_NAME, Settings, find_root, load_settings
+from docindex_dagster.sources import edit, registry
+from docindex_dagster.sources.model import Source
+from docindex_dagster.urls import is_url
+
+
+def index(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(help="Keys, names, files, or folders and URLs, which are declared if need be; default: all."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Reuse nothing; compare every row of the stores.")] = False,
+    json: Json = False,
+) -> None:
+    """Bring the index up to date: only what changed is chunked and embedded again."""
+    wanted: dict[str, set[str]] = {}  # the names of files by source; none for all of it
+    added: list[str] = []
+    for argument in sources or ():
+        if (file := _file(argument)) is not None:
+            key, name = file
+            if wanted.get(key) != set():
+                wanted.setdefault(key, set()).add(name)
+        else:
+            keys, is_new = _declared(argument)
+            wanted |= {key: set() for key in keys}
+            added += keys if is_new else []
+    settings = load_settings()
+    wanted = wanted or {key: set() for key in registry.sources(settings)}
+    if not wanted:
+        raise SourceError("there are no sources yet: name a folder, as in `docindex index .`")
+    summaries = index_sources(settings, wanted, full=full, quiet=json)
+    if json:
+        console.as_json(summaries)
+    failed = [summary["source"] for summary in summaries if not summary["succeeded"]]
+    for key in failed:
+        if key in added:
+            console.err.print(f"{key} stays declared; `docindex source remove {key}` takes it out again")
+    if failed:
+        raise typer.Exit(1)
+
+
+def index_sources(settings: Settings, wanted: dict[str, set[str]], *, full: bool, quiet: bool) -> list[dict[str, Any]]:
+    """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
+    from docindex_dagster import runs
+
+    summaries = []
+    with runs.instance(settings) as instance:
+        for key, names in wanted.items():
+            started = time.monotonic()
+            try:
+                with console.progress():
+                    outcome = runs.index(settings, key, instance, full=full, only=sorted(names))
+            except KeyboardInterrupt:
+                console.failure(f"{key}: interrupted; what was searchable still is, and the next run goes on from here")
+                raise typer.Exit(INTERRUPTED) from None
+            for warning in outcome.warnings:
+                console.warning(f"{key}: {warning}")
+            for reason in outcome.failures:
+                console.failure(f"{key}: {reason}")
+            summaries.append(_summary(key, outcome, time.monotonic() - started))
+            if outcome.succeeded and not quiet:
+                _print_summary(summaries[-1])
+    return summaries
+
+
+def _file(argument: str) -> tuple[str, str] | None:
+    """The source that a file lies in, and its name there; None for an argument that is no file's path.
+
+    A file that is gone is one if the last run found it.
+
+    Raises:
+        SourceError: the file lies in no source, or is not to be indexed.
+    """
+    from docindex_dagster.sources.why import why as explain
+
+    file = normal(argument)
+    settings = load_settings()
+    source = registry.containing(settings, file)
+    if not file.is_file():
+        is_known = source is not None and not os.path.lexists(file) and _was_found(settings, source, file)
+        return (source.key, name_in(source, file)) if source is not None and is_known else None
+    if source is None:
+        folder = Path(argument).parent
+        raise SourceError(
+            f"{argument} lies in no source: index its folder with `docindex index {folder}`, or declare it alone with "
+            f"`docindex source add {folder} --include {file.name}`"
+        )
+    explanation = explain(source, file)
+    if explanation.skipped_reason:
+        raise SourceError(f"{source.key}: {explanation.sentence}")
+    return source.key, explanation.path
+
+
+def _was_found(settings: Settings, source: Source, file: Path) -> bool:
+    """Whether the last run of a source found a file."""
+    from docindex_dagster import tables
+
+    known = tables.read(Layout(settings.home).table("discovered_files", source.key))
+    return known is not None and name_in(source, file) in known["path"].to_pylist()
+
+
+def _declared(argument: str) -> tuple[list[str], bool]:
+    """The keys that an argument means, and whether they are new: a folder in no source, or a URL, becomes one."""
+    settings = load_settings()
+    folder = Path(os.path.expanduser(argument))  # noqa: PTH111 it keeps what it cannot expand
+    looks_like_key = argument.startswith(("git/", "library/")) and not folder.exists()
+    if is_url(argument) and not folder.exists():
+        known = [source.key for source in registry.following(settings, argument)]
+        return (known, False) if known else (_declare(argument), True)
+    declared = registry.sources(settings)
+    is_name = argument in {source.name for source in declared.values()} or "/" not in argument
+    if argument in declared or looks_like_key or (is_name and not folder.exists()):
+        return [registry.find(settings, argument).key], False
+    around = registry.containing(settings, folder) if folder.is_dir() else None
+    return ([around.key], False) if around is not None else (_declare(argument), True)
+
+
+def _declare(place: str) -> list[str]:
+    keys = edit.declare(find_root(), place)
+    for key in keys:
+        console.err.print(f"added {key} to {find_root() / CONFIG_NAME}")
+    return keys
+
+
+def _summary(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
+    return {
+        "source": key,
+        "run_id": outcome.run_id,
+        "succeeded": outcome.succeeded,
+        "failures": list(outcome.failures),
+        "warnings": list(outcome.warnings),
+        "files": outcome.number("discovered_files", "files"),
+        "skipped": outcome.number("discovered_files", "skipped"),
+        "chunks": outcome.number("chunks", "dagster/partition_row_count"),
+        "added": outcome.number("lancedb_table", "added"),
+        "changed": outcome.number("lancedb_table", "changed"),
+        "removed": outcome.number("lancedb_table", "removed"),
+        "embedded": outcome.number("embeddings", "embedded"),
+        "seconds": round(seconds, 2),
+    }
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
+    changes = ", ".join(f"{summary[name]:,} {name}" for name in ("added", "changed", "removed") if summary[name])
+    files, chunks = console.count(summary["files"], "file"), console.count(summary["chunks"], "chunk")
+    console.out.print(
+        f"{summary['source']}: {files}, {chunks} ({changes or 'nothing changed'}), "
+        f"{summary['skipped']:,} skipped, {summary['seconds']:.1f} s"
+    )

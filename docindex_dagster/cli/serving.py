@@ -1,0 +1,44 @@
+"""`docindex ui`."""
+
+import os
+import signal
+import socket
+import sys
+from typing import Annotated
+
+import typer
+
+from docindex_dagster import console
+from docindex_dagster.errors import SourceError
+from docindex_dagster.settings import load_settings
+
+
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the UI listens.")] = 3000,
+    host: Annotated[str, typer.Option(help="Which address it listens on.")] = "127.0.0.1",
+) -> None:
+    """Start the Dagster UI, its sensors and its schedule on this project."""
+    from docindex_dagster import runs
+
+    settings = load_settings()
+    _refuse_busy_port(host, port)
+    with runs.instance(settings):
+        pass  # its databases are there before several processes look for them
+    os.environ["DAGSTER_HOME"] = str(runs.dagster_home(settings))
+    # `dg dev`, which Dagster recommends in its stead, is not part of what docindex installs.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:Function `dev_command`:FutureWarning")
+    # A shell's background job ignores Ctrl-C; Dagster's processes, which stop each other by it, would never end.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.chdir(settings.root)
+    console.out.print(f"the Dagster UI starts at http://{host}:{port}; stop it with Ctrl-C")
+    command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
+    os.execv(command[0], [*command, "--port", str(port), "--host", host])  # noqa: S606 there is no shell in between
+
+
+def _refuse_busy_port(host: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise SourceError(f"cannot listen on {host}:{port} ({error.strerror}); choose another --port") from error

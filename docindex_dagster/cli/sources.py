@@ -1,0 +1,105 @@
+"""`docindex source …`: which folders and repositories are indexed."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from docindex_dagster import console
+from docindex_dagster.cli.common import Json, key_of
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import find_root, load_settings
+from docindex_dagster.sources import edit, registry
+
+app = typer.Typer(help="Which folders and repositories are indexed.", no_args_is_help=True)
+
+
+class Kind(StrEnum):
+    """What a source is."""
+
+    LIBRARY = "library"
+    GIT = "git"
+
+
+@app.command("add")
+def source_add(
+    path: Annotated[
+        str, typer.Argument(help="A folder, a git work tree, a URL, or FOLDER/{library} for a folder of folders.")
+    ],
+    name: Annotated[str | None, typer.Option(help="Its name; default: the folder's or the repository's.")] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Default: git for a URL, or where there is a .git.")] = None,
+    branch: Annotated[
+        str | None, typer.Option(help="Follow this branch, tag or commit; beside others if it is declared already.")
+    ] = None,
+    submodules: Annotated[bool, typer.Option("--submodules", help="Also the files of submodules.")] = False,
+    include: Annotated[list[str] | None, typer.Option(help="Only files that match this glob.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="No files that match this glob.")] = None,
+) -> None:
+    """Declare a source in docindex.toml (made where there is none)."""
+    values = {"name": name, "submodules": submodules or None, "include": include, "exclude": exclude}
+    for key in edit.declare(find_root(), path, kind.value if kind else None, branch, **values):
+        console.out.print(f"added {key}; index it with `docindex index {key}`")
+
+
+@app.command("remove")
+def source_remove(source: Annotated[str, typer.Argument(help="Its key, such as git/flask, or its name.")]) -> None:
+    """Take a source out of the index, Dagster and docindex.toml. Its files are not touched."""
+    from docindex_dagster import runs
+    from docindex_dagster.stores.generation import read_generation
+
+    settings = load_settings()
+    key = key_of(settings, read_generation(Layout(settings.home)), source)
+    edit.check_removable(settings.root, key)
+    with runs.instance(settings) as instance:
+        _fail_if_failed(key, runs.remove(settings, key, instance).failures)
+    was_declared = edit.remove(settings.root, key)
+    console.out.print(f"removed {key}" + ("" if was_declared else " (it was not in docindex.toml)"))
+
+
+@app.command("list")
+def source_list(json: Json = False) -> None:
+    """Show the declared sources."""
+    settings = load_settings()
+    rows = [
+        {
+            "source": source.key,
+            "path": str(source.path),
+            "url": source.remote.url if source.remote else None,
+            "branch": source.remote.ref if source.remote else None,
+            "default": source.key == settings.search.default_source,
+        }
+        for source in registry.sources(settings).values()
+    ]
+    if json:
+        console.as_json(rows)
+    elif not rows:
+        console.out.print("no sources yet: add one with `docindex source add PATH`")
+    else:
+        console.table(
+            ("source", "from", "branch", ""),
+            [
+                (row["source"], row["url"] or row["path"], row["branch"] or "", "default" if row["default"] else "")
+                for row in rows
+            ],
+        )
+
+
+@app.command("use")
+def source_use(
+    source: Annotated[str | None, typer.Argument(help="Its key or name.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Search all sources by default.")] = False,
+) -> None:
+    """Choose the source that a search looks at by default."""
+    if (source is None) is not all_:
+        raise typer.BadParameter("give a source, or --all")
+    settings = load_settings()
+    key = registry.find(settings, source).key if source else None
+    edit.use(settings.root, key)
+    console.out.print(f"searches look at {key or 'all sources'} by default")
+
+
+def _fail_if_failed(key: str, failures: tuple[str, ...]) -> None:
+    for reason in failures:
+        console.failure(f"{key}: {reason}")
+    if failures:
+        raise typer.Exit(1)
