@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from docindex_dagster import tables
-from docindex_dagster.chunking.build import MADE_FROM, ChunkInputs, build_chunks, gather, was_made_from
+from docindex_dagster.chunking.build import MADE_FROM, ChunkInputs, build_chunks, gather
 from docindex_dagster.embedding.build import CHUNKS_VERSION
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.reuse import embed
@@ -48,10 +48,10 @@ def index(settings: Settings, source: Source, embedder: Embedder, *, full: bool 
     """
     layout = Layout(settings.home)
     run = _Run(settings, source, embedder, layout, full)
-    with telling_full_disk(layout.home), run.alone(layout.source_lock(source.key), "another run of this source"):
+    with telling_full_disk(layout.home), run.holding(layout.source_lock(source.key), "another run of this source"):
         layout.prepare()
         clone.update(source, layout, history=settings.history.commits, report=run.notice)
-        return run.finish()
+        return run.run_stages()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _Run:
     layout: Layout
     full: bool
 
-    def finish(self) -> Publication:
+    def run_stages(self) -> Publication:
         """Do all stages; the later ones only where something differs from what is published."""
         files = self._discover()
         value = (files.schema.metadata or {}).get(HEAD)
@@ -107,8 +107,8 @@ class _Run:
                 for table in written:
                     table.result()
 
-            rows = SourceRows(key, chunks, embeddings, revision, was_made_from(chunks))
-            with self.alone(self.layout.publication_lock, "another publication"), stage(key, "stores"):
+            rows = SourceRows(key, chunks, embeddings, revision)
+            with self.holding(self.layout.publication_lock, "another publication"), stage(key, "stores"):
                 publication = publish(
                     self.layout, rows, self._model, with_graph=self._with_graph, force=self.full, ready=ready
                 )
@@ -135,7 +135,7 @@ class _Run:
         is_whole = version is not None and tables.metadata_value(embeddings, CHUNKS_VERSION) == version
         return is_whole and tables.metadata_value(chunks, MADE_FROM) == made_from
 
-    def alone(self, lock: Path, what: str) -> AbstractContextManager[None]:
+    def holding(self, lock: Path, what: str) -> AbstractContextManager[None]:
         """Hold a lock, and say for whom this run waits."""
         return exclusive(
             lock, f"process {os.getpid()}", lambda owner: emit(Waiting(self.source.key, f"{what} ({owner})"))

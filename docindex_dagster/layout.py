@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from docindex_dagster.hashing import digest
+from docindex_dagster.keys import base_key
 
 _LONGEST_NAME = 120  # file systems allow 255 bytes, and suffixes follow
 
@@ -14,10 +15,6 @@ def file_name(key: str) -> str:
     """A file name of its own for a source key, free of separators; a long one ends in a hash."""
     name = quote(key, safe="@ ")
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}~{digest(key.encode())}"
-
-
-def _repository_name(key: str) -> str:
-    return key.partition("/")[2].partition("@")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +47,9 @@ class Layout:
         tables = [self.home / "tables" / asset for asset in self.assets()]
         return [*tables, self.home / "vectors", self.repositories, self.home / "checkouts"]
 
-    def lost_vectors(self, repository: str) -> Path:
-        """The folder of vectors that a source, or any branch of a repository, lost and may need again."""
-        return self.home / "vectors" / file_name(repository)
+    def lost_vectors(self, source: str) -> Path:
+        """The folder of vectors that a source lost and may need again, which the branches of a repository share."""
+        return self.home / "vectors" / file_name(base_key(source))
 
     @property
     def stores(self) -> Path:
@@ -96,7 +93,7 @@ class Layout:
 
     def repository(self, source: str) -> Path:
         """The clone of a repository, which the partitions of all its branches share; `source` is the key of one."""
-        return self.repositories / f"{file_name(_repository_name(source))}.git"
+        return self.repositories / f"{file_name(base_key(source).removeprefix('git/'))}.git"
 
     def checkout(self, source: str) -> Path:
         """The folder in which the files of a followed branch lie."""

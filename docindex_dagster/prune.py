@@ -11,7 +11,6 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive_if_free
 from docindex_dagster.sources import mirror
 from docindex_dagster.sources.disposal import dispose
-from docindex_dagster.sources.model import base_key
 from docindex_dagster.stores import clean_up
 from docindex_dagster.stores.generation import read_generation
 
@@ -83,7 +82,7 @@ def _of_no_source(layout: Layout, keys: Collection[str]) -> Iterator[_Candidate]
         *(layout.table(asset, key) for key in keys for asset in layout.assets()),
         *(layout.checkout(key) for key in keys),
         *(layout.repository(key) for key in keys),
-        *(layout.lost_vectors(base_key(key)) for key in keys),
+        *(layout.lost_vectors(key) for key in keys),
     }
     for folder in layout.folders_by_source():
         for path in _children(folder):

@@ -241,9 +241,9 @@ class Settings(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic gives it by name
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic gives it by name
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic gives it by name
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The environment wins over the file, whose values arrive as initial ones."""
         return _Environment(settings_cls), init_settings

@@ -11,7 +11,9 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
 _SCP = re.compile(r"(?:(?P<user>[^\s@:/]+)@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s@:/\[\]]+):(?P<path>.*)")
 _SCP_SECRET = re.compile(r"[^/:]*@[^/]*:")  # the path of user:password@host:path
-_USER_INFO = re.compile(r"(?<=://)[^\s/:@'\"]*(?::[^\s@'\"]*)?@")
+# Up to the last @ before the path; and a password that holds a slash, up to the first @.
+_USER_INFO = re.compile(r"(?<=://)(?:[^\s/]*@|[^\s/:@]*:[^\s@]*@)")
+_TOKEN = re.compile(r"(?<=[?&])(\w*(?:token|password))=[^&\s'\"]+", re.IGNORECASE)
 _ALLOWED = "https://, http://, ssh://, file:/// or user@host:path"
 
 
@@ -49,8 +51,8 @@ def repository_name(url: str) -> str:
 
 
 def scrub(text: str) -> str:
-    """A text in which no URL tells a user name or a password."""
-    return _USER_INFO.sub("", text)
+    """A text in which no URL tells a user name, a password or a token."""
+    return _TOKEN.sub(r"\1=…", _USER_INFO.sub("", text))
 
 
 def _split(url: str) -> SplitResult:

@@ -93,3 +93,15 @@ def test_a_path_or_a_name_is_no_url(place):
 def test_no_message_keeps_what_stands_before_the_host(secret):
     for url in (f"https://ada:{secret}@h/x", f"https://{secret}@h/x", f"https://ada:a/{secret}@h/x"):
         assert scrub(f"fatal: unable to access '{url}': no") == "fatal: unable to access 'https://h/x': no"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("fatal: 'https://u:p@ss@host/x' no", "fatal: 'https://host/x' no"),
+        ("cannot reach https://host/x?private_token=abc&y=1", "cannot reach https://host/x?private_token=…&y=1"),
+        ("clone of file:///srv/checkouts/git@dev", "clone of file:///srv/checkouts/git@dev"),
+    ],
+)
+def test_secrets_of_odd_urls_are_left_out_and_paths_stay(text, shown):
+    assert scrub(text) == shown

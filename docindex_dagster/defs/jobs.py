@@ -6,6 +6,7 @@ from docindex_dagster import catalog
 from docindex_dagster.defs.assets.serving import catalog_metadata
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
+from docindex_dagster.embedding.reuse import LostVectors
 from docindex_dagster.locks import exclusive
 from docindex_dagster.sources import clone
 from docindex_dagster.stores.publish import withdraw
@@ -37,6 +38,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
             for asset in _ASSETS_WITH_TABLES:
                 layout.table(asset, key).unlink(missing_ok=True)
             entries = catalog.rebuild(layout)
+        LostVectors(layout, key).forget()
         clone.remove(layout, key, report=context.log.info)
         context.log_event(dg.AssetMaterialization("index_catalog", metadata=catalog_metadata(entries)))
         for run in context.instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=_FINISHED)):

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from docindex_dagster import tables
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.events import Waiting, emit
+from docindex_dagster.events import Notice, Waiting, emit
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import Settings, load_settings
@@ -135,6 +135,15 @@ class SourceRun(Project):
             on_wait=partial(self._report_waiting, log, "another publication"),
         ):
             yield
+
+    def reporter(self, log: dg.DagsterLogManager) -> Callable[[str], None]:
+        """Tells the log and whoever listens what the user should know."""
+
+        def report(text: str) -> None:
+            emit(Notice(self._key, text))
+            log.warning(f"{self._key}: {text}")
+
+        return report
 
     def _report_waiting(self, log: dg.DagsterLogManager | None, what: str, owner: str) -> None:
         emit(Waiting(self._key, f"{what} ({owner})"))

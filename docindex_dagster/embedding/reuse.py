@@ -6,6 +6,7 @@ joined when they become many; runs of several branches may do so at once. Only a
 oldest vectors go first.
 """
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,8 @@ import pyarrow.compute as pc
 from docindex_dagster import tables
 from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings
 from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.keys import base_key
 from docindex_dagster.layout import Layout, file_name
-from docindex_dagster.sources.model import base_key
 
 # Beyond so many rows, or three times the rows of the source, the oldest are forgotten.
 _MOST_ROWS = 5000
@@ -52,7 +53,7 @@ class LostVectors:
 
     @property
     def _folder(self) -> Path:
-        return self.layout.lost_vectors(base_key(self.key))
+        return self.layout.lost_vectors(self.key)
 
     def tables(self) -> Iterator[pa.Table]:
         """Tables with the `COLUMNS`, each read when it is asked for: what was lost last, then the other branches'."""
@@ -74,9 +75,8 @@ class LostVectors:
             self._join(max(_MOST_ROWS, _MOST_TIMES * source_rows))
 
     def forget(self) -> None:
-        """Remove what was kept."""
-        for part in self._parts():
-            part.unlink(missing_ok=True)
+        """Remove what was kept, for all branches."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _parts(self) -> list[Path]:
         """The oldest first."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from docindex_dagster.chunking.rows import chunk_id
 from docindex_dagster.errors import QueryError
+from docindex_dagster.keys import is_branch
 from docindex_dagster.schemas import COMMIT_PATH
-from docindex_dagster.sources.model import is_branch
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader

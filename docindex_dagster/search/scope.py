@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from docindex_dagster.sources.model import is_branch
+from docindex_dagster.keys import is_branch
 
 
 def without_branches(keys: Collection[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from docindex_dagster.hashing import digest
 from docindex_dagster.sources import git, history
 from docindex_dagster.sources.content import Content
-from docindex_dagster.sources.entries import Entry
+from docindex_dagster.sources.entries import Entry, stamp
 from docindex_dagster.sources.history import shallow_end
 from docindex_dagster.sources.memory import HEAD, RULES, RULES_VERSION
 from docindex_dagster.sources.model import Source
@@ -80,23 +80,11 @@ def _restamped(previous: pa.Table, rules: PathRules, standing: Standing) -> set[
     return {
         path
         for path in standing.index.files
-        if rows.get(path) != _stamp(join(rules.root, path)) and not _is_pruned(rules, path)
+        if rows.get(path) != stamp(join(rules.root, path)) and not isinstance(rules.scope_around(path), Pruned)
     }
 
 
-def _stamp(path: bytes) -> tuple[int, int] | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
-
-
-def _is_pruned(rules: PathRules, path: bytes) -> bool:
-    return isinstance(rules.scope(path[: path.rfind(b"/") + 1]), Pruned)
-
-
-def only(rules: PathRules, standing: Standing, paths: frozenset[bytes]) -> Standing:
+def standing_at(rules: PathRules, standing: Standing, paths: frozenset[bytes]) -> Standing:
     """How a work tree stands at some paths, and in the folders around them that are not entered."""
     status, index = standing.status, standing.index
     folders = _pruned(rules, paths)
@@ -110,13 +98,13 @@ def only(rules: PathRules, standing: Standing, paths: frozenset[bytes]) -> Stand
     return Standing(replace(status, untracked=untracked), replace(index, files=files, links=links))
 
 
-def rows_of(rules: PathRules, paths: frozenset[bytes]) -> pa.Array:
+def names_at(rules: PathRules, paths: frozenset[bytes]) -> pa.Array:
     """The names of the rows that stand for some paths: their own, and those of folders that are not entered."""
     rows = {*paths, *(path + b"/" for path in paths), *_pruned(rules, paths)}
     return pa.array([path_to_name(path) for path in rows], pa.string())
 
 
-def to_keep(state: bytes, dirty: Collection[bytes]) -> dict[bytes, bytes]:
+def metadata_to_keep(state: bytes, dirty: Collection[bytes]) -> dict[bytes, bytes]:
     """What the metadata of a table must hold so that the next run can take rows over."""
     if len(dirty) > _MOST_DIRTY:
         return {STATE: state}
@@ -161,5 +149,5 @@ def state_of(source: Source, rules: PathRules, standing: Standing) -> bytes:
 
 def _pruned(rules: PathRules, paths: Iterable[bytes]) -> frozenset[bytes]:
     """The folders that are not entered and hold one of the paths."""
-    scopes = (rules.scope(path[: path.rfind(b"/") + 1]) for path in paths)
+    scopes = (rules.scope_around(path) for path in paths)
     return frozenset(scope.path for scope in scopes if isinstance(scope, Pruned))

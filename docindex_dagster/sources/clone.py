@@ -7,11 +7,10 @@ other. Both are only copies: whatever is wrong with them, they are mended from t
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 
 from docindex_dagster.errors import NotThereError, SourceError
-from docindex_dagster.events import Progress, Waiting, emit
+from docindex_dagster.events import Progress, emit
 from docindex_dagster.files import replacing
 from docindex_dagster.layout import Layout, file_name
 from docindex_dagster.locks import exclusive
@@ -51,7 +50,7 @@ def update(source: Source, layout: Layout, *, history: int, report: Report) -> N
             is_lost = any(sign in str(error) for sign in _NOT_MENDABLE)
             if is_lost or not remote.repository.exists() or not mirror.answers(remote):
                 raise
-            report(f"{source.key}: its clone is damaged and is mended ({error})")
+            report(f"the clone is damaged and is mended ({error})")
             _mend(source, remote, history, report)
 
 
@@ -67,13 +66,10 @@ def remove(layout: Layout, key: str, report: Report) -> None:
 
 
 def _locked(layout: Layout, key: str, report: Report) -> AbstractContextManager[None]:
-    return exclusive(layout.repository_lock(key), f"{key} of process {os.getpid()}", partial(_wait, key, report))
+    def wait(owner: str) -> None:
+        report(f"waiting for another fetch of this repository ({owner})")
 
-
-def _wait(key: str, report: Report, owner: str) -> None:
-    reason = f"another fetch of this repository ({owner})"
-    emit(Waiting(key, reason))
-    report(f"{key} waits for {reason}")
+    return exclusive(layout.repository_lock(key), f"{key} of process {os.getpid()}", wait)
 
 
 def _refuse_foreign(remote: Remote) -> None:
@@ -93,7 +89,7 @@ def _mend(source: Source, remote: Remote, history: int, report: Report) -> None:
     try:
         _bring_up(source, remote, history, report)
     except SourceError:
-        report(f"{source.key}: its clone cannot be mended and is made anew")
+        report("the clone cannot be mended and is made anew")
         mirror.make(remote)
         _bring_up(source, remote, history, report)
 
@@ -101,8 +97,9 @@ def _mend(source: Source, remote: Remote, history: int, report: Report) -> None:
 def _bring_up(source: Source, remote: Remote, history: int, report: Report) -> None:
     mirror.dispose_unfinished(remote.repository)
     if not remote.repository.is_dir():
-        emit(Progress(source.key, "clone", 0, None, "repositories"))
+        emit(Progress(source.key, "clone", 0, 1, "repository"))
         mirror.make(remote)
+        emit(Progress(source.key, "clone", 1, 1, "repository"))
     mirror.fetch(remote)
     commit = mirror.resolve(remote)
     if commit is None:
@@ -112,8 +109,9 @@ def _bring_up(source: Source, remote: Remote, history: int, report: Report) -> N
     note, text = _note(remote, source.key), f"{commit} {history}"
     is_new = not note.is_file() or note.read_text(encoding="utf-8") != text
     if is_new:
-        emit(Progress(source.key, "fetch contents", 0, None, "commits"))
+        emit(Progress(source.key, "fetch contents", 0, 1, "commit"))
         mirror.fetch_contents(remote.repository, commit, history)
+        emit(Progress(source.key, "fetch contents", 1, 1, "commit"))
     checkout.put(remote.repository, source.path, commit)
     if source.submodules:
         submodules.update(source.path, report)

@@ -65,7 +65,7 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     metadata = {STARTED_NS: str(started_ns).encode(), RULES: RULES_VERSION}
     if found.standing is not None and found.standing.head is not None:
         again = changes.to_look_at_again(entries, contents, found.standing, started_ns)
-        metadata |= {HEAD: found.standing.head.encode(), **changes.to_keep(found.state, again)}
+        metadata |= {HEAD: found.standing.head.encode(), **changes.metadata_to_keep(found.state, again)}
     return table.replace_schema_metadata(metadata)
 
 
@@ -79,8 +79,8 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
     kept, looked_at = none, standing
     if previous is not None and moves is not None and not source.submodules:
         suspects = changes.suspects(previous, moves, rules, standing)
-        kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.rows_of(rules, suspects))))
-        looked_at = changes.only(rules, standing, suspects)
+        kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.names_at(rules, suspects))))
+        looked_at = changes.standing_at(rules, standing, suspects)
     entries = list_work_tree(rules, looked_at, untracked=source.untracked, submodules=source.submodules)
     return _Found(entries, kept, standing, moves, state)
 
@@ -88,11 +88,11 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
 def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Found:
     """Look at some paths alone."""
     rules, asked = path_rules(source), frozenset(name_to_path(name) for name in only)
-    kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.rows_of(rules, asked))))
+    kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.names_at(rules, asked))))
     if source.kind != "git":
         return _Found([entry for entry in walk(rules) if entry.path in asked], kept)
     standing = read_standing(rules.root, untracked=source.untracked)
-    looked_at = standing if source.submodules else changes.only(rules, standing, asked)
+    looked_at = standing if source.submodules else changes.standing_at(rules, standing, asked)
     entries = list_work_tree(rules, looked_at, untracked=source.untracked, submodules=source.submodules)
     return _Found([entry for entry in entries if entry.path in asked], kept, standing)
 

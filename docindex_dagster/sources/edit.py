@@ -13,6 +13,7 @@ from tomlkit.items import AoT
 
 from docindex_dagster.errors import SettingsError, SourceError
 from docindex_dagster.files import replacing
+from docindex_dagster.keys import base_key, is_branch
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import (
@@ -23,7 +24,6 @@ from docindex_dagster.settings import (
     load_settings,
 )
 from docindex_dagster.sources import guard, registry
-from docindex_dagster.sources.model import base_key, is_branch
 from docindex_dagster.urls import check_url, is_url
 
 _SHORT_COMMIT = 10  # characters of an id that stands for a branch
@@ -59,7 +59,7 @@ def declare(root: Path, place: str, kind: str | None = None, branch: str | None 
 
 def _checked(url: str) -> str:
     try:
-        return check_url(url)
+        return check_url(url.rstrip("/") if not url.endswith("//") else url)
     except ValueError as error:
         raise SettingsError(f"the URL {error}") from None
 

@@ -31,6 +31,15 @@ class Entry(NamedTuple):
     commit_path: bytes | None = None  # git: the path whose commits count for this one, if another: its submodule's
 
 
+def stamp(path: bytes) -> tuple[int, int] | None:
+    """The size in bytes of a file and when it changed, in nanoseconds since 1970; None where it is not there."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
 def folder_entry(path: bytes, reason: str) -> Entry:
     """An entry for a folder that is not entered."""
     return Entry(path, 0, 0, reason)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from docindex_dagster.hashing import digest
 from docindex_dagster.sources import changes, git
+from docindex_dagster.sources.entries import stamp
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
-from docindex_dagster.sources.status import Standing, parse_status, read_index, status_of
+from docindex_dagster.sources.status import Standing, read_standing
 from docindex_dagster.sources.walk import walk
 from docindex_dagster.sources.worktree import submodule_roots
 
@@ -46,27 +47,24 @@ def _checkout_state(source: Source) -> list[object]:
 
 def _git_state(source: Source) -> list[object]:
     rules = path_rules(source)
+    standing = read_standing(rules.root, untracked=source.untracked)
     inner = submodule_roots(rules.root) if source.submodules else []
-    standing = Standing(parse_status(status_of(rules.root, untracked=source.untracked)), read_index(rules.root))
-    ignored = changes.state_of(source, rules, standing)
-    return [ignored, *(seen for root in (rules.root, *inner) for seen in _work_tree_state(source, rules, root))]
+    others = [(root, read_standing(root, untracked=source.untracked)) for root in inner]
+    seen = [part for root, found in ((rules.root, standing), *others) for part in _work_tree_state(rules, root, found)]
+    return [changes.state_of(source, rules, standing), *seen]
 
 
-def _work_tree_state(source: Source, rules: PathRules, root: bytes) -> list[object]:
+def _work_tree_state(rules: PathRules, root: bytes, standing: Standing) -> list[object]:
     """The state of one work tree; that of a submodule lies below the root of the rules."""
-    output = status_of(root, untracked=source.untracked)
-    status = parse_status(output)
+    status, index = standing.status, standing.index
     prefix = join(root, b"")[len(join(rules.root, b"")) :]
-    return [output, *(_stamp(rules, prefix + path) for path in (*sorted(status.changed), *status.untracked))]
+    differing = (*sorted(status.changed), *status.untracked)
+    return [status.head, sorted(index.files.items()), differing, *(_stamp(rules, prefix + path) for path in differing)]
 
 
 def _stamp(rules: PathRules, path: bytes) -> tuple[int, int] | None:
     """Size and time stamp of a file that discovery would look at; None for others."""
-    scope = rules.scope(path[: path.rfind(b"/") + 1])
+    scope = rules.scope_around(path)
     if isinstance(scope, Pruned) or rules.file_reason(scope, path[len(scope.path) :]) is not None:
         return None
-    try:
-        found = os.lstat(join(rules.root, path))
-    except OSError:  # deleted
-        return None
-    return found.st_size, found.st_mtime_ns
+    return stamp(join(rules.root, path))

@@ -12,18 +12,8 @@ from docindex_dagster.sources.guard import common_folder
 # Merges count where they differ from all of their parents: what they took over unchanged was changed elsewhere.
 # Submodules are told what to do with here, or a wrong .gitmodules would be an error.
 _LOG = (
-    *(
-        "log",
-        "-z",
-        "--format=/%H",
-        "--name-only",
-        "--no-renames",
-        "-c",
-        "--no-relative",
-        "--no-color",
-        "--encoding=UTF-8",
-    ),
-    "--ignore-submodules=dirty",
+    *("log", "-z", "--format=/%H", "--name-only", "--no-renames", "-c", "--no-relative", "--no-color"),
+    *("--encoding=UTF-8", "--ignore-submodules=dirty"),
 )
 
 

@@ -34,7 +34,11 @@ def make(remote: Remote) -> None:
     new = Path(tempfile.mkdtemp(_UNFINISHED, f"{remote.repository.name}.", folder))
     how = "--local" if remote.is_local else "--filter=blob:none"
     arguments = ("clone", "--quiet", "--bare", "--template=", how, "--", remote.url, new.name)
-    transfer.run(folder, *arguments, purpose=f"clone {remote.url}")
+    try:
+        transfer.run(folder, *arguments, purpose=f"clone {remote.url}")
+    except SourceError:
+        dispose(new)
+        raise
     if (new / "objects/info/alternates").exists():  # borrowed objects go when their owner does
         transfer.run(new, "repack", "-a", "-d", "--quiet", purpose=f"clone {remote.url}")
         dispose(new / "objects/info/alternates")

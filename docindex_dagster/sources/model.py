@@ -36,13 +36,3 @@ class Source:
     untracked: bool = True  # git: also files that git does not ignore but does not track
     version: str | None = None  # what the settings call this state of the source
     max_file_bytes: int = 1 << 20
-
-
-def base_key(key: str) -> str:
-    """The key of the repository that a branch or work tree belongs to: `git/flask` of `git/flask@dev`."""
-    return key.partition("@")[0] if key.startswith("git/") else key
-
-
-def is_branch(key: str) -> bool:
-    """Whether a source is a further branch or work tree of a repository."""
-    return base_key(key) != key

@@ -58,6 +58,10 @@ class PathRules:
         self._scopes[path] = scope
         return scope
 
+    def scope_around(self, path: bytes) -> Scope | Pruned:
+        """Return what holds in the folder in which the file `path` lies, as `scope` does."""
+        return self.scope(path[: path.rfind(b"/") + 1])
+
     def file_reason(self, scope: Scope, name: bytes) -> str | None:
         """Why the file `name` in the folder of `scope` is skipped, if it is."""
         path = scope.path + name

@@ -20,8 +20,8 @@ class Status:
     untracked: tuple[bytes, ...] = ()  # and not ignored; a repository of its own ends in a slash
 
 
-def status_arguments(*, untracked: bool) -> tuple[str, ...]:
-    """Return the command whose output `parse_status` reads."""
+def _arguments(*, untracked: bool) -> tuple[str, ...]:
+    """Return the command whose output `_parse_status` reads."""
     return (
         "status",
         "--porcelain=v2",
@@ -34,7 +34,7 @@ def status_arguments(*, untracked: bool) -> tuple[str, ...]:
     )
 
 
-def parse_status(output: bytes) -> Status:
+def _parse_status(output: bytes) -> Status:
     """Read the output of `git status`."""
     head = None
     changed, modified, added, untracked = set(), set(), set(), []
@@ -76,7 +76,7 @@ class Standing:
         return self.status.head
 
 
-def parse_index(output: bytes) -> Index:
+def _parse_index(output: bytes) -> Index:
     """Read the output of `git ls-files -v --stage`."""
     files: dict[bytes, bytes] = {}
     links: dict[bytes, bytes] = {}
@@ -96,7 +96,7 @@ def read_index(root: bytes) -> Index:
     Raises:
         SourceError: The folder is not the root of a work tree, or git cannot read it.
     """
-    return parse_index(git.run(root, *_INDEX))
+    return _parse_index(git.run(root, *_INDEX))
 
 
 def read_standing(root: bytes, *, untracked: bool) -> Standing:
@@ -106,15 +106,15 @@ def read_standing(root: bytes, *, untracked: bool) -> Standing:
         SourceError: As `read_index` does.
     """
     with ThreadPoolExecutor(1) as pool:  # git compares the work tree while its index is read here
-        asked = pool.submit(status_of, root, untracked=untracked)
+        asked = pool.submit(_status_of, root, untracked=untracked)
         index = read_index(root)
-    return Standing(parse_status(asked.result()), index)
+    return Standing(_parse_status(asked.result()), index)
 
 
-def status_of(root: bytes, *, untracked: bool) -> bytes:
-    """Return what `git status` says, for `parse_status`; the repository's own settings make it run nothing.
+def _status_of(root: bytes, *, untracked: bool) -> bytes:
+    """Return what `git status` says, for `_parse_status`; the repository's own settings make it run nothing.
 
     Raises:
         SourceError: As `read_index` does.
     """
-    return git.run(root, *guard.options(root), *status_arguments(untracked=untracked))
+    return git.run(root, *guard.options(root), *_arguments(untracked=untracked))

@@ -76,7 +76,7 @@ def _list(rules: PathRules, tree: _Tree, standing: Standing) -> tuple[dict[bytes
     entries: dict[bytes, Entry] = {}
     for own, blob in (*index.files.items(), *((path, None) for path in status.untracked)):
         path = tree.prefix + own
-        scope = rules.scope(path[: path.rfind(b"/") + 1])
+        scope = rules.scope_around(path)
         if isinstance(scope, Pruned):
             entries[scope.path] = folder_entry(scope.path, scope.reason)
         elif path.endswith(b"/"):
@@ -105,7 +105,7 @@ def _enter(rules: PathRules, path: bytes, link: _Link) -> _Tree | str:
 
 def _folder(rules: PathRules, path: bytes, reason: str) -> Entry:
     """The entry of a submodule that is not entered, or of the pruned folder that it lies in."""
-    scope = rules.scope(path[: path.rfind(b"/") + 1])
+    scope = rules.scope_around(path)
     return folder_entry(scope.path, scope.reason) if isinstance(scope, Pruned) else folder_entry(path + b"/", reason)
 
 

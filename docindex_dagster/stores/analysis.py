@@ -19,7 +19,7 @@ def _split(word: str) -> tuple[str, ...]:
         return ()
     whole = word.lower()
     parts = [part.lower() for part in _PART.findall(word)]
-    return (whole,) if len(parts) < 2 or parts == [whole] else (whole, *parts)  # noqa: PLR2004 two parts
+    return (whole, *parts) if parts[1:] else (whole,)
 
 
 def terms(text: str) -> list[str]:

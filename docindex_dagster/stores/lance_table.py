@@ -1,8 +1,9 @@
 """The LanceDB table: every column of the chunks, and their vectors, for semantic search."""
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -72,18 +73,17 @@ def open_for_reading(layout: Layout, name: str, version: int) -> "LanceTable":
     return table
 
 
-def load_library() -> None:
+def load_library() -> ModuleType:
     """Import LanceDB, which takes over a second the first time."""
     # Its warnings on standard error are about what is normal here, such as chunks with equal vectors.
     os.environ.setdefault("LANCEDB_LOG", "error")
-    import lancedb  # noqa: F401 it is now loaded
+    import lancedb
+
+    return lancedb
 
 
 def _connect(layout: Layout) -> "DBConnection":
-    load_library()
-    import lancedb
-
-    return lancedb.connect(layout.lance)
+    return cast("DBConnection", load_library().connect(layout.lance))
 
 
 def _opened(table: "Table") -> "LanceTable":
@@ -193,8 +193,7 @@ def _age(table: "LanceTable", version: int) -> timedelta:
     made: list[datetime] = [item["timestamp"] for item in table.list_versions() if item["version"] == version]
     if not made:
         return timedelta()
-    now = datetime.now(UTC) if made[0].tzinfo else datetime.now()  # noqa: DTZ005 the library gives local times
-    return max(timedelta(), now - made[0])
+    return max(timedelta(), datetime.now(made[0].tzinfo) - made[0])
 
 
 def files(layout: Layout) -> set[Path]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster import tables
+from docindex_dagster.chunking.build import was_made_from
 from docindex_dagster.embedding.verify import verify_embeddings
 from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError, first_line
 from docindex_dagster.events import Progress, emit
@@ -38,13 +39,12 @@ STORE_RULES = {
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """All that is published of one source: its rows, which revision of it they are, and what they were made from."""
+    """All that is published of one source: its rows, and which revision of it they are."""
 
     key: str
     chunks: pa.Table
     embeddings: pa.Table
     revision: str | None = None
-    made_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def publish(
         clean_up.remove_old_generations(layout)  # a run that was killed may have left some
         if ready:
             ready()
-        inputs = _inputs(rows.made_from, rows.revision, model, with_graph=with_graph)
+        inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, with_graph=with_graph)
         if published.inputs == inputs:
             return Publication(start.base, published)
         known = replace(published, inputs=inputs)  # other files that give the same chunks
@@ -250,9 +250,10 @@ def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool, anew: bool, te
         tantivy = asked.result()
     if tell:
         emit(Progress(rows.key, "stores", 2, 3, "stores"))
-    inputs = None if extracted.problem else _inputs(rows.made_from, rows.revision, staged.model, with_graph=with_graph)
     entry = _entry(rows, rows_version(rows, staged.model.name, with_graph=with_graph), extracted.graph)
-    entry = replace(entry, inputs=inputs)
+    if not extracted.problem:
+        inputs = _inputs(was_made_from(rows.chunks), rows.revision, staged.model, with_graph=with_graph)
+        entry = replace(entry, inputs=inputs)
     if extracted.graph:
         write = graph_files.write_incomplete if extracted.problem else graph_files.write
         entry = replace(entry, graph=write(staged.layout, rows.key, extracted.graph, entry.version))
@@ -330,18 +331,20 @@ def _verify(staged: Staged, written: _Written) -> None:
 
 def _inputs(made_from: str | None, revision: str | None, model: Model, *, with_graph: bool) -> str | None:
     """Identify all that decides what is published of a source."""
-    if made_from is None:
-        return None
-    made_with = str(SCHEMA_VERSION), GRAPH_VERSION, str(with_graph), model.name
-    return digest_parts(*made_with, revision or "", made_from)
+    return (
+        None if made_from is None else _version(made_from, revision=revision, model=model.name, with_graph=with_graph)
+    )
 
 
 def rows_version(rows: SourceRows, model: str, *, with_graph: bool) -> str:
-    """Equal inputs give an equal version."""
+    """The version of what is published of rows: equal rows have an equal one."""
     vectors = tables.stamped_version(rows.embeddings.schema.metadata) or tables.data_version(rows.embeddings)
-    hashes = tables.column_version(rows.chunks, "row_hash"), vectors
-    made_with = str(SCHEMA_VERSION), GRAPH_VERSION, str(with_graph), model
-    return digest_parts(*made_with, rows.revision or "", *hashes)
+    chunks = tables.column_version(rows.chunks, "row_hash")
+    return _version(chunks, vectors, revision=rows.revision, model=model, with_graph=with_graph)
+
+
+def _version(*content: str, revision: str | None, model: str, with_graph: bool) -> str:
+    return digest_parts(str(SCHEMA_VERSION), GRAPH_VERSION, str(with_graph), model, revision or "", *content)
 
 
 def _entry(rows: SourceRows, version: str, graph: Graph | None) -> PublishedSource:

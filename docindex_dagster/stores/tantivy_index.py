@@ -108,7 +108,7 @@ def reconcile(index: "Index", source: str, chunks: pa.Table) -> Difference:
     if change.is_empty:
         return change
     rows_to_write = chunks.filter(change.is_new)
-    with_writer(
+    _with_writer(
         index, lambda writer: _apply(writer, rows_to_write, pa.concat_arrays([change.deletes, change.replaced]))
     )
     return change
@@ -116,7 +116,7 @@ def reconcile(index: "Index", source: str, chunks: pa.Table) -> Difference:
 
 def remove(index: "Index", source: str) -> None:
     """Delete every row of a source."""
-    with_writer(index, lambda writer: writer.delete_documents_by_term("source", source))
+    _with_writer(index, lambda writer: writer.delete_documents_by_term("source", source))
 
 
 def rows(searcher: "Searcher", index_schema: "Schema", chunk_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -138,7 +138,7 @@ def stored_row(searcher: "Searcher", address: Any) -> dict[str, Any]:
     return row
 
 
-def with_writer(index: "Index", change: Any) -> None:
+def _with_writer(index: "Index", change: Any) -> None:
     """Apply `change` to a writer and commit; roll back when it fails.
 
     The writer's own `with` would commit either way.

@@ -83,7 +83,10 @@ def library(tmp_path: Path) -> Tree:
 @pytest.fixture
 def repository(tmp_path: Path) -> Tree:
     """A git repository without commits."""
-    root = tmp_path / "repository"
+    return new_repository(tmp_path / "repository")
+
+
+def new_repository(root: Path) -> Tree:
     root.mkdir()
     tree = Tree(root, "git")
     tree.git("init", "--quiet", "--initial-branch=main")

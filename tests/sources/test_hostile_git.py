@@ -16,7 +16,7 @@ from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.repository import read_figures
 from docindex_dagster.sources.why import why
-from tests.sources.conftest import LONG_AGO_NS, Tree, rows
+from tests.sources.conftest import LONG_AGO_NS, Tree, new_repository, rows
 from tests.sources.remotes import Followed
 
 LATER_NS = LONG_AGO_NS + 3_600_000_000_000
@@ -48,13 +48,10 @@ def trap(tmp_path) -> Trap:
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
     """A repository of somebody else's, whose log and files are nobody's business."""
-    root = tmp_path / "private"
-    root.mkdir()
-    tree = Tree(root, "git")
-    tree.git("init", "--quiet", "--initial-branch=main")
+    tree = new_repository(tmp_path / "private")
     tree.write("secret.md", SECRET)
     tree.commit(SECRET)
-    return root
+    return tree.root
 
 
 def look_at(tree: Tree, **settings) -> str:

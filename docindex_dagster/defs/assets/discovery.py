@@ -34,7 +34,7 @@ def discovered_files(context: dg.AssetExecutionContext, run: SourceRun) -> dg.Ma
     """One row a file: what it is, or why it is skipped."""
     started = time.perf_counter()
     previous = run.previous("discovered_files")
-    clone.update(run.source, run.layout, history=run.settings.history.commits, report=context.log.warning)
+    clone.update(run.source, run.layout, history=run.settings.history.commits, report=run.reporter(context.log))
     table = discover(run.source, previous, run.only)
     indexed = table.filter(pc.is_null(table["skipped_reason"]))
     skipped = table.filter(pc.is_valid(table["skipped_reason"]))

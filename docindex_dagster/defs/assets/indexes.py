@@ -7,7 +7,6 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from docindex_dagster.chunking.build import was_made_from
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import EmbeddingModel, SourceRun
@@ -82,7 +81,7 @@ def publish_stores(
     """Write, verify and publish the three stores of one source."""
     started = time.perf_counter()
     key = context.partition_key
-    rows = SourceRows(key, chunks, embeddings, run.revision(), was_made_from(chunks))
+    rows = SourceRows(key, chunks, embeddings, run.revision())
     with run.publication(context.log):
         try:
             published = publish(
