@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as EnvironmentSettingsError
 
@@ -194,11 +203,36 @@ class SearchSettings(_Section):
     default_source: str | None = None
 
 
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+
+
 class ScheduleSettings(_Section):
-    """When everything is indexed again."""
+    """When everything is indexed again, and how often remotes are asked for news."""
 
     nightly: Annotated[str, BeforeValidator(_cron)] = "0 3 * * *"
     timezone: Annotated[str, AfterValidator(_timezone)] = "UTC"
+    verify: Weekday | Literal["never"] = "sunday"  # the night in which every file is read and every row compared
+    remote_interval_s: int = Field(default=300, ge=30)  # how often the remote of a followed repository is asked
+    max_age_hours: int = Field(default=26, ge=1)  # a source that was not looked at for longer is reported
+
+
+class RetentionSettings(_Section):
+    """How long Dagster's record of runs and events is kept; the newest of each partition always stays."""
+
+    days: int = Field(default=30, ge=1)
+
+
+def _secret_url(value: SecretStr) -> SecretStr:
+    if not value.get_secret_value().startswith(("https://", "http://")):
+        raise ValueError("must be an http or https URL")
+    return value
+
+
+class AlertSettings(_Section):
+    """Who is told that a run failed."""
+
+    # A secret: whoever knows it can post. It comes from the environment alone.
+    webhook: Annotated[SecretStr, AfterValidator(_secret_url)] | None = None
 
 
 class _Environment(EnvSettingsSource):
@@ -230,6 +264,8 @@ class Settings(BaseSettings):
     graph: GraphSettings = GraphSettings()
     search: SearchSettings = SearchSettings()
     schedule: ScheduleSettings = ScheduleSettings()
+    retention: RetentionSettings = RetentionSettings()
+    alerts: AlertSettings = AlertSettings()
 
     @model_validator(mode="after")
     def _home_is_absolute(self) -> Self:
@@ -291,6 +327,8 @@ def check_settings(root: Path, values: dict[str, Any]) -> Settings:
     for reserved in ("root", "home"):
         if reserved in values:
             raise SettingsError(f"{file}: {reserved} cannot be set in the file; set DOCINDEX_HOME to move the index")
+    if _is_in(values, ("alerts", "webhook")):
+        raise SettingsError(f"{file}: alerts.webhook is a secret; set DOCINDEX_ALERTS__WEBHOOK instead")
     try:
         return Settings(root=root, **values)
     except ValidationError as error:
