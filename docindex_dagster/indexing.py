@@ -13,20 +13,25 @@ import pyarrow as pa
 
 from docindex_dagster import tables
 from docindex_dagster.chunking.build import MADE_FROM, ChunkInputs, build_chunks, gather
+from docindex_dagster.chunking.pool import check_main_guard
 from docindex_dagster.embedding.build import CHUNKS_VERSION
 from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.events import Notice, Waiting, emit, stage
 from docindex_dagster.files import telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
+from docindex_dagster.schemas import DISCOVERED_FILES
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import clone
-from docindex_dagster.sources.commits import read_history
+from docindex_dagster.sources.commits import is_history, read_history
 from docindex_dagster.sources.discover import discover
-from docindex_dagster.sources.memory import HEAD
+from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.memory import FINGERPRINT, HEAD
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.publish import Publication, SourceRows, publish, published_from
+from docindex_dagster.stores.reader import check_published
 from docindex_dagster.stores.staging import Model
 
 
@@ -45,13 +50,40 @@ def index(settings: Settings, source: Source, embedder: Embedder, *, full: bool 
         VerificationError: rows break a rule; what was published stays.
         DamagedStoreError: the stores are damaged, and `full` was not asked for.
         FullDiskError: there is no space left; what was published stays.
+        WorkerError: the script that calls it has no main guard.
     """
+    check_main_guard()
     layout = Layout(settings.home)
     run = _Run(settings, source, embedder, layout, full)
     with telling_full_disk(layout.home), run.holding(layout.source_lock(source.key), "another run of this source"):
         layout.prepare()
         clone.update(source, layout, history=settings.history.commits, report=run.notice)
         return run.run_stages()
+
+
+def is_current(settings: Settings, source: Source, seen: str | None = None) -> bool:
+    """Whether what is published of a source was made from its files and settings as they are now.
+
+    No file is read, and no stage runs. Of a repository that docindex clones, its files are those that are checked out.
+    It is False where nobody can tell: after a run over single files, and while files were written as they were read.
+
+    Args:
+        settings: as they are now.
+        source: what is asked about.
+        seen: what `fingerprint` says of it now, where that is known.
+
+    Raises:
+        SourceError: the source cannot be listed.
+    """
+    seen = fingerprint(source) if seen is None else seen
+    run = _Run(settings, source, load_embedder(settings.embedding), Layout(settings.home), full=False)
+    files, commits = run.previous("discovered_files"), run.previous("commits")
+    if files is None or commits is None or not files.schema.equals(DISCOVERED_FILES):
+        return False
+    head = _text(files, HEAD)
+    if _text(files, FINGERPRINT) != seen or not is_history(commits, head, settings.history.commits):
+        return False
+    return run.published(gather(files, settings.chunking, commits), source.version or head) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +99,30 @@ class _Run:
     def run_stages(self) -> Publication:
         """Do all stages; the later ones only where something differs from what is published."""
         files = self._discover()
-        value = (files.schema.metadata or {}).get(HEAD)
-        head = value.decode() if value else None
+        head = _text(files, HEAD)
         inputs = gather(files, self.settings.chunking, self._read_commits(head))
         revision = self.source.version or head
-        published = published_from(
-            self.layout, self.source.key, inputs.made_from, revision, self._model, with_graph=self._with_graph
-        )
-        if published is not None and not self.full and self._holds(inputs.made_from):
+        published = None if self.full else self.published(inputs, revision)
+        if published is not None:
+            check_published(self.layout)  # nothing would be found, and no later run would notice
             return published
         return self._build(inputs, revision)
 
+    def published(self, inputs: ChunkInputs, revision: str | None) -> Publication | None:
+        """What is published, if it and the tables were made from exactly this."""
+        made_from = inputs.made_from
+        published = published_from(
+            self.layout, self.source.key, made_from, revision, self._model, with_graph=self._with_graph
+        )
+        return published if published is not None and self._holds(made_from) else None
+
+    def previous(self, asset: str) -> pa.Table | None:
+        """The table that an earlier run wrote; None where nothing may be reused."""
+        return None if self.full else tables.read(self.layout.table(asset, self.source.key))
+
     def _discover(self) -> pa.Table:
         with stage(self.source.key, "discovered_files"):
-            files = discover(self.source, self._previous("discovered_files"))
+            files = discover(self.source, self.previous("discovered_files"))
             files = tables.stamp(files, tables.data_version(files))
             self._write("discovered_files", files)
         return files
@@ -88,7 +130,7 @@ class _Run:
     def _read_commits(self, head: str | None) -> pa.Table:
         with stage(self.source.key, "commits"):
             limit = self.settings.history.commits
-            commits = read_history(self.source, head, self._previous("commits"), limit).commits
+            commits = read_history(self.source, head, self.previous("commits"), limit).commits
             self._write("commits", commits)
         return commits
 
@@ -96,10 +138,10 @@ class _Run:
         key = self.source.key
         with ThreadPoolExecutor(1) as writer:  # tables are written while the next stages work
             with stage(key, "chunks"):
-                chunks = build_chunks(self.source, inputs, self._previous("chunks"), self.settings.chunking).table
+                chunks = build_chunks(self.source, inputs, self.previous("chunks"), self.settings.chunking).table
                 written = [writer.submit(self._write, "chunks", chunks)]
             with stage(key, "embeddings"):
-                previous = self._previous("embeddings")
+                previous = self.previous("embeddings")
                 embeddings = embed(self.layout, key, chunks, previous, self.embedder, full=self.full).table
                 written.append(writer.submit(self._write, "embeddings", embeddings))
 
@@ -122,9 +164,6 @@ class _Run:
     def _with_graph(self) -> bool:
         return self.settings.graph.enabled
 
-    def _previous(self, asset: str) -> pa.Table | None:
-        return None if self.full else tables.read(self.layout.table(asset, self.source.key))
-
     def _write(self, asset: str, table: pa.Table) -> None:
         tables.write(self.layout.table(asset, self.source.key), table)
 
@@ -144,3 +183,9 @@ class _Run:
     def notice(self, text: str) -> None:
         """Tell the user something."""
         emit(Notice(self.source.key, text))
+
+
+def _text(table: pa.Table, key: bytes) -> str | None:
+    """One value of a table's metadata."""
+    value = (table.schema.metadata or {}).get(key)
+    return value.decode() if value else None

@@ -17,7 +17,7 @@ from docindex_dagster.sources import git, history
 from docindex_dagster.sources.content import Content
 from docindex_dagster.sources.entries import Entry, stamp
 from docindex_dagster.sources.history import shallow_end
-from docindex_dagster.sources.memory import HEAD, RULES, RULES_VERSION
+from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, RULES_VERSION
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, name_to_path, path_to_name
 from docindex_dagster.sources.rules import PathRules, Pruned
@@ -113,7 +113,7 @@ def metadata_to_keep(state: bytes, dirty: Collection[bytes]) -> dict[bytes, byte
 
 def outdated(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes]:
     """The metadata of a table of which some rows were brought up to date alone: the next run looks at everything."""
-    return {key: value for key, value in (metadata or {}).items() if key != DIRTY}
+    return {key: value for key, value in (metadata or {}).items() if key not in {DIRTY, FINGERPRINT}}
 
 
 def to_look_at_again(

@@ -28,6 +28,7 @@ from docindex_dagster.tables import column_version, stamp
 # Raise it when the same commit gives another row.
 HISTORY_VERSION = "1"
 _VERSION = b"docindex.history_version"
+_ASKED = b"docindex.asked"  # the key of what `_asked` says of a table
 
 _FIELDS = "/%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%B"
 _HEADS = (
@@ -89,8 +90,19 @@ def read_history(source: Source, head: str | None, previous: pa.Table | None, li
     before = from_json((previous.schema.metadata or {}).get(REPOSITORY)) if previous is not None else None
     figures = read_figures(source, head, before) if source.kind == "git" else None
     told = to_json(figures) if figures else ""
-    described = table.replace_schema_metadata({**(table.schema.metadata or {}), REPOSITORY: told.encode()})
+    about = {REPOSITORY: told.encode(), _ASKED: _asked(head, limit)}
+    described = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
     return History(stamp(described, digest_parts(column_version(table, "row_hash"), told)), figures)
+
+
+def is_history(commits: pa.Table, head: str | None, limit: int) -> bool:
+    """Whether `read_history` would give the same commits again."""
+    return (commits.schema.metadata or {}).get(_ASKED) == _asked(head, limit)
+
+
+def _asked(head: str | None, limit: int) -> bytes:
+    """What decides the commits of a source; nothing where there are none."""
+    return f"{HISTORY_VERSION} {head} {limit}".encode() if head else b""
 
 
 def read_commits(source: Source, head: str | None, previous: pa.Table | None, limit: int) -> pa.Table:

@@ -4,24 +4,24 @@ import errno
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.schemas import DISCOVERED_FILES
-from docindex_dagster.sources import changes, history
+from docindex_dagster.sources import changes, fingerprint, history
 from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
-from docindex_dagster.sources.entries import Entry, error_reason
-from docindex_dagster.sources.memory import HEAD, RULES, RULES_VERSION, Memory, remember
+from docindex_dagster.sources.entries import Entry, error_reason, stamp
+from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, RULES_VERSION, Memory, remember
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import name_to_path, path_to_name, read_beneath
+from docindex_dagster.sources.paths import join, name_to_path, path_to_name, read_beneath
 from docindex_dagster.sources.rules import path_rules
-from docindex_dagster.sources.status import Standing, read_standing
+from docindex_dagster.sources.status import Standing
 from docindex_dagster.sources.walk import walk
-from docindex_dagster.sources.worktree import list_work_tree
+from docindex_dagster.sources.worktree import list_files, read_work_trees
 from docindex_dagster.tables import STARTED_NS
 
 _UNWANTED = "code-not-wanted: include_code is false"
@@ -33,6 +33,7 @@ class _Found:
 
     entries: Collection[Entry]
     kept: pa.Table
+    fingerprint: str = ""
     standing: Standing | None = None
     moves: Moves | None = None
     state: bytes = b""
@@ -44,7 +45,8 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     Every file found is a row; one that is not to be indexed says why in `skipped_reason`, written `rule: detail`. A
     folder that is not entered is one row, whose path ends in a slash. Given the previous table, files that have not
     changed are not opened, and where git can tell, not even looked at. With `only`, names of rows, nothing else is, and
-    the other rows stay as they were. The schema's metadata say when discovery began and, for git, which commit it saw.
+    the other rows stay as they were. The schema's metadata say when discovery began, for git which commit it saw, and
+    what `fingerprint` said then.
 
     Raises:
         SourceError: The folder is missing, or is not the root of a git work tree.
@@ -63,6 +65,8 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     if only and previous is not None:
         return table.replace_schema_metadata(changes.outdated(previous.schema.metadata))
     metadata = {STARTED_NS: str(started_ns).encode(), RULES: RULES_VERSION}
+    if found.standing is None or _are_settled(source, entries, started_ns):
+        metadata[FINGERPRINT] = found.fingerprint.encode()
     if found.standing is not None and found.standing.head is not None:
         again = changes.to_look_at_again(entries, contents, found.standing, started_ns)
         metadata |= {HEAD: found.standing.head.encode(), **changes.metadata_to_keep(found.state, again)}
@@ -72,17 +76,20 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
 def _find(source: Source, previous: pa.Table | None) -> _Found:
     rules, none = path_rules(source), DISCOVERED_FILES.empty_table()
     if source.kind != "git":
-        return _Found(list(walk(rules)), none)
-    standing = read_standing(rules.root, untracked=source.untracked)
+        walked = list(walk(rules))
+        return _Found(walked, none, fingerprint.of_entries(source, walked))
+    trees = read_work_trees(source, rules)
+    standing = trees[0].standing
     state = changes.state_of(source, rules, standing)
+    seen = fingerprint.of_work_trees(source, rules, trees, state)
     moves = changes.moves_since(previous, rules.root, standing.head, state)
-    kept, looked_at = none, standing
+    kept = none
     if previous is not None and moves is not None and not source.submodules:
         suspects = changes.suspects(previous, moves, rules, standing)
         kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.names_at(rules, suspects))))
-        looked_at = changes.standing_at(rules, standing, suspects)
-    entries = list_work_tree(rules, looked_at, untracked=source.untracked, submodules=source.submodules)
-    return _Found(entries, kept, standing, moves, state)
+        trees = [replace(trees[0], standing=changes.standing_at(rules, standing, suspects))]
+    entries = list_files(rules, trees, submodules=source.submodules)
+    return _Found(entries, kept, seen, standing, moves, state)
 
 
 def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Found:
@@ -91,10 +98,12 @@ def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Fo
     kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.names_at(rules, asked))))
     if source.kind != "git":
         return _Found([entry for entry in walk(rules) if entry.path in asked], kept)
-    standing = read_standing(rules.root, untracked=source.untracked)
-    looked_at = standing if source.submodules else changes.standing_at(rules, standing, asked)
-    entries = list_work_tree(rules, looked_at, untracked=source.untracked, submodules=source.submodules)
-    return _Found([entry for entry in entries if entry.path in asked], kept, standing)
+    trees = read_work_trees(source, rules)
+    standing = trees[0].standing
+    if not source.submodules:
+        trees = [replace(trees[0], standing=changes.standing_at(rules, standing, asked))]
+    entries = list_files(rules, trees, submodules=source.submodules)
+    return _Found([entry for entry in entries if entry.path in asked], kept, standing=standing)
 
 
 def list_entries(source: Source) -> Collection[Entry]:
@@ -156,6 +165,19 @@ def _commits(
             if commit is not None and found.moves is not None and path not in found.moves.touched:
                 known[path] = commit
     return known | history.last_commits(os.fsencode(source.path), found.standing.head, wanted - known.keys())
+
+
+def _are_settled(source: Source, entries: Iterable[Entry], started_ns: int) -> bool:
+    """Whether no file of a work tree was written since git was asked about it.
+
+    The fingerprint has no time stamps of files that git took for unchanged: were one changed back, nobody would notice.
+    """
+    root = os.fsencode(source.path)
+    return all(
+        entry.mtime_ns < started_ns and stamp(join(root, entry.path)) == (entry.size, entry.mtime_ns)
+        for entry in entries
+        if entry.reason is None
+    )
 
 
 def _by_name(found: Iterable[Entry]) -> tuple[list[str], list[Entry]]:

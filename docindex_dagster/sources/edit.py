@@ -1,6 +1,7 @@
 """Editing the sources in `docindex.toml`, with its comments and order kept."""
 
 import os
+import shlex
 import tomllib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -72,6 +73,8 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
         folder = Path(os.path.normpath(folder.expanduser().absolute()))
     except RuntimeError as error:
         raise SourceError(f"{path} names a home folder that there is not") from error
+    if not folder.exists():
+        raise SourceError(f"there is nothing at {folder}")
     if not folder.is_dir():
         raise SourceError(f"{folder} is {'a file; name its folder' if folder.is_file() else 'not a folder'}")
     is_bare = all((folder / part).exists() for part in ("HEAD", "objects", "refs"))
@@ -87,13 +90,19 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
 
 def _refuse_again(root: Path, where: dict[str, str]) -> None:
     """Refuse a place that is declared already."""
+    settings = load_settings(root)
     folder = registry.folder(root, where["path"]) if "path" in where else None
-    for source in registry.sources(load_settings(root)).values():
+    if folder is not None and is_parent_of_libraries(where["path"]):
+        if registry.children(settings, folder.parent) is not None:
+            raise SourceError(f"each folder in {folder.parent} is declared already; `docindex index` looks at all")
+        return
+    for source in registry.sources(settings).values():
         remote = source.remote
         if (source.path == folder and remote is None) or (remote is not None and remote.url == where.get("url")):
+            place = shlex.quote(where.get("url") or where["path"])
             raise SourceError(
-                f"{source.key} is declared already: index it with `docindex index {source.key}`, or give --name for "
-                "another source of the same place"
+                f"{source.key} is declared already: index it with `docindex index {source.key}`; another source of the "
+                f"same place needs a name of its own, as with `docindex source add {place} --name NAME`"
             )
 
 
@@ -173,14 +182,28 @@ def remove(root: Path, key: str) -> bool:
                 continue
             if table.get("branches"):
                 _remove_branch(table, key)
+                _forget_default(document, [key])
             else:
-                del document["source"][position]
-                if not document["source"]:
-                    del document["source"]
-            if document.get("search", {}).get("default_source") == key:
-                _forget_default(document)
+                _remove_table(root, document, position)
             return True
     return False
+
+
+def remove_children(root: Path, parent: Path) -> None:
+    """Take the table out of the file that declares each folder in `parent` as a library."""
+    with _editing(root) as document:
+        for position, table in enumerate(document.get("source", ())):
+            path = str(table.get("path", ""))
+            if is_parent_of_libraries(path) and registry.parent_of_libraries(root, path) == parent:
+                _remove_table(root, document, position)
+                return
+
+
+def _remove_table(root: Path, document: Any, position: int) -> None:
+    _forget_default(document, _keys(root, document["source"][position]))
+    del document["source"][position]
+    if not document["source"]:
+        del document["source"]
 
 
 def check_removable(root: Path, key: str) -> None:
@@ -194,8 +217,8 @@ def check_removable(root: Path, key: str) -> None:
             continue
         if is_parent_of_libraries(table.get("path", "")):
             raise SourceError(
-                f"{key} is declared by path = {table['path']!r} together with others; "
-                "move its folder away, or edit docindex.toml"
+                f"{key} is declared by path = {table['path']!r} together with others; take all of them out with "
+                f"`docindex source remove {shlex.quote(table['path'])}`, or move its folder away"
             )
         branches = [other for other in _keys(root, table) if other != key]
         if branches and not is_branch(key):
@@ -219,13 +242,16 @@ def use(root: Path, key: str | None) -> None:
     """Set, or with None unset, the source that a search looks at by default."""
     with _editing(root) as document:
         if key is None:
-            _forget_default(document)
+            _forget_default(document, None)
         else:
             document.setdefault("search", tomlkit.table())["default_source"] = key
 
 
-def _forget_default(document: tomlkit.TOMLDocument) -> None:
+def _forget_default(document: Any, keys: Collection[str] | None) -> None:
+    """Unset the default source if it is one of `keys`; with None, whichever it is."""
     search = document.get("search", {})
+    if keys is not None and search.get("default_source") not in keys:
+        return
     search.pop("default_source", None)
     if "search" in document and not search:
         del document["search"]

@@ -13,6 +13,7 @@ _SPECIAL = {
     stat.S_IFCHR: "character device",
     stat.S_IFBLK: "block device",
 }
+_READ_BY_ALL = 0o444
 
 
 class Entry(NamedTuple):
@@ -32,10 +33,12 @@ class Entry(NamedTuple):
 
 
 def stamp(path: bytes) -> tuple[int, int] | None:
-    """The size in bytes of a file and when it changed, in nanoseconds since 1970; None where it is not there."""
+    """The size in bytes of a file and when it changed, in nanoseconds since 1970; None where it cannot be read."""
     try:
         found = os.lstat(path)
     except OSError:
+        return None
+    if not _may_read(path, found.st_mode):
         return None
     return found.st_size, found.st_mtime_ns
 
@@ -45,13 +48,22 @@ def folder_entry(path: bytes, reason: str) -> Entry:
     return Entry(path, 0, 0, reason)
 
 
-def type_reason(root: bytes, path: bytes, mode: int) -> str | None:
-    """Why an entry is skipped because it is no regular file, if so. `mode` is that of the entry, not of a target."""
+def state_reason(root: bytes, path: bytes, mode: int) -> str | None:
+    """Why an entry is skipped because it is no regular file, or one that may not be read, if so.
+
+    `mode` is that of the entry, not of a target.
+    """
     if stat.S_ISREG(mode):
-        return None
+        may_read = _may_read(join(root, path), mode)
+        return None if may_read else error_reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
     if stat.S_ISLNK(mode):
         return f"symlink: {_target(root, path)}"
     return f"special-file: {_SPECIAL.get(stat.S_IFMT(mode), 'unknown')}"
+
+
+def _may_read(path: bytes, mode: int) -> bool:
+    """Whether this process may read a file, which neither its size nor its time stamp tells."""
+    return mode & _READ_BY_ALL == _READ_BY_ALL or os.access(path, os.R_OK)
 
 
 def error_reason(error: OSError) -> str:

@@ -1,18 +1,20 @@
-"""A cheap fingerprint of what discovery would see, for sensors."""
+"""A cheap fingerprint of what discovery sees, for sensors; discovery keeps that of what it saw with its table."""
 
-import os
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 
 from docindex_dagster.hashing import digest
-from docindex_dagster.sources import changes, git
-from docindex_dagster.sources.entries import stamp
+from docindex_dagster.sources import changes
+from docindex_dagster.sources.entries import Entry, stamp
+from docindex_dagster.sources.memory import RULES_VERSION
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
+from docindex_dagster.sources.remote_heads import checked_out
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
-from docindex_dagster.sources.status import Standing, read_standing
 from docindex_dagster.sources.walk import walk
-from docindex_dagster.sources.worktree import submodule_roots
+from docindex_dagster.sources.worktree import WorkTree, read_work_trees
 
 
 def fingerprint(source: Source) -> str:
@@ -25,46 +27,54 @@ def fingerprint(source: Source) -> str:
     Raises:
         SourceError: The folder is missing, or is not the root of a git work tree.
     """
+    if source.remote is not None:
+        return _of(source, checked_out(source))
+    rules = path_rules(source)
+    if source.kind != "git":
+        return of_entries(source, walk(rules))
+    trees = read_work_trees(source, rules)
+    return of_work_trees(source, rules, trees, changes.state_of(source, rules, trees[0].standing))
+
+
+def of_entries(source: Source, entries: Iterable[Entry]) -> str:
+    """The fingerprint of a library in which `walk` found these entries."""
+    return _of(source, sorted((entry.path, *_state(entry)) for entry in entries))
+
+
+def of_work_trees(source: Source, rules: PathRules, trees: Sequence[WorkTree], state: bytes) -> str:
+    """The fingerprint of a git source whose work trees stand so, and of which `changes.state_of` says `state`."""
+    if source.remote is not None:
+        return _of(source, trees[0].standing.head)
+    return _of(source, (state, [_work_tree_state(rules, tree) for tree in trees]))
+
+
+def _of(source: Source, seen: object) -> str:
     remote = source.remote and replace(source.remote, repository=Path())
     settings = replace(source, path=Path(), remote=remote)
-    if source.remote is not None:
-        seen = _checkout_state(source)
-    else:
-        seen = _git_state(source) if source.kind == "git" else _library_state(source)
-    return digest(repr((settings, seen)).encode())
+    return digest(repr((RULES_VERSION, settings, seen)).encode())
 
 
-def _library_state(source: Source) -> list[object]:
-    entries = sorted(walk(path_rules(source)))
-    return [(entry.path, entry.reason or (entry.size, entry.mtime_ns)) for entry in entries]
+def _state(entry: Entry) -> tuple[str, int, int]:
+    """What counts of an entry; of one that a rule skips, only that."""
+    return (entry.reason, 0, 0) if entry.reason else ("", entry.size, entry.mtime_ns)
 
 
-def _checkout_state(source: Source) -> list[object]:
-    if not (source.path / ".git").exists():  # not yet, or not any more: the next run makes it
-        return []
-    return [git.attempt(os.fsencode(source.path), "rev-parse", "--verify", "--quiet", "HEAD")]
+def _work_tree_state(rules: PathRules, tree: WorkTree) -> list[object]:
+    status, index = tree.standing.status, tree.standing.index
+    named = [sorted(index.files.items()), sorted(index.links.items())]
+    differing = (*status.changed, *status.untracked, *index.hidden)
+    stamps = dict(_stamp(rules, tree.prefix + path) for path in differing)
+    return [tree.prefix, status.head, *named, sorted(stamps.items(), key=itemgetter(0))]
 
 
-def _git_state(source: Source) -> list[object]:
-    rules = path_rules(source)
-    standing = read_standing(rules.root, untracked=source.untracked)
-    inner = submodule_roots(rules.root) if source.submodules else []
-    others = [(root, read_standing(root, untracked=source.untracked)) for root in inner]
-    seen = [part for root, found in ((rules.root, standing), *others) for part in _work_tree_state(rules, root, found)]
-    return [changes.state_of(source, rules, standing), *seen]
+def _stamp(rules: PathRules, path: bytes) -> tuple[bytes, tuple[int, int] | None]:
+    """Size and time stamp of a file that discovery would look at; None for others.
 
-
-def _work_tree_state(rules: PathRules, root: bytes, standing: Standing) -> list[object]:
-    """The state of one work tree; that of a submodule lies below the root of the rules."""
-    status, index = standing.status, standing.index
-    prefix = join(root, b"")[len(join(rules.root, b"")) :]
-    differing = (*sorted(status.changed), *status.untracked)
-    return [status.head, sorted(index.files.items()), differing, *(_stamp(rules, prefix + path) for path in differing)]
-
-
-def _stamp(rules: PathRules, path: bytes) -> tuple[int, int] | None:
-    """Size and time stamp of a file that discovery would look at; None for others."""
+    With its path, or that of the folder around it that is not entered.
+    """
     scope = rules.scope_around(path)
-    if isinstance(scope, Pruned) or rules.file_reason(scope, path[len(scope.path) :]) is not None:
-        return None
-    return stamp(join(rules.root, path))
+    if isinstance(scope, Pruned):
+        return scope.path, None
+    if path.endswith(b"/") or rules.file_reason(scope, path[len(scope.path) :]) is not None:
+        return path, None
+    return path, stamp(join(rules.root, path))

@@ -1,6 +1,7 @@
 """Running git's command line: safely in repositories that nobody vouches for, with errors that say what to do."""
 
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Collection, Generator, Iterator, Sequence
@@ -102,9 +103,15 @@ def _start(
 
 @contextmanager
 def launch(
-    arguments: tuple[str | bytes, ...], variables: dict[str, str], lines: Sequence[str] = ()
+    arguments: tuple[str | bytes, ...], variables: dict[str, str], lines: Sequence[str] = (), *, is_apart: bool = False
 ) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
     """Start git, and end it on the way out; with the file that its error messages go to.
+
+    Args:
+        arguments: The command.
+        variables: Its environment.
+        lines: What it reads.
+        is_apart: It has a session of its own: no terminal to ask a user on, and what it starts ends with it.
 
     Raises:
         SourceError: git is not installed.
@@ -120,6 +127,7 @@ def launch(
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=variables,
+                start_new_session=is_apart,
             )
         except FileNotFoundError as error:
             raise SourceError("git is not installed or not on PATH; install it to index git sources") from error
@@ -127,7 +135,16 @@ def launch(
             try:
                 yield process, errors
             finally:
-                process.kill()
+                _kill(process, is_apart=is_apart)
+
+
+def _kill(process: subprocess.Popen[bytes], *, is_apart: bool) -> None:
+    if process.returncode is not None:
+        return
+    if is_apart:  # not reaped yet, so its id is still that of its group
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
 
 
 def environment(folder: str, kept: Collection[str] = KEPT) -> dict[str, str]:

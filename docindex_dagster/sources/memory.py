@@ -18,6 +18,7 @@ from docindex_dagster.tables import STARTED_NS
 # Keys of the metadata of a `discovered_files` table.
 HEAD = b"docindex.head"  # git: id of the last commit; absent before the first
 RULES = b"docindex.rules"  # version of the rules that look at content
+FINGERPRINT = b"docindex.fingerprint"  # of the state that discovery saw; absent where that is no state of the source
 
 RULES_VERSION = b"1"
 _RACY_NS = 2_000_000_000  # the coarsest time stamps of file systems in use

@@ -93,6 +93,19 @@ def resolve(remote: Remote) -> str | None:
     return _commit(remote.repository, remote.ref)
 
 
+def pinned(remote: Remote) -> str | None:
+    """Return the id of the commit that is followed if it is named by its id, so that it cannot move; None for others.
+
+    An abbreviated id is one that the clone knows; before there is a clone it may as well be a branch.
+    """
+    if remote.ref is None or not _COMMIT_ID.fullmatch(remote.ref):
+        return None
+    if len(remote.ref) in _FULL_LENGTHS:
+        return remote.ref
+    commit = resolve(remote) if remote.repository.is_dir() else None
+    return commit if commit and commit.startswith(remote.ref) else None
+
+
 def has_branches(repository: Path) -> bool:
     """Whether the remote has any branch."""
     return bool(transfer.attempt(repository, "for-each-ref", "--count=1", "refs/heads"))

@@ -1,6 +1,7 @@
 """Which sources there are: from the `[[source]]` tables of the settings to `Source` objects."""
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from urllib.parse import quote
 from docindex_dagster.errors import SettingsError, SourceError
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import Settings, SourceSettings
+from docindex_dagster.sources import noise
 from docindex_dagster.sources.model import Remote, Source
 from docindex_dagster.urls import repository_name
 
@@ -25,7 +27,8 @@ def sources(settings: Settings) -> dict[str, Source]:
             if source.key in found:
                 raise SettingsError(
                     f"{settings.config_file}: two sources are named {source.key} "
-                    f"({_place(found[source.key])} and {_place(source)}); give one of them another name, as with --name"
+                    f"({_place(found[source.key])} and {_place(source)}); give one of them a name of its own, as with "
+                    f"`docindex source add {_place(source)} --name NAME`"
                 )
             found[source.key] = source
     return found
@@ -43,7 +46,7 @@ def find(settings: Settings, name: str) -> Source:
         return fitting[0]
     if fitting:
         raise SourceError(f"{name!r} is not unique: say {' or '.join(source.key for source in fitting)}")
-    known = ", ".join(declared) or "none yet: add one with `docindex source add PATH`"
+    known = ", ".join(declared) or "none yet: begin with `docindex index PATH`"
     raise SourceError(f"there is no source {name!r}; known sources: {known}")
 
 
@@ -52,6 +55,19 @@ def containing(settings: Settings, path: Path) -> Source | None:
     path = Path(os.path.normpath(path.absolute()))
     around = [source for source in sources(settings).values() if path.is_relative_to(source.path)]
     return max(around, key=lambda source: len(source.path.parts), default=None)
+
+
+def children(settings: Settings, parent: Path) -> list[Source] | None:
+    """The libraries that the folders in `parent` are declared to be; None where they are not."""
+    for declared in settings.source:
+        if declared.declares_children and parent_of_libraries(settings.root, declared.path or "") == parent:
+            return list(_declared(settings, declared))
+    return None
+
+
+def parent_of_libraries(root: Path, path: str) -> Path:
+    """The folder that a path such as `raw/docs/{library}` is about, without dots."""
+    return Path(os.path.normpath(folder(root, path).parent))
 
 
 def following(settings: Settings, url: str) -> list[Source]:
@@ -105,6 +121,13 @@ def _followed_branch(settings: Settings, declared: SourceSettings, name: str, pl
     return replace(source, remote=Remote(place, ref, layout.repository(key)), untracked=False)
 
 
+def _index_in(path: Path, home: Path) -> Iterator[str]:
+    """The glob that keeps an index in a source out of itself: each run would find that its files have changed."""
+    place = os.path.relpath(home, path)
+    if place != "." and not place.startswith("..") and noise.folder_reason(os.fsencode(home.name)) is None:
+        yield "/" + re.sub(r"([\\*?\[\]])", r"\\\1", place) + "/"
+
+
 def _repository_name(url: str) -> str:
     return _key_name(repository_name(url)).replace("@", "%40")
 
@@ -123,7 +146,7 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
         path=path,
         submodules=declared.submodules,
         include=declared.include,
-        exclude=declared.exclude,
+        exclude=(*declared.exclude, *_index_in(path, settings.home)),
         recursive=declared.recursive,
         include_code=declared.include_code,
         untracked=declared.untracked,

@@ -4,6 +4,7 @@ Their settings are ours. Credentials come by git's own means: credential helpers
 """
 
 import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,7 +29,12 @@ _REFUSED = ("could not read Username", "could not read Password", "Authenticatio
 
 
 def run(
-    folder: Path, *arguments: str | bytes, purpose: str, transports: str = EVERYWHERE, lines: Sequence[str] = ()
+    folder: Path,
+    *arguments: str | bytes,
+    purpose: str,
+    transports: str = EVERYWHERE,
+    lines: Sequence[str] = (),
+    timeout_s: float | None = None,
 ) -> bytes:
     """Run a git command that is given lines in a folder, and return what it prints.
 
@@ -38,14 +44,19 @@ def run(
         purpose: What it is for, such as `fetch URL`, to say in an error that it cannot be done.
         transports: What may be used to reach other repositories, as `GIT_ALLOW_PROTOCOL` writes it.
         lines: What the command reads.
+        timeout_s: How long it may take; it then ends with every program that it started, and can ask nobody.
 
     Raises:
-        SourceError: It failed, or git is not installed.
+        SourceError: It failed, took too long, or git is not installed.
     """
     kept = [name for name in os.environ if name.startswith(_KEPT)]
     variables = git.environment(str(folder), kept) | _SETTINGS | {"GIT_ALLOW_PROTOCOL": transports}
-    with git.launch((*_OPTIONS, "-C", str(folder), *arguments), variables, lines) as (process, errors):
-        output, _ = process.communicate()
+    command, is_apart = (*_OPTIONS, "-C", str(folder), *arguments), timeout_s is not None
+    with git.launch(command, variables, lines, is_apart=is_apart) as (process, errors):
+        try:
+            output, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise SourceError(f"cannot {purpose}: no answer within {timeout_s:g} seconds") from error
         if process.returncode:
             raise SourceError(f"cannot {purpose}: {_reason(git.error_lines(errors))}")
     return output

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from docindex_dagster.errors import SourceError
 from docindex_dagster.sources import noise
-from docindex_dagster.sources.entries import Entry, error_reason, folder_entry, type_reason
+from docindex_dagster.sources.entries import Entry, error_reason, folder_entry, state_reason
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, Scope
 
@@ -48,7 +48,7 @@ def _file_entry(rules: PathRules, scope: Scope, child: os.DirEntry[bytes]) -> En
         return None
     except OSError as error:
         return Entry(path, 0, 0, error_reason(error))
-    reason = rules.file_reason(scope, child.name) or type_reason(rules.root, path, status.st_mode)
+    reason = rules.file_reason(scope, child.name) or state_reason(rules.root, path, status.st_mode)
     return Entry(path, status.st_size, status.st_mtime_ns, reason)
 
 

@@ -6,13 +6,14 @@ names the commit that it is at; the commit that changed this entry last stands f
 
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from docindex_dagster.sources.entries import Entry, error_reason, folder_entry, type_reason
+from docindex_dagster.sources.entries import Entry, error_reason, folder_entry, state_reason
+from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, Scope
-from docindex_dagster.sources.status import Standing, read_index, read_standing
+from docindex_dagster.sources.status import Standing, read_standing
 from docindex_dagster.sources.submodules import failures_of
 
 _OWN_REPOSITORY = "submodule: a repository of its own; add it as a source"
@@ -20,57 +21,55 @@ _NOT_CHECKED_OUT = "submodule: it is not checked out"
 
 
 @dataclass(frozen=True, slots=True)
-class _Tree:
-    """The work tree of a source, or of a submodule in it."""
+class WorkTree:
+    """The work tree of a source, or of a submodule in it, and how it stands."""
 
     root: bytes
+    standing: Standing
     prefix: bytes = b""  # its place in the source; empty, or ending in a slash
     outermost: bytes | None = None  # the path of the submodule of the source that it is, or lies in
     commit: bytes | None = None  # which commit the repository around it says that it is at
 
 
-class _Link(NamedTuple):
-    """The entry of a submodule in the repository around it."""
-
-    tree: _Tree
-    own: bytes  # its path there
-    commit: bytes
-
-
-def list_work_tree(rules: PathRules, standing: Standing, *, untracked: bool, submodules: bool = False) -> list[Entry]:
-    """List the work tree at the root of `rules`, which stands so: its entries, in no order.
-
-    A tracked file that was deleted is no entry. One entry stands for each folder that is not entered.
+def read_work_trees(source: Source, rules: PathRules) -> list[WorkTree]:
+    """Return the work tree of a source, and after it those of its submodules that are to be entered and can be.
 
     Raises:
-        SourceError: git cannot read a submodule.
+        SourceError: git cannot read one of them.
     """
-    entries, links = _list(rules, _Tree(rules.root), standing)
-    while links:
-        path, found = links.popitem()
-        outcome = _enter(rules, path, found) if submodules else _OWN_REPOSITORY
-        if isinstance(outcome, _Tree):
-            files, inner = _list(rules, outcome, read_standing(outcome.root, untracked=untracked))
-            entries |= files
-            links |= inner
-        elif (entry := _folder(rules, path, outcome)).path not in entries:
-            entries[entry.path] = entry
+    trees = [WorkTree(rules.root, read_standing(rules.root, untracked=source.untracked))]
+    for outer in trees if source.submodules else ():  # the list grows meanwhile
+        for own, commit in outer.standing.index.links.items():
+            path = outer.prefix + own
+            if not isinstance(rules.scope(path + b"/"), Pruned) and _is_checked_out(rules.root, path):
+                root = join(rules.root, path)
+                standing = read_standing(root, untracked=source.untracked)
+                trees.append(WorkTree(root, standing, path + b"/", outer.outermost or path, commit))
+    return trees
+
+
+def list_files(rules: PathRules, trees: Sequence[WorkTree], *, submodules: bool) -> list[Entry]:
+    """List the files of work trees, the outermost of which is at the root of `rules`: their entries, in no order.
+
+    A tracked file that was deleted is no entry. One entry stands for each folder that is not entered.
+    """
+    entries: dict[bytes, Entry] = {}
+    for tree in trees:
+        entries |= _list(rules, tree)
+    listed = {tree.prefix for tree in trees}
+    for tree in trees:
+        for own in tree.standing.index.links:
+            path = tree.prefix + own
+            if path + b"/" not in listed:
+                reason = _reason_left_out(rules, tree, own) if submodules else _OWN_REPOSITORY
+                entry = _folder(rules, path, reason)
+                entries.setdefault(entry.path, entry)
     return list(entries.values())
 
 
-def submodule_roots(root: bytes) -> list[bytes]:
-    """Return the roots of the submodules of a work tree, and of theirs, that are checked out."""
-    trees = [_Tree(root)]
-    for tree in trees:  # which grows meanwhile
-        links = read_index(tree.root).links
-        inner = (_submodule(root, tree.prefix + path, _Link(tree, path, b"")) for path in links)
-        trees += filter(None, inner)
-    return [tree.root for tree in trees[1:]]
-
-
-def _list(rules: PathRules, tree: _Tree, standing: Standing) -> tuple[dict[bytes, Entry], dict[bytes, _Link]]:
-    """Return the files and pruned folders of one work tree by path, and its submodules by path."""
-    status, index = standing.status, standing.index
+def _list(rules: PathRules, tree: WorkTree) -> dict[bytes, Entry]:
+    """Return the files and pruned folders of one work tree by path."""
+    status, index = tree.standing.status, tree.standing.index
     is_moved = tree.commit is not None and tree.commit.decode() != status.head
     unsure = status.modified | index.hidden
     entries: dict[bytes, Entry] = {}
@@ -88,18 +87,15 @@ def _list(rules: PathRules, tree: _Tree, standing: Standing) -> tuple[dict[bytes
                 is_in_head=blob is not None and own not in status.added,
                 commit_path=tree.outermost,
             )
-    return entries, {tree.prefix + own: _Link(tree, own, commit) for own, commit in index.links.items()}
+    return entries
 
 
-def _enter(rules: PathRules, path: bytes, link: _Link) -> _Tree | str:
-    """The work tree of a submodule, or why its files are not listed."""
-    scope = rules.scope(path + b"/")
+def _reason_left_out(rules: PathRules, tree: WorkTree, own: bytes) -> str:
+    """Why the files of a submodule are not listed."""
+    scope = rules.scope(tree.prefix + own + b"/")
     if isinstance(scope, Pruned):
         return scope.reason
-    found = _submodule(rules.root, path, link)
-    if found is not None:
-        return found
-    failure = failures_of(link.tree.root).get(link.own)
+    failure = failures_of(tree.root).get(own)
     return f"submodule: {failure}" if failure else _NOT_CHECKED_OUT
 
 
@@ -109,15 +105,14 @@ def _folder(rules: PathRules, path: bytes, reason: str) -> Entry:
     return folder_entry(scope.path, scope.reason) if isinstance(scope, Pruned) else folder_entry(path + b"/", reason)
 
 
-def _submodule(root: bytes, path: bytes, link: _Link) -> _Tree | None:
-    """The work tree of a submodule; None where it is not checked out, or lies behind a symbolic link."""
+def _is_checked_out(root: bytes, path: bytes) -> bool:
+    """Whether a submodule is a work tree of its own, which lies behind no symbolic link."""
     folder = join(root, path)
-    if not os.path.lexists(join(folder, b".git")) or os.path.realpath(folder) != join(os.path.realpath(root), path):
-        return None
-    return _Tree(folder, path + b"/", link.tree.outermost or path, link.commit)
+    is_tree = os.path.lexists(join(folder, b".git"))
+    return is_tree and os.path.realpath(folder) == join(os.path.realpath(root), path)
 
 
-def _file_entry(rules: PathRules, scope: Scope, tree: _Tree, own: bytes) -> Entry | None:
+def _file_entry(rules: PathRules, scope: Scope, tree: WorkTree, own: bytes) -> Entry | None:
     """What the file system and the rules say of a file; None where it is not there."""
     path = tree.prefix + own
     try:
@@ -128,5 +123,5 @@ def _file_entry(rules: PathRules, scope: Scope, tree: _Tree, own: bytes) -> Entr
         return Entry(path, 0, 0, error_reason(error))
     if stat.S_ISDIR(found.st_mode):  # replaced by a folder, whose files git names as untracked
         return None
-    reason = rules.file_reason(scope, path[len(scope.path) :]) or type_reason(rules.root, path, found.st_mode)
+    reason = rules.file_reason(scope, path[len(scope.path) :]) or state_reason(rules.root, path, found.st_mode)
     return Entry(path, found.st_size, found.st_mtime_ns, reason)

@@ -125,3 +125,21 @@ def test_a_change_that_is_taken_back_gives_the_first_hash_again(repository):
     repository.write("a.md", "old text\n", mtime_ns=LONG_AGO_NS + 9 * SECOND_NS)
     after = repository.discover(modified)["a.md"]
     assert (after["content_hash"], after["is_uncommitted"]) == (digest(b"old text\n"), False)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize("kind", ["library", "repository"])
+def test_a_file_that_may_be_read_no_more_is_noticed_by_nothing_but_its_mode(request, kind):
+    place = request.getfixturevalue(kind)
+    for name in ("a.md", "b.md"):
+        place.write(name)
+    if kind == "repository":
+        place.commit()
+    first = discover(place.source())
+
+    (place.root / "b.md").chmod(0)
+    closed = discover(place.source(), first)
+    assert rows(closed)["b.md"]["skipped_reason"] == "unreadable: Permission denied"
+
+    (place.root / "b.md").chmod(0o644)
+    assert rows(discover(place.source(), closed)) == rows(first)

@@ -43,8 +43,10 @@ def test_each_visible_child_of_a_declared_folder_is_a_library(tmp_path):
 def test_two_sources_of_one_name_are_refused(tmp_path):
     text = '[[source]]\nkind = "git"\npath = "a/x"\n[[source]]\nkind = "git"\npath = "b/x"\n'
 
-    with pytest.raises(SettingsError, match="two sources are named git/x"):
+    with pytest.raises(SettingsError, match="two sources are named git/x") as raised:
         registry.sources(project(tmp_path, text, "a/x", "b/x"))
+
+    assert f"`docindex source add {tmp_path}/b/x --name NAME`" in str(raised.value)
 
 
 def test_a_name_alone_is_enough_where_it_is_unique(tmp_path):
@@ -96,6 +98,31 @@ def test_one_child_of_a_declared_folder_cannot_be_removed_alone(tmp_path):
 
     with pytest.raises(SourceError, match="together with others"):
         edit.remove(tmp_path, "library/a")
+
+
+def test_the_libraries_of_a_declared_folder_are_removed_together(tmp_path):
+    text = '[[source]]\nkind = "library"\npath = "raw/{library}"\n[search]\ndefault_source = "library/a"\n'
+    settings = project(tmp_path, text, "raw/a", "raw/b", "c")
+    edit.declare(tmp_path, str(tmp_path / "c"))
+    with pytest.raises(SourceError, match=r"docindex source remove 'raw/\{library\}'"):
+        edit.remove(tmp_path, "library/a")
+    assert [child.key for child in registry.children(settings, tmp_path / "raw")] == ["library/a", "library/b"]
+    assert registry.children(settings, tmp_path) is None
+
+    edit.remove_children(tmp_path, tmp_path / "raw")
+
+    settings = load_settings(tmp_path)
+    assert list(registry.sources(settings)) == ["library/c"]
+    assert settings.search.default_source is None
+
+
+def test_what_is_not_there_is_not_called_a_folder(tmp_path):
+    (tmp_path / "page.md").write_text("# Page\n")
+
+    with pytest.raises(SourceError, match=f"there is nothing at {tmp_path}/nosuch.h"):
+        edit.declare(tmp_path, str(tmp_path / "nosuch.h"))
+    with pytest.raises(SourceError, match=r"page.md is a file; name its folder"):
+        edit.declare(tmp_path, str(tmp_path / "page.md"))
 
 
 def test_adding_removing_and_adding_again_leaves_a_file_that_can_be_read(tmp_path):

@@ -114,6 +114,24 @@ def test_the_fingerprint_sees_what_changes_in_them(nested):
     assert fingerprint(source) != before
 
 
+@pytest.mark.parametrize("settings", [{"submodules": True}, {"submodules": True, "exclude": ("vendor/",)}, {}])
+def test_discovery_keeps_the_fingerprint_of_what_it_saw_in_them(nested, settings):
+    source = nested.source(**settings)
+    before = discover(source)
+    Tree(nested.root / "vendor/middle/libs/inner").write("i.md", "edited\n", mtime_ns=LATER_NS)
+    Tree(nested.root / "vendor/middle").write("new.md")
+    for previous in (None, before):
+        metadata = discover(source, previous).schema.metadata
+        assert metadata[b"docindex.fingerprint"].decode() == fingerprint(source)
+
+
+def test_what_changes_in_a_submodule_that_is_not_entered_does_not_count(nested):
+    source = nested.source(submodules=True, exclude=("vendor/",))
+    before = fingerprint(source)
+    Tree(nested.root / "vendor/middle").write("new.md")
+    assert fingerprint(source) == before
+
+
 def test_a_submodule_that_is_not_checked_out_says_so(nested):
     nested.git("submodule", "--quiet", "deinit", "--force", "vendor/middle")
 
