@@ -1,0 +1,207 @@
+"""Deleting old runs and events with their files: Dagster's open-source version keeps all of them for ever.
+
+On SQLite, Dagster's own `delete_run` leaves the database file of a run, its checks and its logs. Here the runs go
+first, and then whatever belongs to no run: so what an interrupted clean-up, or a run deleted in the UI, left goes as
+well. Transactions are small, for others wait while one lasts. Other databases are cleaned by `delete_run` alone.
+"""
+
+import re
+import shutil
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import dagster as dg
+from dagster._core.instance import RUNLESS_RUN_ID
+from dagster._core.storage.event_log.schema import (
+    AssetCheckExecutionsTable,
+    AssetEventTagsTable,
+    SqlEventLogStorageTable,
+)
+from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
+from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
+from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
+from dagster._core.storage.runs.schema import RunsTable, RunTagsTable
+from dagster._core.storage.runs.sql_run_storage import SqlRunStorage
+from sqlalchemy import delete, select
+
+from docindex_dagster.defs.newest import FINISHED, Newest, newest, newest_runs, pages, runs_of_undone_backfills
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.errors import StoreError
+from docindex_dagster.files import folder_bytes
+
+_EVENTS, _TAGS, _CHECKS = SqlEventLogStorageTable.c, AssetEventTagsTable.c, AssetCheckExecutionsTable.c
+_FILE_OF_RUN = re.compile(r"(?P<run>.+)\.db(-wal|-shm|-journal)?")
+_RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_FEWEST_FREE = 0.25  # of the pages of a database, for it to be written anew
+_MOST_WRITTEN = 256 << 20  # bytes: writers wait meanwhile, and give up after half a minute
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUp:
+    """What was deleted, and how many old runs were spared. Events and files are counted on SQLite alone."""
+
+    runs: int
+    spared: int
+    events: int = 0
+    files: int = 0
+    freed_bytes: int = 0
+
+
+def clean_up(instance: dg.DagsterInstance, older_than: datetime) -> CleanUp:
+    """Delete the finished runs, and the events without a run, that are older than a time, but not the newest.
+
+    Raises:
+        StoreError: the instance keeps its runs or events in no SQL database, so which are the newest cannot be asked.
+    """
+    events, runs = instance.event_log_storage, instance.run_storage
+    if not isinstance(events, SqlEventLogStorage) or not isinstance(runs, SqlRunStorage):
+        raise StoreError(
+            f"{type(runs).__name__} and {type(events).__name__} cannot be cleaned up: runs and events must be in SQL "
+            "databases; choose others in dagster.yaml, or stop the schedule that runs clean_up_dagster"
+        )
+    limit = older_than.astimezone(UTC).replace(tzinfo=None)  # as Dagster's tables hold it
+    old = instance.get_run_ids(dg.RunsFilter(statuses=FINISHED, updated_before=limit))
+    kept = newest(events)
+    spared = kept.runs | newest_runs(runs) | runs_of_undone_backfills(instance)
+    gone = [run for run in old if run not in spared]
+    if not isinstance(events, SqliteEventLogStorage):
+        for run in gone:
+            instance.delete_run(run)
+        return CleanUp(len(gone), len(old) - len(gone))
+    _free_slots(events, gone)
+    _remove_runs(runs, gone)
+    lost = _lost_runs(instance, events)
+    removed = _remove_events(events, lost, kept, limit)
+    _remove_checks(events, lost, kept, limit)
+    _remove_runless_copies(events, kept, limit)
+    sizes = list(_remove_files(instance, events))
+    freed = sum(sizes) + _vacuum(Path(events.path_for_shard(INDEX_SHARD_NAME)))
+    return CleanUp(len(gone), len(old) - len(gone), removed, len(sizes), freed)
+
+
+def _free_slots(storage: SqliteEventLogStorage, runs: Collection[str]) -> None:
+    """Free what killed runs still hold in pools, which their ids alone can find."""
+    if storage.supports_global_concurrency_limits:
+        for run in storage.get_concurrency_run_ids().intersection(runs):
+            storage.free_concurrency_slots_for_run(run)
+
+
+def _remove_runs(storage: SqlRunStorage, runs: Collection[str]) -> None:
+    for page in pages(runs):
+        with storage.connect() as connection:
+            connection.execute(delete(RunTagsTable).where(RunTagsTable.c.run_id.in_(page)))
+            connection.execute(delete(RunsTable).where(RunsTable.c.run_id.in_(page)))
+
+
+def _lost_runs(instance: dg.DagsterInstance, storage: SqliteEventLogStorage) -> set[str]:
+    """Runs that the event log names and that are not there; "no run" is one of them."""
+    with storage.index_connection() as connection:
+        named = set(connection.scalars(select(_EVENTS.run_id).distinct()))
+        named |= set(connection.scalars(select(_CHECKS.run_id).distinct()))
+    return named - set(instance.get_run_ids())  # asked for last: a run is there before its first event
+
+
+def _remove_events(storage: SqliteEventLogStorage, lost: set[str], kept: Newest, limit: datetime) -> int:
+    removed = 0
+    for some in pages(lost):
+        with storage.index_connection() as connection:
+            old = select(_EVENTS.id).where(_EVENTS.run_id.in_(some), _EVENTS.timestamp < limit)
+            found = set(connection.scalars(old)) - kept.events
+        for page in pages(found):
+            with storage.index_connection() as connection:
+                connection.execute(delete(AssetEventTagsTable).where(_TAGS.event_id.in_(page)))
+                connection.execute(delete(SqlEventLogStorageTable).where(_EVENTS.id.in_(page)))
+        removed += len(found)
+    return removed
+
+
+def _remove_checks(storage: SqliteEventLogStorage, lost: set[str], kept: Newest, limit: datetime) -> None:
+    with storage.index_connection() as connection:  # an index holds both columns, but not the time
+        found = {row.id for row in connection.execute(select(_CHECKS.id, _CHECKS.run_id)) if row.run_id in lost}
+    is_old = _CHECKS.evaluation_event_timestamp < limit
+    for page in pages(found - kept.checks):
+        with storage.index_connection() as connection:
+            connection.execute(delete(AssetCheckExecutionsTable).where(_CHECKS.id.in_(page), is_old))
+
+
+def _remove_runless_copies(storage: SqliteEventLogStorage, kept: Newest, limit: datetime) -> None:
+    """Delete events without a run where they stand a second time: in a database like that of a run."""
+    if not Path(storage.path_for_shard(RUNLESS_RUN_ID)).exists():
+        return
+    with storage.run_connection(RUNLESS_RUN_ID) as connection:
+        old = connection.execute(select(_EVENTS.id, _EVENTS.timestamp).where(_EVENTS.timestamp < limit))
+        found = [row.id for row in old if row.timestamp not in kept.runless]
+    for page in pages(found):
+        with storage.run_connection(RUNLESS_RUN_ID) as connection:
+            connection.execute(delete(SqlEventLogStorageTable).where(_EVENTS.id.in_(page)))
+
+
+def _remove_files(instance: dg.DagsterInstance, storage: SqliteEventLogStorage) -> Iterator[int]:
+    """Remove the databases and the log folders of runs that are not there; yields the size of each."""
+    databases = Path(storage.path_for_shard(INDEX_SHARD_NAME)).parent
+    found = {path: match["run"] for path in databases.iterdir() if (match := _FILE_OF_RUN.fullmatch(path.name))}
+    if isinstance(instance.compute_log_manager, LocalComputeLogManager):
+        logs = Path(instance.compute_log_manager.get_captured_local_path(["any"], "out")).parent
+        found |= {path: path.name for path in logs.glob("*/") if _RUN_ID.fullmatch(path.name)}
+    there = {*instance.get_run_ids(), INDEX_SHARD_NAME}  # asked for last: a run is there before its first file
+    for path, run in found.items():
+        if run not in there:
+            yield _remove(path)
+
+
+def _remove(path: Path) -> int:
+    if path.is_dir():
+        size = folder_bytes(path)
+        shutil.rmtree(path, ignore_errors=True)
+        return size
+    try:
+        size = path.stat().st_size
+        path.unlink()
+    except FileNotFoundError:  # SQLite removes some itself
+        return 0
+    return size
+
+
+def _vacuum(database: Path) -> int:
+    """Give the pages that rows left back to the disk if they are many; returns how many bytes they were.
+
+    Where others keep using the database, or there is no space for a copy, the pages stay and new rows fill them.
+    """
+    size = database.stat().st_size
+    with closing(sqlite3.connect(database, isolation_level=None, timeout=1)) as connection:
+        pages_, free, page_size = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+        )
+        if free < _FEWEST_FREE * pages_ or (pages_ - free) * page_size > _MOST_WRITTEN:
+            return 0
+        try:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError:
+            return 0
+    return max(size - database.stat().st_size, 0)
+
+
+@dg.op(description="Delete old runs and events that are not the newest of their kind, and the files of deleted runs.")
+def delete_old_runs(context: dg.OpExecutionContext, project: Project) -> None:
+    """Clean up as the settings say; the numbers stand at the output of the step."""
+    days = project.read_settings().retention.days
+    done = clean_up(context.instance, datetime.now(UTC) - timedelta(days=days))
+    context.log.info(
+        f"Runs older than {days} days: {done.runs} deleted, {done.spared} kept as the newest of an asset, a check, a "
+        f"partition or a job. Also gone: {done.events} events and {done.files} files, {done.freed_bytes:,} bytes."
+    )
+    context.add_output_metadata({"days": days, **asdict(done)})
+
+
+@dg.job(
+    description="Delete runs and events older than `retention.days`, and their files. The newest of each asset, check, "
+    "partition and job stay, so that nothing is un-materialised. See docs/operations.md."
+)
+def clean_up_dagster() -> None:
+    """One step, which may be cut off anywhere: the next run goes on."""
+    delete_old_runs()
