@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+INSTALLED_UI := $(VENV)/.installed-ui
+export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel lint types contracts defs unit format lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel test-live test-ui screenshots chromium lint types contracts defs unit format lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -59,13 +61,31 @@ test-kill: $(INSTALLED)  ## Kill 200 runs at random moments, each repaired and c
 test-parallel: $(INSTALLED)  ## Index in several processes and search, all at once, for a minute.
 	$(BIN)/pytest -m parallel
 
+test-live: $(INSTALLED)  ## Let a real daemon notice edits, failures, deleted partitions and its own death.
+	$(BIN)/pytest -m live -s
+
+test-ui: chromium $(INSTALLED_UI)  ## Use docindex ui in a browser: index, see, run by hand, fail, read why.
+	$(BIN)/pytest -m ui -x tests/ui
+
+screenshots: chromium $(INSTALLED_UI)  ## Take the pictures of the UI in docs/images anew.
+	DOCINDEX_SCREENSHOTS=docs/images $(BIN)/pytest -m ui -x tests/ui
+
+chromium:
+	@command -v "$(CHROMIUM)" >/dev/null || { echo "there is no Chromium: apt-get install chromium, or set CHROMIUM to the path of one" >&2; exit 1; }
+
+$(INSTALLED_UI): $(INSTALLED) requirements-ui.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-ui.lock
+	touch $@
+
 format: $(INSTALLED)  ## Format the code and mend what can be mended.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 lock: $(INSTALLED)  ## Lock the requirements anew.
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra dev pyproject.toml -o requirements.lock
+	$(COMPILE) --extra dev pyproject.toml -o requirements.lock
+	$(COMPILE) --constraint requirements.lock requirements-ui.in -o requirements-ui.lock
 
 clean:  ## Remove the environment, the index and caches.
 	rm -rf $(VENV) .docindex .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info

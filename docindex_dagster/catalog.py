@@ -78,11 +78,16 @@ def as_row(entry: CatalogEntry) -> dict[str, Any]:
         "megabytes": round(entry.text_bytes / 1e6, 2),
         "nodes": entry.nodes,
         "edges": entry.edges,
-        "languages": ", ".join(sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:5]),
+        "languages": top_languages(entry, 5),
         "revision": (entry.revision or "")[:12],
         "changed_at": entry.changed_at,
         **_figures(entry.repository),
     }
+
+
+def top_languages(entry: CatalogEntry, most: int) -> str:
+    """The languages of the most chunks, the most frequent one first."""
+    return ", ".join(sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:most])
 
 
 def _figures(repository: RepositoryFigures | None) -> dict[str, Any]:
@@ -94,16 +99,3 @@ def _figures(repository: RepositoryFigures | None) -> dict[str, Any]:
         "tags": repository.tags,
         "latest_commit": f"{(repository.latest_commit or '')[:12]} {(repository.latest_date or '')[:10]}".strip(),
     }
-
-
-def as_markdown(found: list[CatalogEntry]) -> str:
-    """The catalogue as a Markdown table."""
-    if not found:
-        return "Nothing is indexed yet."
-    rows = [as_row(entry) for entry in found]
-    lines = [list(COLUMNS), ["---"] * len(COLUMNS), *([_cell(value) for value in row.values()] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cell(value: object) -> str:
-    return str(value).replace("|", "\\|")

@@ -1,40 +1,51 @@
 """The code location: one function builds the definitions, and tests pass other resources to it."""
 
 from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
+from docindex_dagster.defs.alerts import alert_on_failure
 from docindex_dagster.defs.assets import chunking, discovery, embedding, history, indexes, serving
+from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
 from docindex_dagster.defs.io_managers import ParquetTables
 from docindex_dagster.defs.jobs import index_source, remove_source
 from docindex_dagster.defs.resources import EmbeddingModel, Project, SourceRun
-from docindex_dagster.defs.schedules import nightly_reindex
-from docindex_dagster.defs.sensors import source_files_changed
+from docindex_dagster.defs.retention import clean_up_dagster
+from docindex_dagster.defs.schedules import schedules
+from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
+from docindex_dagster.defs.sensors.sources import sources_changed
 from docindex_dagster.errors import SettingsError, first_line
-from docindex_dagster.settings import Settings, load_settings
+from docindex_dagster.settings import ScheduleSettings, Settings, load_settings
+
+_ASSETS: tuple[dg.AssetsDefinition | dg.AssetSpec, ...] = (
+    discovery.source,
+    discovery.discovered_files,
+    history.commits,
+    chunking.chunks,
+    embedding.embeddings,
+    indexes.publish_stores,
+    serving.index_catalog,
+)
 
 
 def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """Everything that Dagster shows and runs for the project at `root`; `resources` replace the usual ones by name."""
     settings = load_settings(root)
     root_path = str(settings.root)
+    project = Project(root=root_path)
+    removal = remove_source(project)
     return dg.Definitions(
-        assets=[
-            discovery.source,
-            discovery.discovered_files,
-            history.commits,
-            chunking.chunks,
-            embedding.embeddings,
-            indexes.publish_stores,
-            serving.index_catalog,
-        ],
-        jobs=[index_source, remove_source],
-        sensors=[source_files_changed],
-        schedules=[_nightly(settings)],
+        assets=list(dg.map_asset_specs(partial(_with_freshness, settings.schedule), _ASSETS)),
+        jobs=[index_source, removal, clean_up_dagster],
+        sensors=[sources_changed(removal), library_files_changed, git_head_changed, alert_on_failure],
+        asset_checks=[every_folder_is_there, every_remote_answers],
+        schedules=_schedules(settings),
         resources={
-            "project": Project(root=root_path),
+            "project": project,
             "run": SourceRun(root=root_path),
             "embedding_model": EmbeddingModel(root=root_path),
             "parquet": ParquetTables(home=str(settings.home)),
@@ -45,9 +56,17 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
     )
 
 
-def _nightly(settings: Settings) -> dg.ScheduleDefinition:
+def _with_freshness(settings: ScheduleSettings, spec: dg.AssetSpec) -> dg.AssetSpec:
+    """Let Dagster warn when no run has reached an asset for as long as a source may wait, and fail after twice that."""
+    if spec.key == discovery.source.key:
+        return spec
+    warn = timedelta(hours=settings.max_age_hours)
+    return spec.replace_attributes(freshness_policy=dg.FreshnessPolicy.time_window(2 * warn, warn))
+
+
+def _schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
     try:
-        return nightly_reindex(settings.schedule)
+        return schedules(settings.schedule)
     except dg.DagsterInvalidDefinitionError as error:
         raise SettingsError(f"{settings.config_file}: schedule: {first_line(error)}") from error
 

@@ -44,7 +44,18 @@ class StoreError(DocindexError):
 
 
 class DamagedStoreError(StoreError):
-    """Files of a store are missing or cannot be read; building the stores anew mends it."""
+    """Files of a store are missing or cannot be read; building the stores anew mends it.
+
+    `problem` is the message without its advice, for who is at work on it already.
+    """
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        self.problem = problem
+        super().__init__(f"{problem}; {advice}" if advice else problem)
+
+
+class WorkerError(DocindexError):
+    """The processes that parse files cannot be started."""
 
 
 class FullDiskError(DocindexError):
@@ -61,6 +72,14 @@ class VerificationError(DocindexError):
         self.stage = stage
         self.failures = failures
         super().__init__(f"{stage}: " + "; ".join(f"{name}: {text}" for name, text in failures.items()))
+
+
+class WatchError(DocindexError):
+    """The system does not tell of changes of files."""
+
+
+class AlertError(DocindexError):
+    """Those who should be told of a failure could not be told."""
 
 
 class QueryError(DocindexError):

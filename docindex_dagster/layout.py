@@ -52,6 +52,15 @@ class Layout:
         return self.home / "vectors" / file_name(base_key(source))
 
     @property
+    def withdrawn(self) -> Path:
+        """The folder of notes on sources that were taken out of the index."""
+        return self.home / "withdrawn"
+
+    def withdrawal(self, source: str) -> Path:
+        """The note that a source was taken out of the index."""
+        return self.withdrawn / f"{file_name(source)}.key"
+
+    @property
     def stores(self) -> Path:
         """The folder of everything that is published."""
         return self.home / "stores"

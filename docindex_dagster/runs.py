@@ -120,26 +120,37 @@ def _overrides(home: Path) -> dict[str, Any]:
 
 
 def index(
-    settings: Settings, key: str, opened: "dg.DagsterInstance", *, full: bool = False, only: Sequence[str] = ()
+    settings: Settings,
+    key: str,
+    opened: "dg.DagsterInstance",
+    *,
+    full: bool = False,
+    verify: bool = False,
+    only: Sequence[str] = (),
 ) -> RunOutcome:
     """Run `index_source` for one source, adding its partition and reporting those of it that were killed first.
 
-    With `only`, paths as tables name them, the run looks at these files alone, and makes up for no killed one.
+    With `full` nothing is reused; with `verify` every file is read and every row of the stores compared. With `only`,
+    paths as tables name them, the run looks at these files alone, and makes up for no killed one.
 
     Raises:
         KeyboardInterrupt: the user stopped the run.
     """
     from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
     from docindex_dagster.defs.partitions import SOURCES_NAME
-    from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG, PARTITION_TAG
+    from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
+    from docindex_dagster.sources import withdrawn
 
     if not only:  # this run makes up for them; others are left to the sensor, which asks for them again
         report_dead_runs(opened, {PARTITION_TAG: key})
+    withdrawn.forget(Layout(settings.home), key)
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
     run_id = str(uuid4())
     tags = process_tags(run_id)  # from the start, so that a run that dies before its first step is known for dead
     if full:
         tags[FULL_TAG] = "true"
+    elif verify:
+        tags[VERIFY_TAG] = "true"
     elif only:
         tags[ONLY_TAG] = json.dumps(list(only))
     return _execute(settings, opened, "index_source", run_id=run_id, partition_key=key, tags=tags)
@@ -151,8 +162,9 @@ def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOut
     Raises:
         KeyboardInterrupt: the user stopped the run.
     """
-    config = {"ops": {"withdraw_source": {"config": {"source": key}}}}
-    return _execute(settings, opened, "remove_source", run_config=config)
+    from docindex_dagster.defs.jobs import removal_config
+
+    return _execute(settings, opened, "remove_source", run_config=removal_config(key))
 
 
 def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **arguments: Any) -> RunOutcome:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from docindex_dagster import __version__, console
-from docindex_dagster.cli import indexing, searching, serving, sources, upkeep
+from docindex_dagster.cli import indexing, searching, serving, sources, status, upkeep, watching
 from docindex_dagster.cli.common import INTERRUPTED
 from docindex_dagster.errors import DocindexError, is_debugging, start_debugging
 
@@ -20,11 +20,12 @@ app = typer.Typer(
 app.add_typer(sources.app, name="source")
 for command in (
     indexing.index,
+    watching.watch,
     searching.search,
     searching.log,
     searching.show,
     searching.why,
-    upkeep.status,
+    status.status,
     upkeep.doctor,
     upkeep.rollback,
     upkeep.prune,

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,10 +10,11 @@ import typer
 
 from docindex_dagster import console
 from docindex_dagster.cli.common import INTERRUPTED, Json, name_in, normal
+from docindex_dagster.cli.sources import remove
 from docindex_dagster.errors import SourceError
 from docindex_dagster.layout import Layout
-from docindex_dagster.settings import CONFIG_NAME, Settings, find_root, load_settings
-from docindex_dagster.sources import edit, registry
+from docindex_dagster.settings import CONFIG_NAME, Settings, find_root, is_parent_of_libraries, load_settings
+from docindex_dagster.sources import edit, registry, withdrawn
 from docindex_dagster.sources.model import Source
 from docindex_dagster.urls import is_url
 
@@ -23,6 +25,10 @@ def index(
         typer.Argument(help="Keys, names, files, or folders and URLs, which are declared if need be; default: all."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Reuse nothing; compare every row of the stores.")] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Trust no time stamp and no store: read every file, compare every row."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Bring the index up to date: only what changed is chunked and embedded again."""
@@ -36,23 +42,55 @@ def index(
         else:
             keys, is_new = _declared(argument)
             wanted |= {key: set() for key in keys}
-            added += keys if is_new else []
+            added += keys if is_new and not is_parent_of_libraries(argument) else []
     settings = load_settings()
-    wanted = wanted or {key: set() for key in registry.sources(settings)}
-    if not wanted:
-        raise SourceError("there are no sources yet: name a folder, as in `docindex index .`")
-    summaries = index_sources(settings, wanted, full=full, quiet=json)
+    wanted = wanted or _all(settings)
+    summaries = index_sources(settings, wanted, full=full, verify=verify, quiet=json)
     if json:
         console.as_json(summaries)
     failed = [summary["source"] for summary in summaries if not summary["succeeded"]]
     for key in failed:
         if key in added:
-            console.err.print(f"{key} stays declared; `docindex source remove {key}` takes it out again")
+            _take_back(settings, key)
     if failed:
         raise typer.Exit(1)
 
 
-def index_sources(settings: Settings, wanted: dict[str, set[str]], *, full: bool, quiet: bool) -> list[dict[str, Any]]:
+def _take_back(settings: Settings, key: str) -> None:
+    """Undo that a source was declared for a run that could not even reach it: later runs would fail, too."""
+    layout = Layout(settings.home)
+    was_reached = layout.table("discovered_files", key).exists() or layout.repository(key).exists()
+    if was_reached:
+        console.err.print(f"{key} stays declared; `docindex source remove {key}` takes it out again")
+    else:
+        remove(settings, key)
+        console.err.print(f"took {key} out of {CONFIG_NAME} again: nothing of it could be read")
+
+
+def _all(settings: Settings) -> dict[str, set[str]]:
+    """All declared sources but those that somebody took out of the index.
+
+    Raises:
+        SourceError: none is declared.
+    """
+    taken_out = withdrawn.all_of(Layout(settings.home))
+    declared = registry.sources(settings)
+    if not declared:
+        raise SourceError("there are no sources yet: begin with `docindex index PATH`")
+    for key in sorted(taken_out & declared.keys()):
+        console.err.print(f"{key} was taken out of the index; `docindex index {key}` brings it back")
+    return {key: set() for key in declared if key not in taken_out}
+
+
+def index_sources(
+    settings: Settings,
+    wanted: dict[str, set[str]],
+    *,
+    full: bool,
+    verify: bool = False,
+    quiet: bool,
+    tell_failure: Callable[[str], None] = console.failure,
+) -> list[dict[str, Any]]:
     """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
     from docindex_dagster import runs
 
@@ -62,17 +100,17 @@ def index_sources(settings: Settings, wanted: dict[str, set[str]], *, full: bool
             started = time.monotonic()
             try:
                 with console.progress():
-                    outcome = runs.index(settings, key, instance, full=full, only=sorted(names))
+                    outcome = runs.index(settings, key, instance, full=full, verify=verify, only=sorted(names))
             except KeyboardInterrupt:
                 console.failure(f"{key}: interrupted; what was searchable still is, and the next run goes on from here")
                 raise typer.Exit(INTERRUPTED) from None
             for warning in outcome.warnings:
                 console.warning(f"{key}: {warning}")
             for reason in outcome.failures:
-                console.failure(f"{key}: {reason}")
-            summaries.append(_summary(key, outcome, time.monotonic() - started))
+                tell_failure(f"{key}: {reason}")
+            summaries.append(summary_of(key, outcome, time.monotonic() - started))
             if outcome.succeeded and not quiet:
-                _print_summary(summaries[-1])
+                console.out.print(sentence_of(summaries[-1]))
     return summaries
 
 
@@ -124,8 +162,25 @@ def _declared(argument: str) -> tuple[list[str], bool]:
     is_name = argument in {source.name for source in declared.values()} or "/" not in argument
     if argument in declared or looks_like_key or (is_name and not folder.exists()):
         return [registry.find(settings, argument).key], False
+    if (children := _children(settings, folder)) is not None:
+        return children, False
     around = registry.containing(settings, folder) if folder.is_dir() else None
     return ([around.key], False) if around is not None else (_declare(argument), True)
+
+
+def _children(settings: Settings, folder: Path) -> list[str] | None:
+    """The libraries that the folders in a folder are declared to be, if they are and it is no source itself.
+
+    Raises:
+        SourceError: they are, but there is none.
+    """
+    parent = normal(folder.parent if is_parent_of_libraries(str(folder)) else folder)
+    children = registry.children(settings, parent)
+    if children is None or parent in {source.path for source in registry.sources(settings).values()}:
+        return None
+    if not children:
+        raise SourceError(f"each folder in {parent} is declared as a library, and there is none yet")
+    return [child.key for child in children]
 
 
 def _declare(place: str) -> list[str]:
@@ -135,7 +190,8 @@ def _declare(place: str) -> list[str]:
     return keys
 
 
-def _summary(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
+def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
+    """What is told of a run."""
     return {
         "source": key,
         "run_id": outcome.run_id,
@@ -153,10 +209,11 @@ def _summary(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
     }
 
 
-def _print_summary(summary: dict[str, Any]) -> None:
+def sentence_of(summary: dict[str, Any]) -> str:
+    """The summary of a run that succeeded, as a line."""
     changes = ", ".join(f"{summary[name]:,} {name}" for name in ("added", "changed", "removed") if summary[name])
     files, chunks = console.count(summary["files"], "file"), console.count(summary["chunks"], "chunk")
-    console.out.print(
+    return (
         f"{summary['source']}: {files}, {chunks} ({changes or 'nothing changed'}), "
         f"{summary['skipped']:,} skipped, {summary['seconds']:.1f} s"
     )

@@ -1,15 +1,17 @@
 """`docindex source …`: which folders and repositories are indexed."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from docindex_dagster import console
 from docindex_dagster.cli.common import Json, key_of
+from docindex_dagster.errors import SourceError
 from docindex_dagster.layout import Layout
-from docindex_dagster.settings import find_root, load_settings
-from docindex_dagster.sources import edit, registry
+from docindex_dagster.settings import Settings, find_root, is_parent_of_libraries, load_settings
+from docindex_dagster.sources import edit, registry, withdrawn
 
 app = typer.Typer(help="Which folders and repositories are indexed.", no_args_is_help=True)
 
@@ -42,18 +44,56 @@ def source_add(
 
 
 @app.command("remove")
-def source_remove(source: Annotated[str, typer.Argument(help="Its key, such as git/flask, or its name.")]) -> None:
+def source_remove(
+    source: Annotated[
+        str, typer.Argument(help="Its key, such as git/flask, its name, or FOLDER/{library} for all that it declares.")
+    ],
+) -> None:
     """Take a source out of the index, Dagster and docindex.toml. Its files are not touched."""
-    from docindex_dagster import runs
     from docindex_dagster.stores.generation import read_generation
 
     settings = load_settings()
+    if is_parent_of_libraries(source):
+        _remove_children(settings, source)
+        return
     key = key_of(settings, read_generation(Layout(settings.home)), source)
-    edit.check_removable(settings.root, key)
-    with runs.instance(settings) as instance:
-        _fail_if_failed(key, runs.remove(settings, key, instance).failures)
-    was_declared = edit.remove(settings.root, key)
+    was_declared = remove(settings, key)
     console.out.print(f"removed {key}" + ("" if was_declared else " (it was not in docindex.toml)"))
+
+
+def remove(settings: Settings, key: str) -> bool:
+    """Take a source out of the index, Dagster and docindex.toml; False where the last did not declare it.
+
+    Raises:
+        SourceError: it is declared together with others.
+    """
+    edit.check_removable(settings.root, key)
+    _withdraw(settings, [key])
+    was_declared = edit.remove(settings.root, key)
+    withdrawn.forget(Layout(settings.home), key)  # the removal noted it, since the source was declared then
+    return was_declared
+
+
+def _remove_children(settings: Settings, path: str) -> None:
+    """Take out all libraries of a declared path, which is that of docindex.toml or one from here."""
+    places = (registry.parent_of_libraries(settings.root, path), registry.parent_of_libraries(Path.cwd(), path))
+    parent = next((place for place in places if registry.children(settings, place) is not None), None)
+    if parent is None:
+        raise SourceError(f"docindex.toml declares no path = {path!r}; `docindex source list` shows the sources")
+    keys = [child.key for child in registry.children(settings, parent) or ()]
+    _withdraw(settings, keys)
+    edit.remove_children(settings.root, parent)
+    for key in keys:
+        withdrawn.forget(Layout(settings.home), key)
+    console.out.print(f"removed {path}: {', '.join(keys) or 'there was no folder in it'}")
+
+
+def _withdraw(settings: Settings, keys: list[str]) -> None:
+    from docindex_dagster import runs
+
+    with runs.instance(settings) as instance:
+        for key in keys:
+            _fail_if_failed(key, runs.remove(settings, key, instance).failures)
 
 
 @app.command("list")
@@ -73,7 +113,7 @@ def source_list(json: Json = False) -> None:
     if json:
         console.as_json(rows)
     elif not rows:
-        console.out.print("no sources yet: add one with `docindex source add PATH`")
+        console.out.print("no sources yet: begin with `docindex index PATH`")
     else:
         console.table(
             ("source", "from", "branch", ""),

@@ -1,56 +1,19 @@
-"""Looking after the index: `docindex status`, `doctor`, `rollback` and `prune`."""
+"""Looking after the index: `docindex doctor`, `rollback` and `prune`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from docindex_dagster import console
 from docindex_dagster.cli.common import Json, project, publication, reader_of
 from docindex_dagster.cli.indexing import index_sources
+from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
-from docindex_dagster.settings import load_settings
+from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.model import Source
 
-
-def status(json: Json = False) -> None:
-    """Show what is indexed, and what is declared but is not."""
-    from docindex_dagster import catalog
-
-    settings = load_settings()
-    entries = {entry.source: entry for entry in catalog.entries(Layout(settings.home))}
-    declared = registry.sources(settings)
-    rows = []
-    for key in sorted({*entries, *declared}):
-        entry = entries.get(key)
-        rows.append(
-            {
-                "source": key,
-                "state": _state(declared.get(key), is_indexed=entry is not None),
-                "files": entry.files if entry else 0,
-                "chunks": entry.chunks if entry else 0,
-                "commits": entry.commits if entry else 0,
-                "megabytes": round(entry.text_bytes / 1e6, 2) if entry else 0.0,
-                "changed_at": entry.changed_at if entry else "",
-                "repository": entry.repository if entry else None,
-            }
-        )
-    if json:
-        console.as_json(rows)
-    elif not rows:
-        console.out.print("no sources yet: add one with `docindex source add PATH`")
-    else:
-        shown = [{**row, "changed_at": str(row["changed_at"])[:16].replace("T", " ")} for row in rows]
-        columns = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC)")
-        console.table(columns, [tuple(row.values())[: len(columns)] for row in shown])
-
-
-def _state(source: Source | None, *, is_indexed: bool) -> str:
-    if source is None:
-        return "indexed, no longer declared"
-    if source.remote is None and not source.path.is_dir():
-        return "folder missing, index kept" if is_indexed else "folder missing"
-    return "indexed" if is_indexed else "not indexed"
+if TYPE_CHECKING:
+    from docindex_dagster.stores.doctor import Finding
 
 
 def doctor(
@@ -58,35 +21,79 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Verify that the three stores agree with each other and with the tables."""
-    from docindex_dagster.stores.doctor import examine, sources_to_rebuild
+    from docindex_dagster.stores.doctor import examine
 
     settings = project()
     layout = Layout(settings.home)
     if not layout.current.exists():
         reader_of(settings)  # says what to do first
     findings = list(examine(layout))
-    summaries = []
-    if findings and repair:
-        keys = sources_to_rebuild(findings) or list(registry.sources(settings))
-        summaries = index_sources(settings, {key: set() for key in keys}, full=True, quiet=json)
-    left = list(examine(layout)) if summaries else findings
-    if json:
-        console.as_json({"findings": findings, "repairs": summaries, "left": left})
-    else:
-        for finding in findings:
-            console.out.print(f"{finding.source or 'index'}: {finding.store}: {finding.problem}")
+    if not json:
+        _show(findings)
         if findings and not repair:
             console.out.print("`docindex doctor --repair` rebuilds this from the files")
-        if not left:
-            console.out.print("the index is whole: all stores agree")
-    if left or not all(summary["succeeded"] for summary in summaries):
+    repairs: list[dict[str, Any]] = []
+    left = findings
+    if findings and repair:
+        repairs, left = _repair(settings, findings, quiet=json)
+    if json:
+        console.as_json({"findings": findings, "repairs": repairs, "left": left})
+    elif not left:
+        console.out.print("the index is whole: all stores agree")
+    elif repair:
+        console.out.print("the index is not whole yet:")
+        _show(left)
+    if left:
         raise typer.Exit(1)
+
+
+def _show(findings: "list[Finding]") -> None:
+    for finding in findings:
+        console.out.print(console.visible(f"{finding.source or 'index'}: {finding.store}: {finding.problem}"))
+
+
+def _repair(
+    settings: Settings, findings: "list[Finding]", *, quiet: bool
+) -> "tuple[list[dict[str, Any]], list[Finding]]":
+    """Index in full what is damaged; returns what the runs did, and what is wrong still.
+
+    Where the stores are damaged as a whole, one run builds them anew from the tables of all sources, so that others
+    need not be there; a source whose tables are lost, too, is run as well.
+    """
+    from docindex_dagster.stores.doctor import examine
+
+    layout = Layout(settings.home)
+    is_whole_index = any(finding.source is None for finding in findings)
+    keys = dict.fromkeys(finding.source for finding in findings if finding.source)
+    if is_whole_index:
+        published = _published(layout)
+        declared = registry.sources(settings)
+        keys |= dict.fromkeys(key for key in declared if key in published or layout.table("chunks", key).exists())
+    summaries: list[dict[str, Any]] = []
+    left = findings
+    for key in keys:
+        is_lost = is_whole_index and key not in _published(layout)
+        if is_lost or any(finding.source in {None, key} for finding in left):
+            summaries += index_sources(settings, {key: set()}, full=True, quiet=quiet, tell_failure=console.warning)
+            left = list(examine(layout))
+    return summaries, left
+
+
+def _published(layout: Layout) -> set[str]:
+    """The keys of what is published; none where that cannot be read."""
+    from docindex_dagster.stores.generation import read_generation
+
+    try:
+        generation = read_generation(layout)
+    except StoreError:
+        return set()
+    return set(generation.sources) if generation else set()
 
 
 def rollback() -> None:
     """Search the generation before the present one again; the next run publishes the present files again."""
     from docindex_dagster import catalog
-    from docindex_dagster.stores.generation import roll_back
+    from docindex_dagster.stores.rollback import roll_back
 
     layout = Layout(project().home)
     with publication(layout, "rollback"):

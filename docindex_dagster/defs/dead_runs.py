@@ -17,6 +17,8 @@ _UNFINISHED = [
 ]
 _HOST, _PID, _STARTED = "docindex/host", "docindex/pid", "docindex/process_started"
 _RUN = "docindex/run"
+# Marks a run that failed because its process was gone.
+LOST_TAG = "docindex/lost"
 
 
 def process_tags(run_id: str) -> dict[str, str]:
@@ -38,6 +40,7 @@ def report_dead_runs(instance: dg.DagsterInstance, tags: Mapping[str, str] | Non
     unfinished = dg.RunsFilter(statuses=_UNFINISHED, tags={**(tags or {}), _HOST: socket.gethostname()})
     dead = [run for run in instance.get_runs(unfinished) if _is_its_own(run) and not _is_alive(run.tags)]
     for run in dead:
+        instance.add_run_tags(run.run_id, {LOST_TAG: "true"})
         instance.report_run_failed(run, f"process {run.tags.get(_PID)} of this run is gone")
     return dead
 

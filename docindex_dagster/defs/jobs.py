@@ -1,24 +1,33 @@
-"""The two jobs: index a source, and remove one."""
+"""The jobs on sources: index one, and remove one."""
+
+from typing import Any
 
 import dagster as dg
 
 from docindex_dagster import catalog
-from docindex_dagster.defs.assets.serving import catalog_metadata
+from docindex_dagster.defs.assets import serving
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
 from docindex_dagster.embedding.reuse import LostVectors
 from docindex_dagster.locks import exclusive
-from docindex_dagster.sources import clone
+from docindex_dagster.sources import clone, registry, withdrawn
 from docindex_dagster.stores.publish import withdraw
 
+REMOVE_SOURCE = "remove_source"
 _ASSETS_WITH_TABLES = ("discovered_files", "commits", "chunks", "embeddings")
 _FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 index_source = dg.define_asset_job(
     "index_source",
     selection=dg.AssetSelection.all(),
-    description="Discover, chunk, embed and publish one source, then rebuild the catalogue.",
+    description="Discover, chunk, embed and publish one source, then rebuild the catalogue. What did not change is "
+    "reused. See docs/architecture.md.",
 )
+
+
+def removal_config(key: str) -> dict[str, Any]:
+    """The configuration of a run of `remove_source`."""
+    return {"ops": {withdraw_source.name: {"config": {"source": key}}}}
 
 
 class RemoveSource(dg.Config):
@@ -37,16 +46,31 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
             withdraw(layout, key)
             for asset in _ASSETS_WITH_TABLES:
                 layout.table(asset, key).unlink(missing_ok=True)
-            entries = catalog.rebuild(layout)
+            catalog.rebuild(layout)
         LostVectors(layout, key).forget()
+        if key in registry.sources(project.read_settings()):
+            withdrawn.note(layout, key)  # or the sensor would add it again
         clone.remove(layout, key, report=context.log.info)
-        context.log_event(dg.AssetMaterialization("index_catalog", metadata=catalog_metadata(entries)))
         for run in context.instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=_FINISHED)):
             context.instance.delete_run(run.run_id)
         context.instance.delete_dynamic_partition(SOURCES_NAME, key)
+        serving.report(context.instance, project.read_settings())
 
 
-@dg.job(description="Remove a source from the index and from Dagster.")
-def remove_source() -> None:
+@dg.graph(name=REMOVE_SOURCE)
+def _removal() -> None:
     """One step, so that it is done or not done."""
     withdraw_source()
+
+
+def remove_source(project: Project) -> dg.JobDefinition:
+    """The job that takes a source out.
+
+    It gets its resource here: Dagster makes a sensor anew, and warns of it, whose job is without its resources.
+    """
+    return _removal.to_job(
+        resource_defs={"project": project},
+        description="Remove a source from the index and from Dagster. Its files and docindex.toml are not touched; a "
+        "source that is still declared stays out until `docindex index` names it or its partition is added again. "
+        "See docs/operations.md, “The life of a partition”.",
+    )

@@ -28,6 +28,12 @@ from docindex_dagster.stores.staging import Model
 PARTITION_TAG = "dagster/partition"
 # A run with this tag reuses nothing: `docindex index --full`.
 FULL_TAG = "docindex/full"
+# A run with this tag trusts no time stamp and no store: every file is read, and every row compared.
+VERIFY_TAG = "docindex/verify"
+# Why a sensor or schedule asked for a run.
+REASON_TAG = "docindex/reason"
+# The source that a run of `remove_source` takes out.
+SOURCE_TAG = "docindex/source"
 # A run with this tag looks at some files of its source alone: a JSON list of their paths, as tables name them.
 ONLY_TAG = "docindex/only"
 
@@ -66,6 +72,7 @@ class SourceRun(Project):
     _settings: Settings = PrivateAttr()
     _key: str = PrivateAttr()
     _is_full: bool = PrivateAttr()
+    _is_verifying: bool = PrivateAttr()
     _only: tuple[str, ...] = PrivateAttr()
 
     @contextmanager
@@ -76,6 +83,7 @@ class SourceRun(Project):
             raise dg.Failure("choose one partition: a run indexes one source")
         self._key = tags[PARTITION_TAG]
         self._is_full = tags.get(FULL_TAG) == "true"
+        self._is_verifying = tags.get(VERIFY_TAG) == "true"
         self._only = tuple(json.loads(tags.get(ONLY_TAG, "[]")))
         self._settings = self.read_settings()
         self.layout.prepare()
@@ -103,6 +111,11 @@ class SourceRun(Project):
     def is_full(self) -> bool:
         """Nothing may be reused."""
         return self._is_full
+
+    @property
+    def is_verifying(self) -> bool:
+        """No time stamp and no store may be trusted."""
+        return self._is_verifying
 
     @property
     def only(self) -> tuple[str, ...]:

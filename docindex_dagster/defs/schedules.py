@@ -1,32 +1,57 @@
-"""The nightly schedule: every source is indexed again, which also heals what a failed run left."""
+"""The schedules: what happens each night, at the time that the settings say."""
 
 from collections.abc import Iterator
+from typing import get_args
+from zoneinfo import ZoneInfo
 
 import dagster as dg
 
 from docindex_dagster.defs.jobs import index_source
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import Project
-from docindex_dagster.settings import ScheduleSettings
-from docindex_dagster.sources import registry
+from docindex_dagster.defs.resources import REASON_TAG, VERIFY_TAG, Project
+from docindex_dagster.defs.retention import clean_up_dagster
+from docindex_dagster.settings import ScheduleSettings, Weekday
+from docindex_dagster.sources import registry, withdrawn
 
 
-def nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
-    """The schedule at the time that the settings say."""
+def schedules(settings: ScheduleSettings) -> list[dg.ScheduleDefinition]:
+    """All schedules."""
+    return [_nightly_reindex(settings), _nightly_clean_up(settings)]
 
+
+def _nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     @dg.schedule(
         name="nightly_reindex",
         job=index_source,
         cron_schedule=settings.nightly,
         execution_timezone=settings.timezone,
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description="Indexes every source again; unchanged files are reused.",
+        description="A run of every source. It makes up for what failed and for what no sensor saw; unchanged files "
+        "are reused. Once a week every file is read and every row of the stores compared (schedule.verify); see "
+        "docs/operations.md, “The night”.",
     )
     def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> Iterator[dg.RunRequest]:
-        declared = registry.sources(project.read_settings())
-        at = context.scheduled_execution_time.isoformat()
-        context.instance.add_dynamic_partitions(SOURCES_NAME, list(declared))
+        present = project.read_settings()
+        taken_out = withdrawn.all_of(project.layout)
+        declared = [key for key in registry.sources(present) if key not in taken_out]
+        at = context.scheduled_execution_time
+        weekday = get_args(Weekday)[at.astimezone(ZoneInfo(present.schedule.timezone)).weekday()]
+        verifies = weekday == present.schedule.verify
+        tags = {VERIFY_TAG: "true", REASON_TAG: "weekly verification"} if verifies else {REASON_TAG: "nightly"}
+        context.instance.add_dynamic_partitions(SOURCES_NAME, declared)
         for key in declared:
-            yield dg.RunRequest(run_key=f"{at}:{key}", partition_key=key)
+            yield dg.RunRequest(run_key=f"{at.isoformat()}:{key}", partition_key=key, tags=tags)
 
     return schedule
+
+
+def _nightly_clean_up(settings: ScheduleSettings) -> dg.ScheduleDefinition:
+    return dg.ScheduleDefinition(
+        name="nightly_clean_up",
+        job=clean_up_dagster,
+        cron_schedule=settings.nightly,
+        execution_timezone=settings.timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Deletes old runs and events from Dagster's record (retention.days); see docs/operations.md, "
+        "“Retention”.",
+    )

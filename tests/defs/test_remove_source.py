@@ -1,7 +1,11 @@
 """The job `remove_source`: nothing is left behind, and nothing else is touched."""
 
+from typer.testing import CliRunner
+
 from docindex_dagster import catalog, tables
+from docindex_dagster.cli.app import app
 from docindex_dagster.definitions import build_definitions
+from docindex_dagster.defs.jobs import removal_config
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.stores.doctor import examine
 from tests.defs.conftest import KEY
@@ -18,8 +22,7 @@ def test_a_removed_source_leaves_no_row_table_run_or_partition(project):
     assert project.index(OTHER).success
 
     job = build_definitions(project.root).resolve_job_def("remove_source")
-    config_of_run = {"ops": {"withdraw_source": {"config": {"source": KEY}}}}
-    assert job.execute_in_process(instance=project.instance, run_config=config_of_run).success
+    assert job.execute_in_process(instance=project.instance, run_config=removal_config(KEY)).success
 
     assert project.search("green button") == []
     assert project.search("marmots") == ["page.md"]
@@ -30,3 +33,20 @@ def test_a_removed_source_leaves_no_row_table_run_or_partition(project):
     assert project.instance.get_dynamic_partitions(SOURCES_NAME) == [OTHER]
     assert {run.tags.get("dagster/partition") for run in project.instance.get_runs()} == {OTHER, None}
     assert list(examine(project.layout)) == []
+
+
+def test_a_source_that_stays_declared_is_left_out_of_runs_over_all_until_it_is_named(project, monkeypatch):
+    assert project.index().success
+    job = build_definitions(project.root).resolve_job_def("remove_source")
+    assert job.execute_in_process(instance=project.instance, run_config=removal_config(KEY)).success
+    monkeypatch.chdir(project.root)
+    runner = CliRunner()
+
+    left_out = runner.invoke(app, ["index"])
+    named = runner.invoke(app, ["index", KEY])
+    after = runner.invoke(app, ["index"])
+
+    assert "brings it back" in left_out.output
+    assert project.search("green button") == ["guide.md"]
+    assert (named.exit_code, after.exit_code) == (0, 0)
+    assert KEY in after.output

@@ -1,8 +1,11 @@
-"""The sensor on file changes and the nightly schedule, driven by their own ticks."""
+"""The sensors, driven by their own ticks on a real instance; the runs that they ask for are run."""
 
 import subprocess
 import sys
-from datetime import UTC, datetime
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import uuid4
 
 import dagster as dg
@@ -12,66 +15,269 @@ from docindex_dagster import runs
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
+from docindex_dagster.defs.sensors.due import delay_s
 from docindex_dagster.settings import load_settings
-from tests.defs.conftest import GUIDE, KEY, Project
+from docindex_dagster.sources import withdrawn
+from docindex_dagster.stores.generation import read_generation
+from tests.defs.conftest import CONFIG, GUIDE, KEY, Project
+
+SENSORS = ("sources_changed", "library_files_changed", "git_head_changed")
+GIT = "git/code"
 
 
-def tick(project: Project, cursor: str | None = None) -> dg.SensorResult:
-    """One evaluation of the sensor; new partitions are added as the daemon would."""
-    definitions = build_definitions(project.root)
-    sensor = definitions.get_repository_def().get_sensor_def("source_files_changed")
-    resources = {"project": ProjectResource(root=str(project.root))}
-    with dg.build_sensor_context(instance=project.instance, cursor=cursor, resources=resources) as context:
-        result = sensor(context)
-    assert isinstance(result, dg.SensorResult)
-    for request in result.dynamic_partitions_requests or ():
-        project.instance.add_dynamic_partitions(SOURCES_NAME, list(request.partition_keys))
-    return result
+@dataclass
+class Daemon:
+    """Does what Dagster's daemon does with the sensors: ticks, partitions, events, runs."""
+
+    project: Project
+    definitions: dg.Definitions
+    cursors: dict[str, str | None] = field(default_factory=dict)
+    events: list[object] = field(default_factory=list)
+
+    def tick(self, name: str) -> dg.SensorResult:
+        """One evaluation of a sensor, and what becomes of it but for its runs."""
+        repository = self.definitions.get_repository_def()
+        resources = {"project": ProjectResource(root=str(self.project.root))}
+        with dg.build_sensor_context(
+            instance=self.project.instance,
+            cursor=self.cursors.get(name),
+            resources=resources,
+            repository_def=repository,
+            sensor_name=name,
+        ) as context:
+            result = repository.get_sensor_def(name)(context)
+        assert isinstance(result, dg.SensorResult)
+        self.cursors[name] = result.cursor
+        for request in result.dynamic_partitions_requests or ():
+            self.project.instance.add_dynamic_partitions(SOURCES_NAME, list(request.partition_keys))
+        self.events += result.asset_events
+        for event in result.asset_events:
+            self.project.instance.report_runless_asset_event(event)
+        return result
+
+    def requests(self) -> list[dg.RunRequest]:
+        """Tick every sensor once."""
+        return [request for name in SENSORS for request in self.tick(name).run_requests or ()]
+
+    def asks_for(self) -> list[str]:
+        """Tick every sensor once: the sources to index, and with a minus those to take out."""
+        return [request.partition_key or f"-{request.tags[SOURCE_TAG]}" for request in self.requests()]
+
+    def run(self, request: dg.RunRequest) -> dg.ExecuteInProcessResult:
+        """Run what a sensor asked for."""
+        job = self.definitions.resolve_job_def(request.job_name or "index_source")
+        return job.execute_in_process(
+            instance=self.project.instance,
+            partition_key=request.partition_key,
+            run_config=request.run_config,
+            tags=dict(request.tags),
+            raise_on_error=False,
+        )
+
+    def settle(self) -> list[str]:
+        """Tick and run until nothing is asked for; returns what was."""
+        asked: list[str] = []
+        for _ in range(5):
+            requests = self.requests()
+            if not requests:
+                return asked
+            asked += [request.partition_key or f"-{request.tags[SOURCE_TAG]}" for request in requests]
+            for request in requests:
+                self.run(request)
+        raise AssertionError(f"the sensors ask for ever: {asked}")
 
 
-def requested(result: dg.SensorResult) -> list[str | None]:
-    return [request.partition_key for request in result.run_requests or ()]
+@pytest.fixture
+def daemon(project: Project) -> Daemon:
+    return Daemon(project, build_definitions(project.root))
 
 
-def test_a_new_source_gets_a_partition_a_run_and_an_observation(project):
-    result = tick(project)
-
-    assert requested(result) == [KEY]
-    assert project.instance.get_dynamic_partitions(SOURCES_NAME) == [KEY]
-    (observation,) = result.asset_events
-    assert observation.partition == KEY
-    assert observation.tags["dagster/data_version"]
+def declare(project: Project, text: str) -> None:
+    (project.root / "docindex.toml").write_text(text)
 
 
-def test_nothing_is_asked_for_while_nothing_changes(project):
-    first = tick(project)
-
-    second = tick(project, first.cursor)
-
-    assert requested(second) == []
-    assert not second.asset_events
-    assert second.cursor == first.cursor
+def published(project: Project) -> list[str]:
+    generation = read_generation(project.layout)
+    return sorted(generation.sources) if generation else []
 
 
-def test_each_change_is_noticed_even_back_to_what_was(project):
-    guide = project.notes / "guide.md"
-    texts = [guide.read_text(), "# Other\n\nAnother text of another size.\n"]
-    cursor = tick(project).cursor
-
-    for text in (texts[1], texts[0], texts[1]):
-        guide.write_text(text)
-        result = tick(project, cursor)
-        assert requested(result) == [KEY]
-        assert all(request.run_key is None for request in result.run_requests)
-        cursor = result.cursor
+def partitions(project: Project) -> list[str]:
+    return sorted(project.instance.get_dynamic_partitions(SOURCES_NAME))
 
 
-def test_a_source_that_was_removed_and_added_again_is_asked_for(project):
-    first = tick(project)
-    project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
+class TestNewSources:
+    def test_a_new_source_gets_a_partition_and_one_run(self, daemon, project):
+        assert daemon.settle() == [KEY]
+        assert partitions(project) == published(project) == [KEY]
 
-    assert requested(tick(project, first.cursor)) == [KEY]
+    def test_its_files_are_observed_with_a_data_version(self, daemon):
+        daemon.settle()
+
+        (observation,) = (event for event in daemon.events if isinstance(event, dg.AssetObservation))
+        assert observation.partition == KEY
+        assert observation.tags["dagster/data_version"]
+
+    def test_nothing_is_asked_for_while_nothing_changes(self, daemon):
+        daemon.settle()
+        before = len(daemon.events)
+
+        assert daemon.asks_for() == []
+        assert len(daemon.events) == before
+
+    def test_it_is_asked_for_though_its_first_run_was_never_made(self, daemon):
+        assert daemon.asks_for() == [KEY]  # and the daemon died before it made the run
+
+        assert daemon.asks_for() == [KEY]
+
+    def test_a_source_that_cannot_be_read_does_not_disturb_the_others(self, daemon, project):
+        declare(project, CONFIG + '[[source]]\nkind = "library"\nname = "gone"\npath = "gone"\n')
+
+        assert sorted(daemon.asks_for()) == ["library/gone", KEY]
+        daemon.run(dg.RunRequest(partition_key=KEY))
+        assert published(project) == [KEY]
+
+
+class TestChangedFiles:
+    def test_each_change_is_one_run_even_back_to_what_was(self, daemon, project):
+        daemon.settle()
+        guide = project.notes / "guide.md"
+        texts = [guide.read_text(), "# Other\n\nAnother text of another size.\n"]
+
+        for text in (texts[1], texts[0], texts[1]):
+            guide.write_text(text)
+            requests = daemon.requests()
+            assert [request.partition_key for request in requests] == [KEY]
+            assert all(request.run_key is None for request in requests)
+            daemon.run(requests[0])
+            assert daemon.asks_for() == []
+
+    def test_an_edited_setting_is_noticed_like_an_edited_file(self, daemon, project):
+        daemon.settle()
+        declare(project, CONFIG + "[chunking]\ncode_chars = 900\n")
+
+        assert daemon.settle() == [KEY]
+
+    def test_what_a_command_has_indexed_already_is_not_asked_for(self, daemon, project):
+        daemon.settle()
+        (project.notes / "guide.md").write_text("# New\n\nIndexed by hand before the sensor came to it.\n")
+
+        assert runs.index(load_settings(project.root), KEY, project.instance).succeeded
+
+        assert daemon.asks_for() == []
+
+    def test_a_change_during_a_run_is_asked_for_when_the_run_is_over(self, daemon, project):
+        daemon.settle()
+        job = build_definitions(project.root).resolve_job_def("index_source")
+        tags = {**process_tags(""), PARTITION_TAG: KEY}
+        run = project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
+        (project.notes / "guide.md").write_text("# New\n\nWritten while a run went on.\n")
+
+        assert daemon.asks_for() == []
+        project.instance.report_run_canceled(run)
+
+        assert daemon.asks_for() == [KEY]
+
+    @pytest.mark.parametrize("status", [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING])
+    def test_a_source_whose_run_waits_is_not_asked_for_again(self, daemon, project, status):
+        daemon.settle()
+        job = build_definitions(project.root).resolve_job_def("index_source")
+        project.instance.create_run_for_job(job, status=status, tags={PARTITION_TAG: KEY})
+        (project.notes / "guide.md").write_text("# New\n\nThe run that waits will see this.\n")
+
+        assert daemon.asks_for() == []
+
+    def test_a_run_that_somebody_cancelled_is_not_asked_for_until_the_next_change(self, daemon, project):
+        daemon.settle()
+        (project.notes / "guide.md").write_text("# New\n\nA text that nobody wants to index now.\n")
+        assert daemon.asks_for() == [KEY]
+        job = build_definitions(project.root).resolve_job_def("index_source")
+        run = project.instance.create_run_for_job(
+            job, status=dg.DagsterRunStatus.STARTED, tags={**process_tags(""), PARTITION_TAG: KEY}
+        )
+        project.instance.report_run_canceled(run)
+
+        assert daemon.asks_for() == []
+        (project.notes / "guide.md").write_text("# New\n\nA text that is worth it again.\n")
+        assert daemon.asks_for() == [KEY]
+
+    def test_a_cleared_or_broken_cursor_costs_no_run(self, daemon):
+        daemon.settle()
+
+        for cursor in (None, "no JSON", "{}", '{"seen": 3}'):
+            daemon.cursors = dict.fromkeys(SENSORS, cursor)
+            assert daemon.asks_for() == []
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Callable[[float], None]:
+    """Move the time that the sensors see by so many seconds."""
+    now, moved = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: now() + moved[0])
+
+    def forward(seconds: float) -> None:
+        moved[0] += seconds
+
+    return forward
+
+
+class TestFailures:
+    def test_the_waits_after_failures_double_up_to_six_hours(self):
+        assert [delay_s(count) for count in range(5)] == [0, 60, 120, 240, 480]
+        assert delay_s(40) == 6 * 60 * 60
+
+    def break_it(self, project: Project) -> Path:
+        """A source whose run fails: it claims to be a repository and is none."""
+        folder = project.root / "code"
+        folder.mkdir()
+        (folder / "sums.py").write_text("def total(): ...\n")
+        declare(project, CONFIG + '[[source]]\nkind = "git"\nname = "code"\nurl = "file:///nowhere/at/all"\n')
+        return folder
+
+    def test_a_source_that_keeps_failing_is_asked_for_later_each_time(self, daemon, project, clock):
+        self.break_it(project)
+        assert sorted(daemon.settle()) == [GIT, KEY]
+        waits = []
+        for _ in range(4):
+            waited = 0
+            while not (requests := daemon.requests()):
+                clock(20)
+                waited += 20
+            daemon.run(requests[0])
+            waits.append(waited)
+
+        assert waits == sorted(waits)
+        assert waits[0] >= 40
+        assert waits[-1] >= 400
+        assert published(project) == [KEY]
+
+    def test_a_mended_declaration_is_tried_at_once(self, daemon, project, git):
+        folder = self.break_it(project)
+        daemon.settle()
+        assert daemon.asks_for() == []
+        git(folder, "init", "-q")
+
+        declare(project, CONFIG + '[[source]]\nkind = "git"\nname = "code"\npath = "code"\n')
+
+        assert daemon.settle() == [GIT]
+        assert published(project) == [GIT, KEY]
+
+    def test_a_run_that_failed_and_that_no_sensor_asked_for_is_made_up_for(self, daemon, project, clock):
+        daemon.settle()
+        daemon.requests()
+        job = build_definitions(project.root).resolve_job_def("index_source")
+        run = project.instance.create_run_for_job(
+            job, status=dg.DagsterRunStatus.STARTED, tags={**process_tags(""), PARTITION_TAG: KEY}
+        )
+        project.instance.report_run_failed(run)
+        assert daemon.asks_for() == []
+
+        clock(70)
+
+        assert daemon.settle() == [KEY]
+        clock(7000)
+        assert daemon.asks_for() == []
 
 
 def killed_run(
@@ -82,144 +288,258 @@ def killed_run(
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     run_id = str(uuid4())
-    tags = {**process_tags(repeated or run_id), "docindex/pid": str(process.pid), "dagster/partition": KEY}
+    tags = {**process_tags(repeated or run_id), "docindex/pid": str(process.pid), PARTITION_TAG: KEY}
     return project.instance.create_run_for_job(job, run_id=run_id, status=status, tags=tags)
 
 
-def test_a_run_whose_process_is_gone_is_reported_failed_and_asked_for_again(project):
-    first = tick(project)
-    run = killed_run(project)
-
-    assert requested(tick(project, first.cursor)) == [KEY]
-    assert project.instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.FAILURE
+def status_of(project: Project, run: dg.DagsterRun) -> dg.DagsterRunStatus:
+    found = project.instance.get_run_by_id(run.run_id)
+    assert found is not None
+    return found.status
 
 
-def test_a_killed_run_is_asked_for_once(project):
-    first = tick(project)
-    killed_run(project)
-    second = tick(project, first.cursor)
+class TestKilledRuns:
+    def test_a_run_whose_process_is_gone_is_reported_failed_and_asked_for_again_at_once(self, daemon, project):
+        daemon.settle()
+        run = killed_run(project)
 
-    assert requested(tick(project, second.cursor)) == []
+        assert daemon.settle() == [KEY]
+        assert status_of(project, run) is dg.DagsterRunStatus.FAILURE
 
+    def test_a_source_whose_runs_are_killed_again_and_again_has_to_wait(self, daemon, project):
+        daemon.settle()
+        killed_run(project)
+        assert daemon.asks_for() == [KEY]
+        killed_run(project)
 
-def test_a_killed_run_of_a_source_that_cannot_be_read_now_is_asked_for_later(project):
-    first = tick(project)
-    run = killed_run(project)
-    project.notes.rename(project.root / "away")
-    second = tick(project, first.cursor)
-    assert requested(second) == []
-    assert project.instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.FAILURE
+        assert daemon.asks_for() == []
 
-    (project.root / "away").rename(project.notes)
+    def test_it_is_asked_for_when_the_source_can_be_read_again(self, daemon, project):
+        daemon.settle()
+        run = killed_run(project)
+        project.notes.rename(project.root / "away")
+        assert daemon.asks_for() == []
+        assert status_of(project, run) is dg.DagsterRunStatus.FAILURE
 
-    assert requested(tick(project, second.cursor)) == [KEY]
+        (project.root / "away").rename(project.notes)
 
+        assert daemon.asks_for() == [KEY]
 
-def test_a_killed_run_is_asked_for_though_another_source_is_indexed_by_hand_first(project):
-    config = project.root / "docindex.toml"
-    config.write_text(config.read_text() + '[[source]]\nkind = "library"\nname = "other"\npath = "other"\n')
-    (project.root / "other").mkdir()
-    (project.root / "other" / "guide.md").write_text(GUIDE)
-    first = tick(project)
-    killed_run(project)
+    def test_indexing_a_source_by_hand_makes_up_for_its_killed_run(self, daemon, project):
+        daemon.settle()
+        run = killed_run(project)
 
-    assert runs.index(load_settings(project.root), "library/other", project.instance).succeeded
+        assert runs.index(load_settings(project.root), KEY, project.instance).succeeded
 
-    assert requested(tick(project, first.cursor)) == [KEY]
+        assert status_of(project, run) is dg.DagsterRunStatus.FAILURE
+        assert daemon.asks_for() == []
 
+    @pytest.mark.parametrize("status", [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING])
+    def test_a_run_that_repeats_a_killed_one_has_its_tags_and_is_left_alone(self, daemon, project, status):
+        daemon.settle()
+        killed = killed_run(project)
+        daemon.asks_for()
+        repeating = killed_run(project, status, repeated=killed.run_id)
 
-def test_a_killed_run_is_asked_for_though_one_file_is_indexed_by_hand_first(project):
-    first = tick(project)
-    killed_run(project)
+        daemon.asks_for()
 
-    assert runs.index(load_settings(project.root), KEY, project.instance, only=["guide.md"]).succeeded
+        assert status_of(project, repeating) is status
 
-    assert requested(tick(project, first.cursor)) == [KEY]
+    def test_a_run_of_a_living_process_is_left_alone(self, daemon, project):
+        daemon.settle()
+        job = build_definitions(project.root).resolve_job_def("index_source")
+        tags = {**process_tags(""), PARTITION_TAG: KEY}
+        run = project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
 
+        assert daemon.asks_for() == []
+        assert status_of(project, run) is dg.DagsterRunStatus.STARTED
 
-def test_indexing_a_source_by_hand_makes_up_for_its_killed_run(project):
-    first = tick(project)
-    run = killed_run(project)
+    def test_a_later_process_with_the_same_number_does_not_keep_a_run_alive(self, daemon, project):
+        daemon.settle()
+        job = build_definitions(project.root).resolve_job_def("index_source")
+        tags = {**process_tags(""), "docindex/process_started": "1", PARTITION_TAG: KEY}
+        project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
 
-    assert runs.index(load_settings(project.root), KEY, project.instance).succeeded
-
-    assert project.instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.FAILURE
-    assert requested(tick(project, first.cursor)) == []
-
-
-@pytest.mark.parametrize("status", [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING])
-def test_a_run_that_repeats_a_killed_one_has_its_tags_and_is_left_alone(project, status):
-    first = tick(project)
-    killed = killed_run(project)
-    cursor = tick(project, first.cursor).cursor
-    repeating = killed_run(project, status, repeated=killed.run_id)
-
-    assert requested(tick(project, cursor)) == []
-    assert project.instance.get_run_by_id(repeating.run_id).status is status
-
-
-def test_a_run_of_a_living_process_is_left_alone(project):
-    first = tick(project)
-    job = build_definitions(project.root).resolve_job_def("index_source")
-    tags = {**process_tags(""), "dagster/partition": KEY}
-    run = project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
-
-    assert requested(tick(project, first.cursor)) == []
-    assert project.instance.get_run_by_id(run.run_id).status is dg.DagsterRunStatus.STARTED
+        assert daemon.asks_for() == [KEY]
 
 
-def test_a_later_process_with_the_same_number_does_not_keep_a_run_alive(project):
-    first = tick(project)
-    job = build_definitions(project.root).resolve_job_def("index_source")
-    tags = {**process_tags(""), "docindex/process_started": "1", "dagster/partition": KEY}
-    project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
-
-    assert requested(tick(project, first.cursor)) == [KEY]
-
-
-def test_an_edited_setting_is_noticed_like_an_edited_file(project):
-    first = tick(project)
-    config = project.root / "docindex.toml"
-    config.write_text(config.read_text() + "[chunking]\ncode_chars = 900\n")
-
-    assert requested(tick(project, first.cursor)) == [KEY]
+def check(project: Project, name: str) -> dg.AssetCheckEvaluation:
+    key = dg.AssetCheckKey(dg.AssetKey("source"), name)
+    storage = project.instance.event_log_storage
+    record = storage.get_latest_asset_check_execution_by_key([key])[key]
+    evaluation = record.event.dagster_event.event_specific_data
+    assert isinstance(evaluation, dg.AssetCheckEvaluation)
+    return evaluation
 
 
-def test_a_source_that_cannot_be_read_does_not_disturb_the_others(project):
-    config = project.root / "docindex.toml"
-    config.write_text(config.read_text() + '[[source]]\nkind = "library"\nname = "gone"\npath = "gone"\n')
+class TestLifeOfAPartition:
+    OTHER = '[[source]]\nkind = "library"\nname = "other"\npath = "other"\n'
 
-    assert requested(tick(project)) == [KEY]
+    @pytest.fixture(autouse=True)
+    def other(self, project):
+        (project.root / "other").mkdir()
+        (project.root / "other" / "page.md").write_text("# Other\n\nA page about marmots and their burrows.\n")
+        declare(project, CONFIG + self.OTHER)
+
+    def test_a_partition_deleted_in_the_ui_takes_its_source_out_for_good(self, daemon, project):
+        daemon.settle()
+        project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
+
+        assert daemon.settle() == [f"-{KEY}"]
+
+        assert partitions(project) == published(project) == ["library/other"]
+        assert project.search("green button") == []
+        assert daemon.asks_for() == []
+
+    def test_adding_the_partition_again_brings_it_back(self, daemon, project):
+        daemon.settle()
+        project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
+        daemon.settle()
+
+        project.instance.add_dynamic_partitions(SOURCES_NAME, [KEY])
+
+        assert daemon.settle() == [KEY]
+        assert published(project) == [KEY, "library/other"]
+
+    def test_indexing_it_by_name_brings_it_back(self, daemon, project):
+        daemon.settle()
+        project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
+        daemon.settle()
+
+        assert runs.index(load_settings(project.root), KEY, project.instance).succeeded
+
+        assert daemon.asks_for() == []
+        assert partitions(project) == published(project) == [KEY, "library/other"]
+
+    def test_a_partition_is_deleted_while_the_daemon_cannot_run_what_follows(self, daemon, project):
+        daemon.settle()
+        project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
+
+        assert daemon.asks_for() == [f"-{KEY}"]  # and the run was never made
+
+        assert daemon.settle() == [f"-{KEY}"]
+
+    def test_a_source_under_a_new_name_replaces_the_old_one_once_it_is_searchable(self, daemon, project):
+        daemon.settle()
+        declare(project, CONFIG + self.OTHER.replace('name = "other"', 'name = "marmots"'))
+
+        first = daemon.requests()
+        assert [request.partition_key for request in first] == ["library/marmots"]
+        assert "library/other" in published(project)
+        daemon.run(first[0])
+
+        assert daemon.settle() == ["-library/other"]
+        assert partitions(project) == published(project) == ["library/marmots", KEY]
+        assert withdrawn.all_of(project.layout) == set()
+
+    def test_a_source_that_is_declared_no_more_keeps_its_index_and_is_reported(self, daemon, project):
+        daemon.settle()
+        declare(project, CONFIG)
+
+        assert daemon.asks_for() == []
+
+        assert published(project) == partitions(project) == [KEY, "library/other"]
+        found = check(project, "every_folder_is_there")
+        assert not found.passed
+        assert "library/other" in str(found.metadata["sources"].value)
+
+    def test_a_missing_folder_is_reported_and_its_index_stays(self, daemon, project):
+        daemon.settle()
+        assert check(project, "every_folder_is_there").passed
+        project.notes.rename(project.root / "away")
+
+        assert daemon.asks_for() == []
+        assert not check(project, "every_folder_is_there").passed
+        assert published(project) == [KEY, "library/other"]
+
+        (project.root / "away").rename(project.notes)
+        assert daemon.asks_for() == []
+        assert check(project, "every_folder_is_there").passed
+
+    def test_a_lost_instance_gets_its_partitions_back(self, daemon, project):
+        daemon.settle()
+        declare(project, CONFIG)
+
+        with dg.DagsterInstance.ephemeral() as fresh:
+            other = Daemon(Project(project.root, fresh), daemon.definitions)
+            other.settle()
+            assert sorted(fresh.get_dynamic_partitions(SOURCES_NAME)) == [KEY, "library/other"]
+
+    def test_each_folder_of_a_folder_is_a_partition(self, daemon, project):
+        declare(project, '[[source]]\nkind = "library"\npath = "all/{library}"\n')
+        for name in ("a", "b"):
+            (project.root / "all" / name).mkdir(parents=True)
+            (project.root / "all" / name / "page.md").write_text(GUIDE)
+        assert sorted(daemon.settle()) == ["library/a", "library/b"]
+
+        (project.root / "all" / "c").mkdir()
+
+        assert daemon.settle() == ["library/c"]
 
 
-def test_the_schedule_asks_for_one_run_a_source_and_night(project):
-    config = project.root / "docindex.toml"
-    config.write_text(config.read_text() + '[[source]]\nkind = "git"\nname = "other"\npath = "other"\n')
-    repository = build_definitions(project.root).get_repository_def()
-    schedule = repository.get_schedule_def("nightly_reindex")
-    at = datetime(2026, 11, 21, 3, tzinfo=UTC)
+class TestRepositories:
+    @pytest.fixture
+    def origin(self, project, git):
+        folder = project.root / "origin"
+        folder.mkdir()
+        git(folder, "init", "-q")
+        self.commit(git, folder, "One")
+        return folder
 
-    with dg.instance_for_test() as instance:
-        instance.add_dynamic_partitions(SOURCES_NAME, [KEY, "git/not-declared-any-more"])
-        with dg.build_schedule_context(
-            instance=instance,
-            scheduled_execution_time=at,
-            repository_def=repository,
-            resources={"project": ProjectResource(root=str(project.root))},
-        ) as context:
-            requests = schedule.evaluate_tick(context).run_requests
+    def commit(self, git, folder: Path, text: str) -> None:
+        (folder / "page.md").write_text(f"# {text}\n\nWhat {text} says about burrows.\n")
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", text)
 
-    assert [(request.partition_key, request.run_key) for request in requests] == [
-        (KEY, f"2026-11-21T03:00:00+00:00:{KEY}"),
-        ("git/other", "2026-11-21T03:00:00+00:00:git/other"),
-    ]
+    def test_a_commit_a_branch_and_uncommitted_work_are_noticed(self, daemon, project, origin, git):
+        declare(project, '[[source]]\nkind = "git"\nname = "code"\npath = "origin"\n')
+        assert daemon.settle() == [GIT]
 
+        self.commit(git, origin, "Two")
+        assert daemon.settle() == [GIT]
+        git(origin, "checkout", "-qb", "other")
+        daemon.settle()  # the same commit: whether a run follows is of no matter
+        (origin / "page.md").write_text("# Dirty\n\nNot committed yet, and already found.\n")
+        assert daemon.settle() == [GIT]
+        assert daemon.asks_for() == []
 
-@pytest.mark.parametrize("setting", ["nightly = '30 5 * * *'\ntimezone = 'Europe/Berlin'"])
-def test_the_schedule_stands_at_the_time_of_the_settings(project, setting):
-    config = project.root / "docindex.toml"
-    config.write_text(config.read_text() + f"[schedule]\n{setting}\n")
+    def test_a_new_commit_of_a_remote_is_noticed_when_it_is_asked_again(self, daemon, project, origin, git, clock):
+        declare(project, f'[[source]]\nkind = "git"\nname = "code"\nurl = "{origin.as_uri()}"\n')
+        assert daemon.settle() == [GIT]
+        self.commit(git, origin, "Two")
+        assert daemon.asks_for() == []
 
-    schedule = build_definitions(project.root).get_repository_def().get_schedule_def("nightly_reindex")
+        clock(301)
 
-    assert (schedule.cron_schedule, schedule.execution_timezone) == ("30 5 * * *", "Europe/Berlin")
+        assert daemon.settle() == [GIT]
+        assert project.search("What Two says") == ["page.md"]
+        clock(301)
+        assert daemon.asks_for() == []
+
+    def test_a_followed_branch_that_goes_gets_a_run_that_says_so(self, daemon, project, origin, git, clock):
+        git(origin, "branch", "side")
+        declare(project, f'[[source]]\nkind = "git"\nname = "code"\nurl = "{origin.as_uri()}"\nbranch = "side"\n')
+        daemon.settle()
+        git(origin, "branch", "-D", "side")
+        clock(301)
+
+        (request,) = daemon.requests()
+
+        result = daemon.run(request)
+        assert not result.success
+        assert published(project) == [GIT]
+
+    def test_a_remote_that_does_not_answer_is_reported_and_disturbs_nobody(self, daemon, project, origin, git, clock):
+        declare(project, CONFIG + f'[[source]]\nkind = "git"\nname = "code"\nurl = "{origin.as_uri()}"\n')
+        daemon.settle()
+        origin.rename(project.root / "moved")
+        (project.notes / "guide.md").write_text("# New\n\nWritten while a remote is away.\n")
+        clock(301)
+
+        assert daemon.settle() == [KEY]
+        assert not check(project, "every_remote_answers").passed
+
+        (project.root / "moved").rename(origin)
+        clock(700)
+        assert daemon.asks_for() == []
+        assert check(project, "every_remote_answers").passed

@@ -33,7 +33,7 @@ source = dg.AssetSpec(
 def discovered_files(context: dg.AssetExecutionContext, run: SourceRun) -> dg.MaterializeResult[pa.Table]:
     """One row a file: what it is, or why it is skipped."""
     started = time.perf_counter()
-    previous = run.previous("discovered_files")
+    previous = None if run.is_verifying else run.previous("discovered_files")
     clone.update(run.source, run.layout, history=run.settings.history.commits, report=run.reporter(context.log))
     table = discover(run.source, previous, run.only)
     indexed = table.filter(pc.is_null(table["skipped_reason"]))

@@ -85,7 +85,11 @@ def publish_stores(
     with run.publication(context.log):
         try:
             published = publish(
-                run.layout, rows, embedding_model.model(), with_graph=run.settings.graph.enabled, force=run.is_full
+                run.layout,
+                rows,
+                embedding_model.model(),
+                with_graph=run.settings.graph.enabled,
+                force=run.is_full or run.is_verifying,
             )
         except VerificationError as error:
             for store, rules in _RULES.items():

@@ -1,4 +1,4 @@
-"""The catalogue: what is searchable now."""
+"""The catalogue: what is searchable now, how each source stands, and two checks that warn where somebody should act."""
 
 import time
 from collections.abc import Iterator
@@ -6,17 +6,29 @@ from typing import Any
 
 import dagster as dg
 
-from docindex_dagster import catalog
-from docindex_dagster.defs import metadata
+from docindex_dagster import catalog, overview, standing
+from docindex_dagster.catalog import CatalogEntry
+from docindex_dagster.defs import metadata, outcomes
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import PARTITION_TAG, Project
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.files import folder_bytes
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
+from docindex_dagster.settings import Settings
+from docindex_dagster.sources import registry
+from docindex_dagster.standing import Standing
 
+CATALOG = dg.AssetKey("index_catalog")
 _NONE_FAILED = "no_source_is_left_failed"
-_CHECKED = "every_source_was_checked_within_a_day"
-_DAY_S = 24 * 60 * 60
-_FAILURES_LOOKED_AT = 200
+_CHECKED = "every_source_was_checked_lately"
+# Dagster's own tag for the data version of an event.
+_DATA_VERSION = "dagster/data_version"
+_WHAT_TO_DO = {
+    _NONE_FAILED: "Do what the reasons say; then `docindex index SOURCE`, or materialise its partition here. What was "
+    "searchable of these sources still is.",
+    _CHECKED: "See whether the daemon runs and the schedule nightly_reindex and the sensors are on; `docindex index` "
+    "looks at all sources now.",
+}
 
 
 @dg.asset(
@@ -26,75 +38,112 @@ _FAILURES_LOOKED_AT = 200
     code_version="1",
     check_specs=[
         dg.AssetCheckSpec(
-            _NONE_FAILED, asset="index_catalog", description="Warns while the newest run of a source is a failed one."
+            _NONE_FAILED,
+            asset=CATALOG,
+            description="Warns while the newest run of a source is a failed one, and says why. It is evaluated in each "
+            "run, and when one fails.",
         ),
         dg.AssetCheckSpec(
             _CHECKED,
-            asset="index_catalog",
-            description="Warns when the files of a source have not been looked at for a day.",
+            asset=CATALOG,
+            description="Warns when no run has looked at all files of a source for schedule.max_age_hours. It is "
+            "evaluated in each run, and when one fails.",
         ),
     ],
 )
 def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.MaterializeResult[None]]:
-    """What is searchable now: files, chunks, size and languages of each source, and when its content last changed."""
+    """The page to look at: what is searchable of each source, since when, when it was checked, and what failed why.
+
+    Its `overview` is Markdown. A failed run shows there at once: the sensor `alert_on_failure` reports the page anew.
+    """
     started = time.perf_counter()
     layout = project.layout
     with exclusive(layout.publication_lock, owner="index_catalog", on_wait=context.log.info):
         entries = catalog.rebuild(layout)
+    standings = _standings(context.instance, project.read_settings(), entries, ending=context.run)
     yield dg.MaterializeResult(
         data_version=dg.DataVersion(catalog.version(entries)),
-        metadata={
-            **catalog_metadata(entries),
-            "bytes": layout.catalog.stat().st_size,
-            "seconds": time.perf_counter() - started,
-        },
-        check_results=list(_checks(context, layout)),
+        metadata={**_metadata(layout, entries, standings), "seconds": time.perf_counter() - started},
+        check_results=list(_checks(standings)),
     )
 
 
-def catalog_metadata(entries: list[catalog.CatalogEntry]) -> dict[str, Any]:
-    """The catalogue as numbers that plot, as a table, and as Markdown."""
+def report(instance: dg.DagsterInstance, settings: Settings) -> None:
+    """Show the catalogue and its checks as they are now, without a run: after a failure, or a removal.
+
+    Nothing else changes: the data version and what it was made from are those of the last run.
+
+    Raises:
+        StoreError: the published generation cannot be read.
+    """
+    layout = Layout(settings.home)
+    entries = catalog.entries(layout)
+    standings = _standings(instance, settings, entries)
+    last = instance.get_latest_materialization_event(CATALOG)
+    tags = dict((last.asset_materialization.tags if last and last.asset_materialization else None) or {})
+    instance.report_runless_asset_event(
+        dg.AssetMaterialization(
+            CATALOG,
+            metadata=_metadata(layout, entries, standings),
+            tags={**tags, _DATA_VERSION: catalog.version(entries)},
+        )
+    )
+    for check in _checks(standings):
+        evaluation = dg.AssetCheckEvaluation(
+            asset_key=CATALOG,
+            check_name=check.check_name or "",
+            passed=check.passed,
+            severity=check.severity,
+            metadata=check.metadata,
+            blocking=False,
+        )
+        instance.report_runless_asset_event(evaluation)
+
+
+def _standings(
+    instance: dg.DagsterInstance, settings: Settings, entries: list[CatalogEntry], ending: dg.DagsterRun | None = None
+) -> list[Standing]:
+    """How all sources stand; the run that is `ending` has done all that counts."""
+    partitions = instance.get_dynamic_partitions(SOURCES_NAME)
+    keys = {*registry.sources(settings), *partitions, *(entry.source for entry in entries)}
+    return standing.of_all(settings, entries, outcomes.of_sources(instance, keys, ending))
+
+
+def _metadata(layout: Layout, entries: list[CatalogEntry], standings: list[Standing]) -> dict[str, Any]:
+    """The page, the catalogue as a table, and numbers that plot."""
+    states = [one.state for one in standings]
     return {
+        "attention": overview.attention(standings),  # the UI folds a longer text
+        "overview": dg.MetadataValue.md(overview.as_markdown(standings)),
         "sources": len(entries),
         "files": sum(entry.files for entry in entries),
         "chunks": sum(entry.chunks for entry in entries),
         "text_bytes": sum(entry.text_bytes for entry in entries),
+        "nodes": sum(entry.nodes for entry in entries),
+        "edges": sum(entry.edges for entry in entries),
+        "commits": sum(entry.commits for entry in entries),
+        "needing_attention": sum(one.needs_attention for one in standings),
+        "failed": states.count("failed"),
+        "missing": states.count("missing"),
+        "oldest_check_hours": standing.oldest_check_hours(standings, time.time()),
+        "index_bytes": folder_bytes(layout.stores),
         "catalog": metadata.records([catalog.as_row(entry) for entry in entries], list(catalog.COLUMNS)),
-        "overview": dg.MetadataValue.md(catalog.as_markdown(entries)),
     }
 
 
-def _checks(context: dg.AssetExecutionContext, layout: Layout) -> Iterator[dg.AssetCheckResult]:
-    yield _warning(_NONE_FAILED, _left_failed(context.instance))
-    oldest = time.time() - _DAY_S
-    keys = context.instance.get_dynamic_partitions(SOURCES_NAME)
-    yield _warning(_CHECKED, sorted(key for key in keys if _last_run_began(layout, key) < oldest))
+def _checks(standings: list[Standing]) -> Iterator[dg.AssetCheckResult]:
+    failed = {one.source: one.runs.failure or "" for one in standings if one.runs.failed_id is not None}
+    yield _warning(_NONE_FAILED, failed)
+    checked = {one.source: overview.last_check(one.runs) for one in standings if one.is_overdue}
+    yield _warning(_CHECKED, {key: f"last checked {at} (UTC)" if at else "never" for key, at in checked.items()})
 
 
-def _left_failed(instance: dg.DagsterInstance) -> list[str]:
-    """Sources whose newest finished run failed."""
-    failures = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]), limit=_FAILURES_LOOKED_AT)
-    suspects = {run.tags[PARTITION_TAG] for run in failures if PARTITION_TAG in run.tags}
-    finished = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.STARTED]
-    newest = {
-        key: instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=finished), limit=1)[0]
-        for key in suspects
-    }
-    return sorted(key for key, run in newest.items() if run.status is dg.DagsterRunStatus.FAILURE)
-
-
-def _last_run_began(layout: Layout, key: str) -> float:
-    """Seconds since 1970; each run writes its name into the lock of its source."""
-    try:
-        return layout.source_lock(key).stat().st_mtime
-    except FileNotFoundError:
-        return 0
-
-
-def _warning(check: str, sources: list[str]) -> dg.AssetCheckResult:
+def _warning(check: str, concerned: dict[str, str]) -> dg.AssetCheckResult:
+    lines = [f"- **{overview.escape(key)}**: {overview.escape(why)}" for key, why in concerned.items()]
+    details: dict[str, Any] = {"sources": dg.MetadataValue.md("\n".join(lines)), "what to do": _WHAT_TO_DO[check]}
     return dg.AssetCheckResult(
-        passed=not sources,
+        passed=not lines,
         severity=dg.AssetCheckSeverity.WARN,
         check_name=check,
-        metadata={"sources": ", ".join(sources)} if sources else {},
+        metadata={"count": len(lines), **(details if lines else {})},
     )

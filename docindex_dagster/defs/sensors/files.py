@@ -1,77 +1,288 @@
-"""The sensor that notices changed files and asks for runs."""
+"""`library_files_changed` and `git_head_changed`: a source whose files are not those of the index is asked for."""
 
-import json
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
 
 import dagster as dg
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from docindex_dagster import indexing
 from docindex_dagster.chunking.build import fingerprint as chunking_fingerprint
-from docindex_dagster.defs.dead_runs import report_dead_runs
+from docindex_dagster.defs.checks import REMOTES_ANSWER, evaluation
+from docindex_dagster.defs.dead_runs import LOST_TAG
 from docindex_dagster.defs.jobs import index_source
-from docindex_dagster.defs.partitions import SOURCES, SOURCES_NAME
-from docindex_dagster.defs.resources import PARTITION_TAG, Project
+from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
+from docindex_dagster.defs.sensors.due import LastRuns, delay_s, last_runs
 from docindex_dagster.errors import SourceError
 from docindex_dagster.hashing import digest_parts
+from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.remote_heads import checked_out, heads
 
-_INTERVAL_S = 30
+INTERVAL_S = 30
 # A tick may take 60 s; what is not looked at within the budget is first in the next tick.
 _BUDGET_S = 40
+_REMOTE_TIMEOUT_S = 5
+_REMOTES_A_TICK = 32  # eight at once: 20 s if none of them answers
+# A source that keeps failing and changes meanwhile is not made to wait for hours.
+_PATIENCE_AFTER_A_CHANGE_S = 5 * 60
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Seen(_Model):
+    """What was seen of a source when it was last looked at."""
+
+    state: str
+    made_with: str  # the settings that decide what is made of its files
+    is_open: bool = False  # not seen to its end: a run is asked for, or will be
+    asked_at: float = 0  # seconds since 1970; 0: never for this state
+
+
+class RemoteSeen(_Model):
+    """What a remote said when it was last asked."""
+
+    commit: str | None = None  # empty: it has no such branch or tag; None: it never answered
+    asked_at: float = 0  # seconds since 1970
+    failures: int = 0  # in a row
+    problem: str = ""  # why it did not answer
+
+
+class Memory(_Model):
+    """The cursor: sources in the order in which they were looked at, and remotes."""
+
+    seen: dict[str, Seen] = {}
+    remotes: dict[str, RemoteSeen] = {}
+    ticked_at: float = 0  # seconds since 1970
+
+    @classmethod
+    def of(cls, cursor: str | None) -> "Memory":
+        """The memory that a cursor holds; a fresh one where somebody cleared or broke it."""
+        try:
+            return cls.model_validate_json(cursor or "{}")
+        except ValidationError:
+            return cls()
 
 
 @dg.sensor(
     job=index_source,
-    minimum_interval_seconds=_INTERVAL_S,
+    minimum_interval_seconds=INTERVAL_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Adds a partition for each new source; asks for a run where files have changed. It only stats files.",
+    description="Asks for a run of each library whose files are not those of the index. It lists and stats, and reads "
+    "no file; see docs/operations.md, “How changes are noticed”.",
 )
-def source_files_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
-    """Compare each source's fingerprint with the one in the cursor, those that were looked at longest ago first."""
+def library_files_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
+    """Look at the libraries."""
     settings = project.read_settings()
+    libraries = _with_partition(context.instance, settings, "library")
+    return _Tick(context, settings, Memory.of(context.cursor)).look_at(libraries, {})
+
+
+@dg.sensor(
+    job=index_source,
+    minimum_interval_seconds=INTERVAL_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Asks for a run of each repository whose last commit, branch, index or uncommitted work is not that of "
+    "the index. Remotes are asked for their commit at an interval of their own (schedule.remote_interval_s); see "
+    "docs/operations.md, “How changes are noticed”.",
+)
+def git_head_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
+    """Ask the remotes that are due, then look at all repositories."""
+    settings, memory = project.read_settings(), Memory.of(context.cursor)
+    tick = _Tick(context, settings, memory)
+    repositories = _with_partition(context.instance, settings, "git")
+    remotes = _ask_remotes(context, repositories, memory.remotes, settings.schedule.remote_interval_s)
+    result = tick.look_at(repositories, remotes)
+    if _silent(remotes).keys() == _silent(memory.remotes).keys() and context.cursor:
+        return result
+    return result._replace(asset_events=[*result.asset_events, evaluation(REMOTES_ANSWER, _silent(remotes))])
+
+
+def _silent(remotes: Mapping[str, RemoteSeen]) -> dict[str, str]:
+    """Why remotes did not answer when they were last asked."""
+    return {key: remote.problem for key, remote in sorted(remotes.items()) if remote.failures}
+
+
+def _with_partition(instance: dg.DagsterInstance, settings: Settings, kind: str) -> dict[str, Source]:
+    """The declared sources of a kind that have a partition; others get theirs from `sources_changed`, and a run."""
+    partitions = set(instance.get_dynamic_partitions(SOURCES_NAME))
     declared = registry.sources(settings)
-    made_with = repr((chunking_fingerprint(settings.chunking), settings.embedding, settings.graph, settings.history))
-    # What a killed run was about has not been seen to its end, also where this tick does not come to it.
-    killed = {run.tags.get(PARTITION_TAG) for run in report_dead_runs(context.instance)}
-    seen: dict[str, str] = json.loads(context.cursor or "{}")
-    seen = {key: value for key, value in seen.items() if key in declared and key not in killed}
-    partitions = set(context.instance.get_dynamic_partitions(SOURCES_NAME))
-    started = time.monotonic()
-    requests, observations, new = [], [], []
-    # A dictionary keeps its order: keys that were looked at are put at its end.
-    for key in sorted(declared, key=lambda key: list(seen).index(key) if key in seen else -1):
-        if time.monotonic() - started > _BUDGET_S:
-            break
-        found = _fingerprint(context, declared[key])
-        before = seen.pop(key, None)
-        if found is None:
-            continue
-        seen[key] = digest_parts(found, made_with)
-        if key not in partitions:
-            new.append(key)
-        if seen[key] != before or key not in partitions:
-            if not _is_queued(context.instance, key):
-                requests.append(dg.RunRequest(partition_key=key))
-            observations.append(dg.AssetObservation("source", partition=key, tags={"dagster/data_version": found}))
-    return dg.SensorResult(
-        run_requests=requests,
-        asset_events=observations,
-        dynamic_partitions_requests=[SOURCES.build_add_request(new)] if new else [],
-        cursor=json.dumps(seen),
-    )
+    return {key: source for key, source in declared.items() if source.kind == kind and key in partitions}
 
 
-def _is_queued(instance: dg.DagsterInstance, key: str) -> bool:
-    """A run that has not begun will see what changed until then: another one would have nothing to do."""
-    waiting = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED]
-    return bool(instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=waiting), limit=1))
+def _ask_remotes(
+    context: dg.SensorEvaluationContext,
+    repositories: Mapping[str, Source],
+    known: Mapping[str, RemoteSeen],
+    interval_s: float,
+) -> dict[str, RemoteSeen]:
+    """Ask the remotes that are due, those that were asked longest ago first; later after each failure."""
+    now = time.time()
+    remotes = {key: known.get(key, RemoteSeen()) for key, source in repositories.items() if source.remote}
+    due = [key for key, seen in remotes.items() if now >= seen.asked_at + max(interval_s, delay_s(seen.failures))]
+    due = sorted(due, key=lambda key: remotes[key].asked_at)[:_REMOTES_A_TICK]
+    wanted = {key: remote for key in due if (remote := repositories[key].remote) is not None}
+    for key, answer in heads(wanted, _REMOTE_TIMEOUT_S).items():
+        before = remotes[key]
+        if isinstance(answer, SourceError):
+            context.log.warning(f"{key}: {answer}")
+            failures = before.failures + 1
+            remotes[key] = RemoteSeen(commit=before.commit, asked_at=now, failures=failures, problem=str(answer))
+        else:
+            remotes[key] = RemoteSeen(commit=answer or "", asked_at=now)
+    return remotes
 
 
-def _fingerprint(context: dg.SensorEvaluationContext, source: Source) -> str | None:
-    """None for a source that cannot be read now: it is looked at again in the next tick, and keeps its index."""
-    try:
-        return fingerprint(source)
-    except (SourceError, OSError) as error:
-        context.log.warning(f"{source.key}: {error}")
-        return None
+@dataclass(frozen=True, slots=True)
+class _Tick:
+    """One look over the sources of one kind."""
+
+    context: dg.SensorEvaluationContext
+    settings: Settings
+    memory: Memory
+    started: float = field(default_factory=time.monotonic)
+
+    def look_at(self, sources: Mapping[str, Source], remotes: Mapping[str, RemoteSeen]) -> dg.SensorResult:
+        """Compare each source with what was seen before, those looked at longest ago first, within the budget."""
+        now = time.time()
+        seen = {key: value for key, value in self.memory.seen.items() if key in sources}
+        failed = _failed_since(self.context.instance, self.memory.ticked_at)
+        position = {key: index for index, key in enumerate(seen)}
+        requests, observations, looked_at = [], [], 0
+        for key in sorted(sources, key=lambda key: position.get(key, -1)):
+            if time.monotonic() - self.started > _BUDGET_S:
+                break
+            looked_at += 1
+            look = self._look(sources[key], remotes.get(key))
+            if look is None:
+                continue
+            before = seen.pop(key, None)  # a dictionary keeps its order: what was looked at goes to its end
+            if before is not None and key in failed:
+                before = before.model_copy(update={"is_open": True})
+            if before is None or look.state != before.state:
+                observations.append(look.observation())
+            seen[key], request = self._follow_up(look, before)
+            if request is not None:
+                requests.append(request)
+        seconds = time.monotonic() - self.started
+        cursor = Memory(seen=seen, remotes=dict(remotes), ticked_at=now)
+        idle = f"looked at {looked_at} of {len(sources)} in {seconds:.1f} s; nothing to ask for"
+        return dg.SensorResult(
+            run_requests=requests,
+            skip_reason=None if requests else dg.SkipReason(idle),
+            asset_events=observations,
+            cursor=cursor.model_dump_json(),
+        )
+
+    def _look(self, source: Source, remote: RemoteSeen | None) -> "_Look | None":
+        """None for a source that cannot be read now: it is looked at again in the next tick, and keeps its index."""
+        try:
+            return _Look(source, fingerprint(source), remote.commit if remote else None)
+        except (SourceError, OSError) as error:
+            self.context.log.warning(f"{source.key}: {error}")
+            return None
+
+    def _follow_up(self, look: "_Look", before: Seen | None) -> tuple[Seen, dg.RunRequest | None]:
+        """What to remember of a source, and the run to ask for if it is time."""
+        seen = Seen(state=look.state, made_with=_made_with(self.settings, look.source))
+        is_same = before is not None and (before.state, before.made_with) == (seen.state, seen.made_with)
+        if before is not None and is_same and not before.is_open:
+            return before, None
+        asked_at = before.asked_at if before is not None and is_same else 0
+        waiting = seen.model_copy(update={"is_open": True, "asked_at": asked_at})
+        last = last_runs(self.context.instance, {PARTITION_TAG: look.source.key}, LOST_TAG)
+        step = _step(last, before, waiting, lambda: look.is_indexed(self.settings))
+        if step is not Step.ASK:
+            return (seen if step is Step.SETTLED else waiting), None
+        reason = "again after a failure" if last.failures else "files or settings changed"
+        request = dg.RunRequest(partition_key=look.source.key, tags={REASON_TAG: reason})
+        return waiting.model_copy(update={"asked_at": time.time()}), request
+
+
+class Step(Enum):
+    """What is next for a source that is not known to be indexed as it is."""
+
+    SETTLED = "nothing is left to do until it changes"
+    WAIT = "look again in the next tick"
+    ASK = "ask for a run"
+
+
+def _step(last: LastRuns, before: Seen | None, seen: Seen, is_indexed: Callable[[], bool]) -> Step:
+    if last.is_unfinished:
+        return Step.WAIT
+    has_new_settings = before is not None and before.made_with != seen.made_with
+    # Whoever asked for the last run, it may have indexed what there is now.
+    if not last.failures and is_indexed():
+        return Step.SETTLED
+    if seen.asked_at and last.began >= seen.asked_at and not last.failures:
+        # It ran, or somebody cancelled it. If the index still differs, asking again would bring the same.
+        return Step.SETTLED
+    is_about_to_be_asked_for = before is None and last.status is None  # by `sources_changed`
+    is_time = has_new_settings or _is_time(last, has_changed=not seen.asked_at)
+    return Step.ASK if is_time and not is_about_to_be_asked_for else Step.WAIT
+
+
+def _failed_since(instance: dg.DagsterInstance, at: float) -> set[str | None]:
+    """The sources of which a run failed, whoever asked for it. Without a tick before, all sources are looked at."""
+    if not at:
+        return set()
+    since = datetime.fromtimestamp(at - INTERVAL_S, UTC)
+    failed = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since))
+    return {run.tags.get(PARTITION_TAG) for run in failed}
+
+
+def _is_time(last: LastRuns, *, has_changed: bool) -> bool:
+    now = time.time()
+    return last.may_try_again(now) or (has_changed and now >= last.ended + _PATIENCE_AFTER_A_CHANGE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one look at a source showed: its files, and the commit of its remote if it follows one that answered."""
+
+    source: Source
+    files: str
+    commit: str | None
+
+    @property
+    def state(self) -> str:
+        """A hash of both."""
+        return digest_parts(self.files, self.commit or "")
+
+    def is_indexed(self, settings: Settings) -> bool:
+        """Whether the index is made of these files, so that whoever made it has left nothing to do."""
+        try:
+            if self.commit is not None and (checked_out(self.source) or "") != self.commit:
+                return False
+            return indexing.is_current(settings, self.source, self.files)
+        except (SourceError, OSError):
+            return False
+
+    def observation(self) -> dg.AssetObservation:
+        """What Dagster shows as a new version of the files."""
+        remote = self.source.remote
+        return dg.AssetObservation(
+            "source",
+            partition=self.source.key,
+            tags={"dagster/data_version": self.state},
+            metadata={
+                "from": remote.url if remote else str(self.source.path),
+                **({"commit": self.commit} if self.commit else {}),
+            },
+        )
+
+
+def _made_with(settings: Settings, source: Source) -> str:
+    """A hash of the settings that decide what is made of a source: its own, and those of the stages."""
+    own = replace(source, path=Path(), remote=None)
+    stages = (chunking_fingerprint(settings.chunking), settings.embedding, settings.graph, settings.history)
+    return digest_parts(repr(own), repr(source.remote), repr(stages))

@@ -1,0 +1,245 @@
+"""`alert_on_failure`: a failed run is logged, shown by the catalogue at once, and told to a webhook if there is one.
+
+It is no `run_failure_sensor`. Such a one moves on from an alert that could not be sent, takes five runs a tick, is cut
+off after a minute of a slow webhook and then repeats what it sent, and does not see the runs of the command line. How
+far an alert got is a tag of its run instead, so that a tick that fails repeats nothing and loses nothing.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import Literal
+
+import dagster as dg
+
+from docindex_dagster.defs import failures
+from docindex_dagster.defs.assets import serving
+from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG, Project
+from docindex_dagster.errors import StoreError
+from docindex_dagster.settings import Settings
+from docindex_dagster.urls import scrub
+from docindex_dagster.webhook import as_text, post
+
+# How far the alert of a failed run got: one is due, was told, and is over when the source works again. Other failed
+# runs are only counted.
+ALERT_TAG = "docindex/alert"
+Stage = Literal["due", "told", "over", "counted"]
+
+_INTERVAL_S = 30
+_DAY_S = 24 * 60 * 60
+# A tick may take 60 s, and a post that fails takes 33 s; what does not fit is told in the next tick.
+_BUDGET_S = 20
+_MOST_FAILURES = 200
+_MOST_ALERTS = 500
+# Runs of one subject: with more failures in a row, it is told of once a day.
+_LOOKED_AT = 64
+_ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What keeps failing or works again: a source, its removal, or a job that is not about one source."""
+
+    name: str
+    tag: tuple[str, str] | None
+    job: str
+
+    def runs(self, instance: dg.DagsterInstance) -> list[dg.RunRecord]:
+        """Its newest runs that ended, the newest one first."""
+        wanted = dg.RunsFilter(tags=dict([self.tag])) if self.tag else dg.RunsFilter(job_name=self.job)
+        records = instance.get_run_records(wanted, limit=_LOOKED_AT)
+        return [
+            record
+            for record in records
+            if record.dagster_run.status in _ENDED and _subject(record.dagster_run).name == self.name
+        ]
+
+
+@dg.sensor(
+    minimum_interval_seconds=_INTERVAL_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Tells of failed runs: in its log, on the page of index_catalog, and by the webhook that "
+    "DOCINDEX_ALERTS__WEBHOOK names: of the first failure in a row, of the 2nd, 4th, 8th…, once a day at least, and "
+    "once when it works again. See docs/operations.md, “Alerts”.",
+)
+def alert_on_failure(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
+    """Note the runs that failed since the last tick, then tell of what is due."""
+    settings = project.read_settings()
+    after = context.cursor or ""
+    if not after.isdecimal():
+        newest = context.instance.fetch_run_status_changes(dg.DagsterEventType.RUN_FAILURE, limit=1).records
+        start = dg.SkipReason("alerts begin with the next failure")
+        return dg.SensorResult(skip_reason=start, cursor=str(newest[0].storage_id if newest else 0))
+    failed, newest_id = _failed_since(context, int(after))
+    new = [run for run in failed if ALERT_TAG not in run.tags]
+    if new:
+        _note(context, new)
+        try:
+            serving.report(context.instance, settings)
+        except StoreError as error:
+            context.log.warning(f"the catalogue cannot be shown: {error}")
+    told = _tell(context, settings)
+    summary = f"failed runs: {len(new)}, messages: {told}" if new or told else "no run failed"
+    return dg.SensorResult(skip_reason=dg.SkipReason(summary), cursor=str(newest_id))
+
+
+def _failed_since(context: dg.SensorEvaluationContext, after: int) -> tuple[list[dg.DagsterRun], int]:
+    """The runs of this code location that failed after an event, the newest one first, and the newest event."""
+    wanted = dg.RunStatusChangeRecordsFilter(dg.DagsterEventType.RUN_FAILURE, after_storage_id=after)
+    changes = context.instance.fetch_run_status_changes(wanted, limit=_MOST_FAILURES).records
+    if not changes:
+        return [], after
+    ids = [change.event_log_entry.run_id for change in changes]
+    known = {run.run_id: run for run in context.instance.get_runs(dg.RunsFilter(run_ids=ids))}
+    runs = [known[run_id] for run_id in dict.fromkeys(ids) if run_id in known and _is_ours(context, known[run_id])]
+    return runs, max(change.storage_id for change in changes)
+
+
+def _is_ours(context: dg.SensorEvaluationContext, run: dg.DagsterRun) -> bool:
+    """Whether a run is one of this code location, and not of another one that shares the instance."""
+    if run.remote_job_origin is None:  # the command line's
+        return context.repository_def is None or context.repository_def.has_job(run.job_name)
+    theirs, ours = run.remote_job_origin.repository_origin.code_location_origin, context.code_location_origin
+    return ours is None or theirs.location_name == ours.location_name
+
+
+def _note(context: dg.SensorEvaluationContext, failed: list[dg.DagsterRun]) -> None:
+    """Log runs that failed, the newest one first, and mark them: of each subject, an alert of the newest may be due."""
+    for subject, runs in _by_subject(failed).items():
+        reasons = [failures.reason(context.instance, run.run_id) for run in runs]
+        for run, reason in zip(runs, reasons, strict=True):
+            context.log.warning(f"{subject.name} failed: {reason} (run {run.run_id}); {_advice(subject)}")
+        is_due = reasons[0] != failures.INTERRUPTED and _is_due(subject.runs(context.instance), len(runs))
+        for run in runs[1:]:
+            _mark(context.instance, run, "counted")
+        _mark(context.instance, runs[0], "due" if is_due else "counted")
+
+
+def _is_due(runs: list[dg.RunRecord], new: int) -> bool:
+    """Whether to tell of failures: at a power of two in a row, and where nobody was told for a day.
+
+    Args:
+        runs: of the subject, the newest one first.
+        new: how many of them failed since the last tick.
+    """
+    streak = _streak(runs)
+    told_at = [_ended_at(record) for record in streak if record.dagster_run.tags.get(ALERT_TAG) in {"due", "told"}]
+    if not told_at or time.time() - max(told_at) >= _DAY_S:
+        return True
+    counts = range(len(streak) - new + 1, len(streak) + 1)
+    return len(streak) < _LOOKED_AT and any(count & (count - 1) == 0 for count in counts)
+
+
+def _tell(context: dg.SensorEvaluationContext, settings: Settings) -> int:
+    """Tell of the failures that are due and of what works again; how many messages that were.
+
+    Raises:
+        AlertError: the webhook did not take one; it and those after it are told in the next tick.
+    """
+    started, told = time.monotonic(), 0
+    for message in _messages(context.instance):
+        if message.payload:
+            if told and time.monotonic() - started > _BUDGET_S:
+                context.log.info("the webhook is slow: the other alerts are told in the next tick")
+                break
+            context.log.info(str(message.payload["text"]))
+            if settings.alerts.webhook is not None:
+                post(settings.alerts.webhook, message.payload)
+            told += 1
+        for run in message.settles:
+            _mark(context.instance, run, message.stage)
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """What is to be told, and how far the alerts of some runs are then."""
+
+    settles: list[dg.DagsterRun]
+    stage: Stage
+    payload: dict[str, object]  # empty: nobody needs to know
+
+
+def _messages(instance: dg.DagsterInstance) -> Iterator[_Message]:
+    for subject, runs in _by_subject(_marked(instance, "due")).items():
+        ended = subject.runs(instance)
+        is_over = bool(ended) and ended[0].dagster_run.status is dg.DagsterRunStatus.SUCCESS
+        payload = {} if is_over else _failure(instance, subject, runs[0], len(_streak(ended)))
+        yield _Message(runs, "over" if is_over else "told", payload)
+    for subject, runs in _by_subject(_marked(instance, "told")).items():
+        ended = subject.runs(instance)
+        if ended and ended[0].dagster_run.status is dg.DagsterRunStatus.SUCCESS:
+            yield _Message(runs, "over", _recovery(subject, ended[0]))
+
+
+def _failure(instance: dg.DagsterInstance, subject: Subject, run: dg.DagsterRun, count: int) -> dict[str, object]:
+    reason = scrub(failures.reason(instance, run.run_id))
+    again = f" ({count} times in a row)" if count > 1 else ""
+    record = instance.get_run_record_by_id(run.run_id)
+    return {
+        "text": as_text(f"docindex: {subject.name} failed{again}: {reason}"),
+        "status": "failed",
+        **_facts(subject, run, _ended_at(record) if record else time.time()),
+        "reason": reason,
+        "failures": count,
+    }
+
+
+def _recovery(subject: Subject, record: dg.RunRecord) -> dict[str, object]:
+    return {
+        "text": as_text(f"docindex: {subject.name} works again"),
+        "status": "recovered",
+        **_facts(subject, record.dagster_run, _ended_at(record)),
+        "reason": None,
+        "failures": 0,
+    }
+
+
+def _facts(subject: Subject, run: dg.DagsterRun, ended_at: float) -> dict[str, object]:
+    return {
+        "source": subject.tag[1] if subject.tag else None,
+        "job": run.job_name,
+        "run_id": run.run_id,
+        "time": datetime.fromtimestamp(ended_at, UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _subject(run: dg.DagsterRun) -> Subject:
+    if key := run.tags.get(PARTITION_TAG):
+        return Subject(key, (PARTITION_TAG, key), run.job_name)
+    if key := run.tags.get(SOURCE_TAG):
+        return Subject(f"{run.job_name} of {key}", (SOURCE_TAG, key), run.job_name)
+    return Subject(f"the job {run.job_name}", None, run.job_name)
+
+
+def _by_subject(runs: Iterable[dg.DagsterRun]) -> dict[Subject, list[dg.DagsterRun]]:
+    """Runs by what they are about, in their order."""
+    found: dict[str, tuple[Subject, list[dg.DagsterRun]]] = {}
+    for run in runs:
+        subject = _subject(run)
+        found.setdefault(subject.name, (subject, []))[1].append(run)
+    return dict(found.values())
+
+
+def _streak(ended: Iterable[dg.RunRecord]) -> list[dg.RunRecord]:
+    """The failures in a row up to the newest run."""
+    return list(takewhile(lambda record: record.dagster_run.status is dg.DagsterRunStatus.FAILURE, ended))
+
+
+def _ended_at(record: dg.RunRecord) -> float:
+    return record.end_time or record.update_timestamp.timestamp()
+
+
+def _advice(subject: Subject) -> str:
+    is_source = subject.tag is not None and subject.tag[0] == PARTITION_TAG
+    return f"`docindex index {subject.name}` tries it again at once" if is_source else "see its log in the Dagster UI"
+
+
+def _marked(instance: dg.DagsterInstance, stage: Stage) -> list[dg.DagsterRun]:
+    return list(instance.get_runs(dg.RunsFilter(tags={ALERT_TAG: stage}), limit=_MOST_ALERTS))
+
+
+def _mark(instance: dg.DagsterInstance, run: dg.DagsterRun, stage: Stage) -> None:
+    instance.add_run_tags(run.run_id, {ALERT_TAG: stage})

@@ -1,0 +1,70 @@
+"""Checks on `source`: what sensors notice of the sources themselves. They can be run from the UI as well."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.errors import SourceError
+from docindex_dagster.settings import Settings
+from docindex_dagster.sources import registry
+from docindex_dagster.sources.remote_heads import heads
+
+FOLDERS_ARE_THERE = "every_folder_is_there"
+REMOTES_ANSWER = "every_remote_answers"
+_ADVICE = "bring it back, mend docindex.toml, or say `docindex source remove`; what is indexed of it stays until then"
+_TIMEOUT_S = 10
+
+
+@dg.asset_check(
+    asset="source",
+    name=FOLDERS_ARE_THERE,
+    description="Warns while the folder of a declared source is missing, or a source that is indexed is declared no "
+    "more. Its index stays until it is removed. The sensor sources_changed reports it, too.",
+)
+def every_folder_is_there(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
+    """Look for the folder of each source."""
+    return _result(missing(project.read_settings(), context.instance.get_dynamic_partitions("source")))
+
+
+@dg.asset_check(
+    asset="source",
+    name=REMOTES_ANSWER,
+    description="Warns while a followed repository cannot be reached. The sensor git_head_changed reports it, too.",
+)
+def every_remote_answers(project: Project) -> dg.AssetCheckResult:
+    """Ask each remote for its commit."""
+    remotes = {key: source.remote for key, source in registry.sources(project.read_settings()).items() if source.remote}
+    answers = heads(remotes, _TIMEOUT_S).items()
+    return _result({key: str(answer) for key, answer in answers if isinstance(answer, SourceError)})
+
+
+def missing(settings: Settings, partitions: Sequence[str]) -> dict[str, str]:
+    """Why sources are missing, by key: their folders are gone, or `docindex.toml` does not declare them any more."""
+    declared = registry.sources(settings)
+    undeclared = {key: "docindex.toml declares it no more" for key in partitions if key not in declared}
+    gone = {
+        key: f"there is no folder {source.path}"
+        for key, source in declared.items()
+        if source.remote is None and not source.path.is_dir()
+    }
+    return dict(sorted({**undeclared, **gone}.items()))
+
+
+def evaluation(check: str, problems: Mapping[str, str]) -> dg.AssetCheckEvaluation:
+    """The outcome of a check on `source` that a sensor found out, as an event of its own."""
+    result = _result(problems)
+    return dg.AssetCheckEvaluation(
+        asset_key=dg.AssetKey("source"),
+        check_name=check,
+        passed=result.passed,
+        severity=result.severity,
+        metadata=result.metadata,
+    )
+
+
+def _result(problems: Mapping[str, str]) -> dg.AssetCheckResult:
+    text = "\n".join(f"- {key}: {problem}" for key, problem in problems.items())
+    metadata: dict[str, Any] = {"sources": dg.MetadataValue.md(text), "what to do": _ADVICE} if problems else {}
+    return dg.AssetCheckResult(passed=not problems, severity=dg.AssetCheckSeverity.WARN, metadata=metadata)

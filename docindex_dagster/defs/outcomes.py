@@ -1,0 +1,96 @@
+"""How the runs of each source ended, read from Dagster's record of runs: in bulk, since it holds tens of thousands."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import dagster as dg
+
+from docindex_dagster.defs import failures
+from docindex_dagster.defs.resources import ONLY_TAG, PARTITION_TAG
+from docindex_dagster.standing import NO_RUNS, Outcome, Runs
+
+_OUTCOMES: dict[dg.DagsterRunStatus, Outcome] = {
+    dg.DagsterRunStatus.SUCCESS: "succeeded",
+    dg.DagsterRunStatus.FAILURE: "failed",
+    dg.DagsterRunStatus.CANCELED: "canceled",
+    dg.DagsterRunStatus.QUEUED: "queued",
+    dg.DagsterRunStatus.NOT_STARTED: "queued",
+}
+_FINISHED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
+_DISCOVERY = dg.AssetKey("discovered_files")
+_SMALLEST_PAGE = 50
+_MOST_PAGES = 40
+# The log of each failed run is a file of its own, which takes some milliseconds to open.
+_MOST_REASONS = 100
+
+
+def of_sources(
+    instance: dg.DagsterInstance, keys: Collection[str], ending: dg.DagsterRun | None = None
+) -> dict[str, Runs]:
+    """The runs of those sources that were ever run.
+
+    Args:
+        instance: where the runs are recorded.
+        keys: the sources.
+        ending: a run that is in its last step, and counts as one that ended well.
+    """
+    found = _newest(instance, keys, ending)
+    failed = sorted(key for key, runs in found.items() if runs.failed_id)
+    reasons = {key: failures.reason(instance, found[key].failed_id or "") for key in failed[:_MOST_REASONS]}
+    unread = dict.fromkeys(failed[_MOST_REASONS:], "see the run")
+    return {**found, **{key: replace(found[key], failure=text) for key, text in (reasons | unread).items()}}
+
+
+def _newest(instance: dg.DagsterInstance, keys: Collection[str], ending: dg.DagsterRun | None) -> dict[str, Runs]:
+    """Read runs from the newest one on, until the last successful one of each source is among them.
+
+    The first page is of all runs, which is quick and mostly enough; the others are of the sources that are left. They
+    are not filtered by status: SQLite would follow the index of the statuses, which takes minutes.
+    """
+    found: dict[str, Runs] = {}
+    is_settled: set[str] = set()
+    size = max(_SMALLEST_PAGE, 2 * len(keys))
+    left, cursor = set(keys), None
+    for page_number in range(_MOST_PAGES):
+        wanted = dg.RunsFilter(tags={PARTITION_TAG: sorted(left)}) if page_number else dg.RunsFilter()
+        page = instance.get_run_records(wanted, limit=size, cursor=cursor)
+        for record in page:
+            key = record.dagster_run.tags.get(PARTITION_TAG)
+            if key not in left:
+                continue
+            is_ending = ending is not None and record.dagster_run.run_id == ending.run_id
+            found[key] = _older(found.get(key, NO_RUNS), record, is_settled=key in is_settled, is_ending=is_ending)
+            if is_ending or record.dagster_run.status in _FINISHED:
+                is_settled.add(key)
+            if found[key].checked_at is not None:
+                left.discard(key)
+        if len(page) < size or not left:
+            break
+        cursor = page[-1].dagster_run.run_id
+    return found
+
+
+def _older(runs: Runs, record: dg.RunRecord, *, is_settled: bool, is_ending: bool) -> Runs:
+    """What is known of a source's runs with one more run, which is older than those known before.
+
+    Args:
+        runs: what is known.
+        record: the run.
+        is_settled: a newer run ended, so that this one's failure is of no more interest.
+        is_ending: the run counts as one that ended well.
+    """
+    run = record.dagster_run
+    outcome = "succeeded" if is_ending else _OUTCOMES.get(run.status, "running")
+    if runs.outcome is None:
+        runs = replace(runs, outcome=outcome, run_id=run.run_id)
+    if outcome == "failed" and not is_settled:
+        runs = replace(runs, failed_id=run.run_id)
+    if outcome == "succeeded" and _looked_at_all(run):
+        ended_at = record.end_time or record.update_timestamp.timestamp()
+        runs = replace(runs, checked_at=ended_at)
+    return runs
+
+
+def _looked_at_all(run: dg.DagsterRun) -> bool:
+    """Whether a run looked at all files of its source, not at some files, and did not begin with a later stage."""
+    return ONLY_TAG not in run.tags and (not run.asset_selection or _DISCOVERY in run.asset_selection)

@@ -1,0 +1,56 @@
+"""Whether a run may be asked for, as the newest runs of its kind tell: one at a time, and later after each failure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+
+import dagster as dg
+
+_FIRST_DELAY_S = 60
+_LONGEST_DELAY_S = 6 * 60 * 60
+# With the first delay doubled each time, the longest is reached before.
+_LOOKED_AT = 12
+_FINISHED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
+
+
+def delay_s(failures: int) -> float:
+    """How long to wait after so many failures in a row: one minute, doubled each time, six hours at most."""
+    return float(min(_FIRST_DELAY_S * 2 ** (failures - 1), _LONGEST_DELAY_S)) if failures else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LastRuns:
+    """How the newest runs of one kind ended. Times are in seconds since 1970, 0 where there is no such run."""
+
+    status: dg.DagsterRunStatus | None = None  # of the newest
+    began: float = 0  # when the newest was asked for
+    ended: float = 0  # when the newest ended
+    failures: int = 0  # in a row, up to the newest
+    is_lost: bool = False  # the newest failed because its process was gone
+
+    @property
+    def is_unfinished(self) -> bool:
+        """A run waits or works; another one at the same time would have nothing to do."""
+        return self.status is not None and self.status not in _FINISHED
+
+    def may_try_again(self, now: float) -> bool:
+        """Whether it is time after the last failure. A run that was lost once is asked for again at once."""
+        if self.is_lost and self.failures == 1:
+            return True
+        return now >= self.ended + delay_s(self.failures)
+
+
+def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str], lost_tag: str) -> LastRuns:
+    """Read the newest runs with some tags; `lost_tag` marks those whose process was gone."""
+    records = instance.get_run_records(dg.RunsFilter(tags=dict(tags)), limit=_LOOKED_AT)
+    if not records:
+        return LastRuns()
+    newest = records[0]
+    failed = takewhile(lambda record: record.dagster_run.status is dg.DagsterRunStatus.FAILURE, records)
+    return LastRuns(
+        status=newest.dagster_run.status,
+        began=newest.create_timestamp.timestamp(),
+        ended=newest.end_time or newest.update_timestamp.timestamp(),
+        failures=sum(1 for _ in failed),
+        is_lost=lost_tag in newest.dagster_run.tags,
+    )

@@ -1,0 +1,181 @@
+"""`sources_changed`: partitions live and die with the sources that `docindex.toml` declares."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import dagster as dg
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from docindex_dagster.defs.checks import FOLDERS_ARE_THERE, evaluation, missing
+from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
+from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
+from docindex_dagster.defs.partitions import SOURCES, SOURCES_NAME
+from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, SOURCE_TAG, Project
+from docindex_dagster.defs.sensors.due import last_runs
+from docindex_dagster.errors import StoreError
+from docindex_dagster.layout import Layout
+from docindex_dagster.sources import registry, withdrawn
+from docindex_dagster.sources.model import Source
+from docindex_dagster.stores.generation import read_generation
+
+INTERVAL_S = 30
+
+
+class Memory(BaseModel):
+    """The cursor: what the tick before saw."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    partitions: tuple[str, ...] = ()  # and those that were deleted and are not taken out yet
+    places: dict[str, str] = {}  # of the declared sources: where their files come from
+    renamed: dict[str, str] = {}  # old keys and new ones, until the new ones are searchable
+    missing: dict[str, str] = {}  # why sources are missing
+
+    @classmethod
+    def of(cls, cursor: str | None) -> "Memory":
+        """The memory that a cursor holds; a fresh one where somebody cleared or broke it."""
+        try:
+            return cls.model_validate_json(cursor or "{}")
+        except ValidationError:
+            return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The keys of sources, by who knows them."""
+
+    places: Mapping[str, str]  # of those that `docindex.toml` declares, where their files come from
+    partitions: frozenset[str]  # that Dagster has
+    published: frozenset[str]  # that can be searched
+    withdrawn: frozenset[str]  # that were taken out of the index though they are declared
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done so that the index, Dagster and `docindex.toml` agree."""
+
+    add: tuple[str, ...]  # partitions
+    index: tuple[str, ...]  # sources, for the first time
+    remove: Mapping[str, str]  # sources, and why
+    forget: tuple[str, ...]  # that they were withdrawn
+    renamed: Mapping[str, str]
+    partitions: tuple[str, ...]
+
+
+def plan(now: State, before: Memory) -> Plan:
+    """Compare what is with what the tick before saw.
+
+    A partition that was there and is not any more was deleted by somebody: its source is taken out of the index, and
+    stays out until it is asked for. A source whose files come from where another's came that vanished is that one
+    under a new name. A partition without a declaration stays, since its index does.
+    """
+    declared = now.places.keys()
+    lifted = now.withdrawn & now.partitions
+    out = now.withdrawn - lifted
+    deleted = (set(before.partitions) - now.partitions - out) & (declared | now.published)
+    new = declared - now.partitions - out - deleted
+    orphaned = now.published - now.partitions - declared - deleted
+    renamed = dict(_renamed(now, before))
+    replaced = {old: f"it is {new_key} now" for old, new_key in renamed.items() if new_key in now.published}
+    return Plan(
+        add=tuple(sorted(new | orphaned)),
+        index=tuple(sorted(new | (lifted & declared))),
+        remove={**dict.fromkeys(sorted(deleted), "its partition was deleted"), **replaced},
+        forget=tuple(sorted(lifted | (now.withdrawn - declared))),
+        renamed=renamed,
+        partitions=tuple(sorted(now.partitions | deleted)),
+    )
+
+
+def _renamed(now: State, before: Memory) -> Iterator[tuple[str, str]]:
+    """Old keys that are still indexed, and the keys under which their files are declared now."""
+    new = {place: key for key, place in now.places.items() if key not in before.places}
+    candidates = {key: new[place] for key, place in before.places.items() if place in new} | dict(before.renamed)
+    for old, key in candidates.items():
+        if old not in now.places and key in now.places and old in now.partitions | now.published:
+            yield old, key
+
+
+def sources_changed(remove_source: dg.JobDefinition) -> dg.SensorDefinition:
+    """The sensor, which asks for runs of `index_source` and of the given job."""
+
+    @dg.sensor(
+        name="sources_changed",
+        jobs=[index_source, remove_source],
+        minimum_interval_seconds=INTERVAL_S,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Keeps partitions and docindex.toml in agreement: a new source gets its partition and first run, "
+        "one whose partition was deleted or that was renamed leaves the index, missing ones are reported. Reports runs "
+        "whose process is gone as failed. See docs/operations.md, “The life of a partition”.",
+    )
+    def sensor(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
+        return _tick(context, project)
+
+    return sensor
+
+
+def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
+    """Compare the declared sources with Dagster's partitions and with what is published."""
+    instance, settings = context.instance, project.read_settings()
+    for run in report_dead_runs(instance):
+        context.log.warning(f"the process of run {run.run_id} of {run.tags.get(PARTITION_TAG, run.job_name)} is gone")
+    layout = Layout(settings.home)
+    declared, before = registry.sources(settings), Memory.of(context.cursor)
+    partitions = instance.get_dynamic_partitions(SOURCES_NAME)
+    todo = plan(_state(layout, declared, partitions, context), before)
+    for key in todo.forget:
+        withdrawn.forget(layout, key)
+    removals = {key: reason for key, reason in todo.remove.items() if _may_remove(instance, key)}
+    requests = [*map(_first_run, todo.index), *(_removal(key, reason) for key, reason in removals.items())]
+    is_missing = missing(settings, partitions)
+    memory = Memory(
+        partitions=todo.partitions, places=_places(declared), renamed=dict(todo.renamed), missing=is_missing
+    )
+    is_news = is_missing != before.missing or not context.cursor
+    idle = f"{len(declared)} sources are declared, {len(partitions)} have partitions; nothing to do"
+    return dg.SensorResult(
+        run_requests=requests,
+        skip_reason=None if requests else dg.SkipReason(idle),
+        dynamic_partitions_requests=[SOURCES.build_add_request(list(todo.add))] if todo.add else [],
+        asset_events=[evaluation(FOLDERS_ARE_THERE, is_missing)] if is_news else [],
+        cursor=memory.model_dump_json(),
+    )
+
+
+def _state(
+    layout: Layout, declared: Mapping[str, Source], partitions: Sequence[str], context: dg.SensorEvaluationContext
+) -> State:
+    try:
+        generation = read_generation(layout)
+    except StoreError as error:  # a run rebuilds it; until then nobody knows what is published
+        context.log.warning(str(error))
+        generation = None
+    return State(
+        places=_places(declared),
+        partitions=frozenset(partitions),
+        published=frozenset(generation.sources if generation else ()),
+        withdrawn=frozenset(withdrawn.all_of(layout)),
+    )
+
+
+def _places(declared: Mapping[str, Source]) -> dict[str, str]:
+    """Where the files of each source come from, told in a way that two sources of one place share."""
+    return {
+        key: f"{source.remote.url} {source.remote.ref or ''}" if source.remote else str(source.path)
+        for key, source in declared.items()
+    }
+
+
+def _may_remove(instance: dg.DagsterInstance, key: str) -> bool:
+    last = last_runs(instance, {SOURCE_TAG: key}, LOST_TAG)
+    return not last.is_unfinished and last.may_try_again(time.time())
+
+
+def _first_run(key: str) -> dg.RunRequest:
+    return dg.RunRequest(job_name=index_source.name, partition_key=key, tags={REASON_TAG: "new source"})
+
+
+def _removal(key: str, reason: str) -> dg.RunRequest:
+    tags = {SOURCE_TAG: key, REASON_TAG: reason}
+    return dg.RunRequest(job_name=REMOVE_SOURCE, run_config=removal_config(key), tags=tags)

@@ -1,0 +1,139 @@
+"""How each source stands: whether it is declared, there and indexed, how its runs ended, and what needs attention."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from docindex_dagster.catalog import CatalogEntry
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import Settings
+from docindex_dagster.sources import registry, withdrawn
+from docindex_dagster.sources.model import Source
+
+Outcome = Literal["succeeded", "failed", "canceled", "running", "queued"]
+State = Literal[
+    "failed",
+    "missing",
+    "not checked lately",
+    "no longer declared",
+    "not indexed",
+    "waiting for its first run",
+    "taken out",
+    "ok",
+]
+# These need attention, the most urgent one first.
+_URGENT: tuple[State, ...] = ("failed", "missing", "not checked lately", "no longer declared", "not indexed")
+_HOUR_S = 60 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """How the runs of a source ended, as whoever keeps a record of them tells. Times are seconds since 1970."""
+
+    outcome: Outcome | None = None  # of the newest run; None: there was none
+    run_id: str | None = None  # of the newest run
+    checked_at: float | None = None  # when the last run ended well that looked at all files
+    failed_id: str | None = None  # of the newest run that ended, where that one failed
+    failure: str | None = None  # and its reason, in one line
+
+
+NO_RUNS = Runs()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One source, with all that is known of it."""
+
+    source: str
+    entry: CatalogEntry | None  # None: nothing of it can be found
+    runs: Runs
+    state: State
+    problem: str | None = None  # why it needs attention, and what to do
+    is_overdue: bool = False  # its last check is too long ago, whatever else there is to say
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether somebody should do something about it."""
+        return self.state in _URGENT
+
+
+def of_all(
+    settings: Settings, entries: list[CatalogEntry], runs: Mapping[str, Runs], now: float | None = None
+) -> list[Standing]:
+    """How all sources stand that are declared, indexed or were run; those that need attention first.
+
+    Args:
+        settings: what is declared, and how old the last look at a source may be.
+        entries: the catalogue.
+        runs: what is known of the runs of each source; none of one that is missing here.
+        now: seconds since 1970; the time of the call by default.
+
+    Raises:
+        SettingsError: two sources have one key.
+    """
+    oldest = (time.time() if now is None else now) - settings.schedule.max_age_hours * _HOUR_S
+    declared = registry.sources(settings)
+    taken_out = withdrawn.all_of(Layout(settings.home))
+    indexed = {entry.source: entry for entry in entries}
+    found = []
+    for key in {*declared, *indexed, *runs}:
+        entry, its_runs = indexed.get(key), runs.get(key, NO_RUNS)
+        if key in taken_out and entry is None and key in declared:
+            found.append(Standing(key, None, its_runs, "taken out"))
+            continue
+        is_overdue = key in declared and _is_overdue(entry, its_runs, oldest)
+        state, problem = _state(key, declared.get(key), entry, its_runs, is_overdue=is_overdue)
+        found.append(Standing(key, entry, its_runs, state, problem, is_overdue))
+    return sorted(found, key=lambda standing: (_urgency(standing.state), standing.source))
+
+
+def _is_overdue(entry: CatalogEntry | None, runs: Runs, oldest: float) -> bool:
+    if runs.checked_at is not None:
+        return runs.checked_at < oldest
+    return entry is not None and runs.failed_id is None and not _is_coming(runs)
+
+
+def _is_coming(runs: Runs) -> bool:
+    return runs.outcome in {"running", "queued"}
+
+
+def _urgency(state: State) -> int:
+    return _URGENT.index(state) if state in _URGENT else len(_URGENT)
+
+
+def _state(
+    key: str, source: Source | None, entry: CatalogEntry | None, runs: Runs, *, is_overdue: bool
+) -> tuple[State, str | None]:
+    """The most important that can be said of a source, and what to do about it."""
+    if source is None:
+        return "no longer declared", f"docindex.toml declares it no more; `docindex source remove {key}` takes it out"
+    if source.remote is None and not source.path.is_dir():
+        kept = "; what is indexed of it stays" if entry else ""
+        return "missing", f"there is no folder {source.path}: bring it back, or mend docindex.toml{kept}"
+    if runs.failed_id is not None:
+        return "failed", runs.failure
+    return _state_of_checks(key, entry, runs, is_overdue=is_overdue)
+
+
+def _state_of_checks(key: str, entry: CatalogEntry | None, runs: Runs, *, is_overdue: bool) -> tuple[State, str | None]:
+    """Whether a source that is there, and did not fail, was looked at."""
+    again = f"are the schedule and the sensors running? `docindex index {key}` looks at it now"
+    if entry is None and _is_coming(runs):
+        return "waiting for its first run", None
+    if entry is None:
+        return "not indexed", f"no run indexed it: {again}"
+    if is_overdue:
+        known = "no run is known that" if runs.checked_at is None else "it is too long ago that a run"
+        return "not checked lately", f"{known} looked at all its files: {again}"
+    return "ok", None
+
+
+def oldest_check_hours(standings: list[Standing], now: float) -> float:
+    """How long ago the last check of that declared source was whose last check is the oldest; 0 where none is known."""
+    times = [
+        standing.runs.checked_at
+        for standing in standings
+        if standing.runs.checked_at is not None and standing.state not in {"no longer declared", "taken out"}
+    ]
+    return max(0.0, now - min(times)) / _HOUR_S if times else 0.0

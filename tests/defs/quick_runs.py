@@ -1,0 +1,52 @@
+"""Real runs that take milliseconds: they end as told, under the name and with the tags of those that index a source."""
+
+from typing import Any
+
+import dagster as dg
+
+from docindex_dagster.defs.resources import ONLY_TAG, PARTITION_TAG
+from docindex_dagster.errors import SourceError
+from tests.defs.conftest import KEY
+
+
+def quick_run(
+    instance: dg.DagsterInstance,
+    failure: str | BaseException | None = None,
+    *,
+    key: str | None = KEY,
+    job: str = "index_source",
+    only: bool = False,
+    tags: dict[str, str] | None = None,
+) -> str:
+    """Run a job of one step; the id of its run.
+
+    Args:
+        instance: where the run is recorded.
+        failure: the message of an error of ours, or any error; None: the run ends well.
+        key: the source; None: it is about no source.
+        job: its name.
+        only: it looks at some files alone.
+        tags: more tags.
+    """
+
+    @dg.op(name="discovered_files")
+    def step() -> None:
+        if isinstance(failure, str):
+            raise SourceError(failure)
+        if failure is not None:
+            raise failure
+
+    @dg.job(name=job)
+    def definition() -> None:
+        step()
+
+    all_tags: dict[str, Any] = {**({PARTITION_TAG: key} if key else {}), **({ONLY_TAG: '["a.md"]'} if only else {})}
+    result = definition.execute_in_process(instance=instance, raise_on_error=False, tags={**all_tags, **(tags or {})})
+    assert result.success == (failure is None)
+    return result.run_id
+
+
+def waiting_run(instance: dg.DagsterInstance, key: str = KEY) -> str:
+    """A run that has not begun."""
+    run = dg.DagsterRun("index_source", status=dg.DagsterRunStatus.NOT_STARTED, tags={PARTITION_TAG: key})
+    return instance.add_run(run).run_id

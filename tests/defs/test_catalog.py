@@ -1,0 +1,161 @@
+"""`index_catalog`, the page that a platform team looks at: what it shows, and what its checks warn of."""
+
+import time
+from typing import Any
+
+import dagster as dg
+from dagster._core.storage.runs import SqlRunStorage
+from dagster._core.storage.runs.schema import RunsTable
+from sqlalchemy import update
+
+from docindex_dagster.defs.assets import serving
+from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.settings import load_settings
+from tests.defs.conftest import KEY, Project
+from tests.defs.quick_runs import quick_run
+
+CATALOG = dg.AssetKey("index_catalog")
+OTHER = "library/other"
+DECLARED = '[[source]]\nkind = "library"\nname = "other"\npath = "other"\n'
+
+
+def declare_other(project: Project) -> None:
+    config = project.root / "docindex.toml"
+    config.write_text(config.read_text() + DECLARED)
+    project.instance.add_dynamic_partitions(SOURCES_NAME, [OTHER])
+    (project.root / "other").mkdir()
+    (project.root / "other" / "page.md").write_text("# Other\n\nA page about marmots and their burrows.\n")
+
+
+def report(project: Project) -> None:
+    serving.report(project.instance, load_settings(project.root))
+
+
+def shown(project: Project) -> dict[str, Any]:
+    """The values of the newest page."""
+    event = project.instance.get_latest_materialization_event(CATALOG)
+    return {name: item.value for name, item in event.asset_materialization.metadata.items()}
+
+
+def check(project: Project, name: str) -> dg.AssetCheckEvaluation:
+    """The newest evaluation of a check."""
+    (record,) = project.instance.event_log_storage.get_asset_check_execution_history(
+        dg.AssetCheckKey(CATALOG, name), limit=1
+    )
+    return record.event.dagster_event.asset_check_evaluation_data
+
+
+def test_a_run_shows_its_source_as_checked_and_numbers_that_plot(project):
+    assert project.index().success
+
+    page = shown(project)
+
+    assert page["overview"].startswith("**All sources are well.** 2 files in ")
+    assert f"| {KEY} | ok | [succeeded](/runs/" in page["overview"]
+    assert (page["sources"], page["files"], page["failed"], page["missing"]) == (1, 2, 0, 0)
+    assert page["chunks"] == page["catalog"].records[0].data["chunks"] > 0
+    assert page["index_bytes"] > page["text_bytes"] > 0
+    assert 0 <= page["oldest_check_hours"] < 1
+    assert {"nodes", "edges", "commits", "seconds", "needing_attention"} <= set(page)
+    assert check(project, "no_source_is_left_failed").passed
+    assert check(project, "every_source_was_checked_lately").passed
+
+
+def test_a_failed_source_is_shown_with_its_reason_and_a_link_to_its_run(project):
+    declare_other(project)
+    run_id = quick_run(project.instance, "the | disk is full", key=OTHER)
+    assert project.index().success
+
+    page = shown(project)
+
+    assert page["overview"].startswith("**1 of 2 sources needs attention.**")
+    assert (
+        f"- **{OTHER}** (failed) ([its run](/runs/{run_id})): discovered\\_files: the \\| disk is full"
+        in page["overview"]
+    )
+    assert page["failed"] == page["needing_attention"] == 1
+    assert page["attention"] == "1 of 2 sources needs attention."
+    evaluation = check(project, "no_source_is_left_failed")
+    assert not evaluation.passed
+    assert evaluation.severity is dg.AssetCheckSeverity.WARN
+    assert "the \\| disk is full" in evaluation.metadata["sources"].value
+    assert "docindex index SOURCE" in evaluation.metadata["what to do"].value
+
+
+def test_a_source_that_was_not_checked_for_long_is_a_warning(project):
+    config = project.root / "docindex.toml"
+    config.write_text(config.read_text() + "[schedule]\nmax_age_hours = 1\n")
+    long_ago = dg.DagsterRun("index_source", status=dg.DagsterRunStatus.SUCCESS, tags={"dagster/partition": OTHER})
+    declare_other(project)
+    assert project.index(OTHER).success
+    for record in project.instance.get_run_records():
+        project.instance.delete_run(record.dagster_run.run_id)
+    project.instance.add_run(long_ago)
+    age(project, long_ago.run_id, hours=3)
+    assert project.index().success
+
+    evaluation = check(project, "every_source_was_checked_lately")
+
+    assert not evaluation.passed
+    assert f"- **{OTHER}**: last checked " in evaluation.metadata["sources"].value
+    assert KEY not in evaluation.metadata["sources"].value
+    assert 2.9 < shown(project)["oldest_check_hours"] < 3.1
+
+
+def age(project: Project, run_id: str, hours: float) -> None:
+    """Make a run look older."""
+    ended = time.time() - hours * 3600
+    storage = project.instance.run_storage
+    assert isinstance(storage, SqlRunStorage)
+    with storage.connect() as connection:
+        connection.execute(update(RunsTable).where(RunsTable.c.run_id == run_id).values(end_time=ended))
+
+
+def test_a_missing_folder_is_shown_and_its_index_stays(project):
+    assert project.index().success
+    project.notes.rename(project.root / "moved")
+
+    report(project)
+
+    page = shown(project)
+    assert page["missing"] == 1
+    assert "there is no folder" in page["overview"]
+    assert page["chunks"] > 0
+
+
+def test_a_report_without_a_run_is_the_same_catalogue_made_from_the_same(project):
+    result = project.index()
+    assert result.success
+    before = project.instance.get_latest_materialization_event(CATALOG)
+    file = (project.layout.catalog.read_bytes(), project.layout.catalog.stat().st_mtime_ns)
+    quick_run(project.instance, "broken")
+
+    report(project)
+
+    after = project.instance.get_latest_materialization_event(CATALOG)
+    assert after.run_id != before.run_id
+    assert after.asset_materialization.tags == before.asset_materialization.tags
+    assert (project.layout.catalog.read_bytes(), project.layout.catalog.stat().st_mtime_ns) == file
+    assert shown(project)["failed"] == 1
+    assert not check(project, "no_source_is_left_failed").passed
+
+
+def test_neither_the_clock_nor_the_outcome_of_a_run_is_in_the_data_version(project):
+    def version() -> str:
+        tags = project.instance.get_latest_materialization_event(CATALOG).asset_materialization.tags
+        found: str = tags["dagster/data_version"]
+        return found
+
+    assert project.index().success
+    before = version(), project.layout.catalog.read_bytes()
+    declare_other(project)
+    quick_run(project.instance, "broken", key=OTHER)
+    assert project.index().success
+
+    assert (version(), project.layout.catalog.read_bytes()) == before
+
+
+def test_before_anything_is_indexed_the_page_says_what_is_declared(project):
+    report(project)
+
+    assert "| library/notes | not indexed |" in shown(project)["overview"]

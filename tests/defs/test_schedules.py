@@ -1,0 +1,73 @@
+"""The schedules, driven by their own ticks."""
+
+from datetime import UTC, datetime
+
+import dagster as dg
+import pytest
+
+from docindex_dagster.definitions import build_definitions
+from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.resources import VERIFY_TAG
+from docindex_dagster.defs.resources import Project as ProjectResource
+from docindex_dagster.sources import withdrawn
+from tests.defs.conftest import KEY, Project
+
+
+def requests_of(project: Project, at: datetime, *present: str) -> list[dg.RunRequest]:
+    """What a tick of the night at `at` asks for on an instance with some partitions."""
+    repository = build_definitions(project.root).get_repository_def()
+    with dg.instance_for_test() as instance:
+        instance.add_dynamic_partitions(SOURCES_NAME, [KEY, *present])
+        with dg.build_schedule_context(
+            instance=instance,
+            scheduled_execution_time=at,
+            repository_def=repository,
+            resources={"project": ProjectResource(root=str(project.root))},
+        ) as context:
+            return list(repository.get_schedule_def("nightly_reindex").evaluate_tick(context).run_requests or ())
+
+
+def test_the_night_asks_for_one_run_a_source(project):
+    config = project.root / "docindex.toml"
+    config.write_text(config.read_text() + '[[source]]\nkind = "git"\nname = "other"\npath = "other"\n')
+
+    requests = requests_of(project, datetime(2026, 11, 21, 3, tzinfo=UTC), "git/not-declared-any-more")
+
+    assert [(request.partition_key, request.run_key) for request in requests] == [
+        (KEY, f"2026-11-21T03:00:00+00:00:{KEY}"),
+        ("git/other", "2026-11-21T03:00:00+00:00:git/other"),
+    ]
+
+
+def test_what_was_taken_out_stays_out(project):
+    withdrawn.note(project.layout, KEY)
+
+    assert requests_of(project, datetime(2026, 11, 21, 3, tzinfo=UTC)) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "nights"),
+    [("sunday", [22]), ("monday", [16, 23]), ("never", [])],
+)
+def test_one_night_a_week_verifies(project, setting, nights):
+    config = project.root / "docindex.toml"
+    config.write_text(config.read_text() + f'[schedule]\nverify = "{setting}"\n')
+
+    found = [
+        day
+        for day in range(16, 24)  # a Monday to the next
+        for request in requests_of(project, datetime(2026, 11, day, 3, tzinfo=UTC))
+        if request.tags.get(VERIFY_TAG) == "true"
+    ]
+
+    assert found == nights
+
+
+@pytest.mark.parametrize("setting", ["nightly = '30 5 * * *'\ntimezone = 'Europe/Berlin'"])
+def test_the_schedule_stands_at_the_time_of_the_settings(project, setting):
+    config = project.root / "docindex.toml"
+    config.write_text(config.read_text() + f"[schedule]\n{setting}\n")
+
+    schedule = build_definitions(project.root).get_repository_def().get_schedule_def("nightly_reindex")
+
+    assert (schedule.cron_schedule, schedule.execution_timezone) == ("30 5 * * *", "Europe/Berlin")

@@ -1,0 +1,124 @@
+"""How sources stand: the most important that can be said of each, the most urgent first."""
+
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster import standing
+from docindex_dagster.catalog import CatalogEntry
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import Settings, load_settings
+from docindex_dagster.sources import withdrawn
+from docindex_dagster.standing import Runs, Standing
+
+NOW = 1_800_000_000.0
+HOUR = 3600.0
+GOOD = Runs("succeeded", "run", NOW - HOUR)
+FAILED = Runs("failed", "run", NOW - HOUR, "run", "no space left")
+
+
+def entry(key: str) -> CatalogEntry:
+    return CatalogEntry(key, 1, 1, 1, 0, 0, {}, "v", None, "2026-11-21T03:04:05+00:00", 0)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Sources `a` and `b`, which are there, and `gone`, which is not."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    tables = [f'[[source]]\nkind = "library"\npath = "{name}"\n' for name in ("a", "b", "gone")]
+    (tmp_path / "docindex.toml").write_text("".join(tables) + "[schedule]\nmax_age_hours = 26\n")
+    return load_settings(tmp_path)
+
+
+def one(settings: Settings, key: str, *, indexed: bool = True, runs: Runs | None = GOOD) -> Standing:
+    entries, known = [entry(key)] if indexed else [], {key: runs} if runs else {}
+    return {found.source: found for found in standing.of_all(settings, entries, known, NOW)}[key]
+
+
+def test_a_source_that_was_checked_is_well(settings):
+    found = one(settings, "library/a")
+
+    assert (found.state, found.problem, found.needs_attention) == ("ok", None, False)
+
+
+def test_a_failure_counts_until_a_run_ends_well_and_brings_its_reason(settings):
+    again = Runs("running", "next", NOW - HOUR, "run", "no space left")
+
+    assert one(settings, "library/a", runs=FAILED).state == "failed"
+    assert one(settings, "library/a", runs=again).problem == "no space left"
+
+
+def test_a_missing_folder_is_more_telling_than_the_failure_that_it_causes(settings):
+    found = one(settings, "library/gone", runs=FAILED)
+
+    assert found.state == "missing"
+    assert str(settings.root / "gone") in found.problem
+    assert "what is indexed of it stays" in found.problem
+
+
+@pytest.mark.parametrize(("hours", "state"), [(25.9, "ok"), (26.1, "not checked lately")])
+def test_a_check_grows_old(settings, hours, state):
+    assert one(settings, "library/a", runs=Runs("succeeded", "run", NOW - hours * HOUR)).state == state
+
+
+def test_a_failed_source_whose_last_check_is_old_is_overdue_as_well(settings):
+    old = Runs("failed", "run", NOW - 30 * HOUR, "run", "no space left")
+
+    assert (one(settings, "library/a", runs=old).state, one(settings, "library/a", runs=old).is_overdue) == (
+        "failed",
+        True,
+    )
+    assert not one(settings, "library/a", runs=FAILED).is_overdue
+    assert not one(settings, "library/old", runs=old).is_overdue  # it is not declared
+
+
+def test_a_source_without_any_known_check_is_reported_unless_its_run_is_coming(settings):
+    assert one(settings, "library/a", runs=None).state == "not checked lately"
+    assert one(settings, "library/a", runs=Runs("queued", "run")).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("runs", "state", "urgent"),
+    [(None, "not indexed", True), (Runs("queued", "run"), "waiting for its first run", False)],
+)
+def test_a_source_that_is_not_indexed_yet_needs_attention_if_nothing_is_about_to_happen(settings, runs, state, urgent):
+    found = one(settings, "library/a", indexed=False, runs=runs)
+
+    assert (found.state, found.needs_attention) == (state, urgent)
+
+
+def test_what_is_indexed_but_no_longer_declared_says_how_to_remove_it(settings):
+    found = one(settings, "library/old")
+
+    assert found.state == "no longer declared"
+    assert "docindex source remove library/old" in found.problem
+
+
+def test_a_source_that_was_taken_out_on_purpose_is_left_in_peace(settings):
+    withdrawn.note(Layout(settings.home), "library/a")
+
+    found = one(settings, "library/a", indexed=False, runs=None)
+
+    assert (found.state, found.needs_attention) == ("taken out", False)
+
+
+def test_the_most_urgent_comes_first(settings):
+    entries = [entry(key) for key in ("library/a", "library/b", "library/gone", "library/old")]
+    runs = {"library/a": GOOD, "library/b": FAILED, "library/gone": GOOD, "library/old": GOOD}
+
+    found = standing.of_all(settings, entries, runs, NOW)
+
+    assert [one.source for one in found] == ["library/b", "library/gone", "library/old", "library/a"]
+
+
+def test_the_oldest_check_is_that_of_a_source_that_can_be_checked(settings):
+    entries = [entry(key) for key in ("library/a", "library/b", "library/old")]
+    runs = {
+        "library/a": GOOD,
+        "library/b": Runs("succeeded", "run", NOW - 5 * HOUR),
+        "library/old": Runs("succeeded", "run", NOW - 900 * HOUR),
+    }
+
+    assert standing.oldest_check_hours(standing.of_all(settings, entries, runs, NOW), NOW) == 5
+    assert standing.oldest_check_hours([], NOW) == 0

@@ -1,0 +1,117 @@
+"""Posting to a webhook: tries, what is final, and that nobody learns its URL."""
+
+import logging
+import socket
+import traceback
+
+import pytest
+from pydantic import SecretStr
+
+from docindex_dagster.errors import AlertError
+from docindex_dagster.webhook import as_text, post
+from tests.webhooks import SECRET, listening
+
+PAYLOAD = {"text": "library/notes failed", "source": "library/notes"}
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def nowhere() -> SecretStr:
+    """The URL of a port at which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return SecretStr(f"http://127.0.0.1:{free.getsockname()[1]}/services/{SECRET}")
+
+
+def test_a_message_is_posted_once_as_json():
+    with listening() as hook:
+        post(hook.url, PAYLOAD)
+
+        assert hook.posted == [PAYLOAD]
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_a_server_that_cannot_answer_now_is_asked_again_after_a_wait(status):
+    waits: list[float] = []
+    with listening([status, status]) as hook:
+        post(hook.url, PAYLOAD, sleep=waits.append)
+
+        assert hook.posted == [PAYLOAD] * 3
+    assert waits == [1, 2]
+
+
+def test_a_server_that_stays_unable_is_given_up_after_three_tries():
+    with listening([500] * 9) as hook:
+        with pytest.raises(AlertError, match="answered with status 500"):
+            post(hook.url, PAYLOAD, sleep=lambda _: None)
+
+        assert len(hook.posted) == 3
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 410])
+def test_a_refusal_is_final(status):
+    with listening([status]) as hook:
+        with pytest.raises(AlertError, match=f"answered with status {status}"):
+            post(hook.url, PAYLOAD, sleep=lambda _: None)
+
+        assert len(hook.posted) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_it_is_not_left_for_another_place(status):
+    with listening([status]) as hook:
+        with pytest.raises(AlertError, match=f"answered with status {status}"):
+            post(hook.url, PAYLOAD, sleep=lambda _: None)
+
+        assert hook.followed == []
+        assert len(hook.posted) == 1
+
+
+def test_a_place_that_cannot_be_reached_is_tried_three_times():
+    waits: list[float] = []
+
+    with pytest.raises(AlertError, match="cannot be reached"):
+        post(nowhere(), PAYLOAD, sleep=waits.append)
+
+    assert waits == [1, 2]
+
+
+@pytest.mark.parametrize("case", ["taken", "refused", "unable", "unreachable", "no URL"])
+def test_the_url_is_in_no_log_and_no_error(case, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    told = ""
+    statuses = {"refused": [404], "unable": [500] * 3}.get(case, [])
+    with listening(statuses) as hook:
+        url = {"unreachable": nowhere(), "no URL": SecretStr(f"http://[{SECRET}/")}.get(case, hook.url)
+        try:
+            post(url, PAYLOAD, sleep=lambda _: None)
+        except AlertError as error:
+            told = "".join(traceback.format_exception(error)) + repr(error.__context__) + repr(error.__cause__)
+
+    assert (told == "") == (case == "taken")
+    assert SECRET not in told + caplog.text + "".join(capfd.readouterr())
+
+
+def test_logs_of_others_are_heard_again_afterwards(caplog):
+    with listening() as hook:
+        post(hook.url, PAYLOAD)
+    with caplog.at_level(logging.DEBUG):
+        logging.getLogger("urllib3.connectionpool").debug("something else")
+
+    assert "something else" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("two\nlines", "two lines"),
+        ("<!channel> & <https://x|y>", "&lt;!channel&gt; &amp; &lt;https://x|y&gt;"),
+        ("@here @channel @all", "@\u200bhere @\u200bchannel @\u200ball"),
+        ("git/tool@main by ada@example.com", "git/tool@main by ada@example.com"),
+    ],
+)
+def test_a_text_calls_nobody_and_makes_no_link(given, shown):
+    assert as_text(given) == shown
