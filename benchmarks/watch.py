@@ -1,0 +1,114 @@
+"""How long until an edit is found while `docindex watch` runs? `watch.py`.
+
+For a library and for a git work tree of 500 files: one file is edited once, and then twenty times, each with a word
+that is new, and the published index is asked for it until it is there. The watcher is a process of its own.
+"""
+
+import argparse
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from docindex_dagster.layout import Layout
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.model import Mode
+from docindex_dagster.settings import CONFIG_NAME
+from docindex_dagster.stores.reader import open_reader
+
+_FILES, _FOLDERS, _EDITS = 500, 25, 20
+_ASK_S = 0.01
+_PATIENCE_S = 60
+
+
+def make(folder: Path) -> list[Path]:
+    """Write as many pages as modules, with the same words in each run; returns their paths."""
+    choose = random.Random(7)
+    words = [f"word{number}" for number in range(3000)]
+    files = []
+    for number in range(_FILES):
+        place = folder / f"part{number % _FOLDERS}"
+        place.mkdir(parents=True, exist_ok=True)
+        sentences = [" ".join(choose.choices(words, k=40)).capitalize() + "." for _ in range(8)]
+        if number % 2:
+            file, text = place / f"page{number}.md", f"# Page {number}\n\n" + "\n\n".join(sentences)
+        else:
+            functions = (
+                f'def do{number}_{at}(a, b):\n    """{line}"""\n    return a * {at} + b\n'
+                for at, line in enumerate(sentences)
+            )
+            file, text = place / f"module{number}.py", "\n\n".join(functions)
+        file.write_text(text)
+        files.append(file)
+    return files
+
+
+def commit(folder: Path) -> None:
+    """Make a git work tree of a folder."""
+    identity = ("-c", "user.name=Bench", "-c", "user.email=bench@example.com")
+    for command in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "All")):
+        subprocess.run(["git", *identity, *command], cwd=folder, check=True)
+
+
+def is_found(layout: Layout, word: str) -> bool:
+    """Whether the published index holds a word."""
+    return any(word in hit.text for hit in search(open_reader(layout), word, NotImplemented, mode=Mode.BM25))
+
+
+def seconds_until_found(layout: Layout, word: str, started: float) -> float:
+    """Ask each time when another generation is published."""
+    asked = ""
+    while time.perf_counter() < started + _PATIENCE_S:
+        current = layout.current.read_text()
+        if current != asked and is_found(layout, word):
+            return time.perf_counter() - started
+        asked = current
+        time.sleep(_ASK_S)
+    raise SystemExit(f"{word} was not found within {_PATIENCE_S} s")
+
+
+def measure(kind: str) -> list[float]:
+    """The seconds that each edit took; the first one may have waited for what was still being loaded."""
+    with tempfile.TemporaryDirectory(prefix="docindex-watch-") as folder:
+        root = Path(folder)
+        files = make(root / "source")
+        if kind == "git":
+            commit(root / "source")
+        (root / CONFIG_NAME).write_text(f'[[source]]\nkind = "{kind}"\npath = "source"\n')
+        command = [sys.executable, "-m", "docindex_dagster.cli"]
+        subprocess.run([*command, "index"], cwd=root, check=True, capture_output=True)
+        watcher = subprocess.Popen([*command, "watch", "--json"], cwd=root, stdout=subprocess.DEVNULL)
+        try:
+            time.sleep(15)  # it starts and loads what it needs
+            return [edit(Layout(root / ".docindex"), files[0], f"zebrafinch{number}") for number in range(_EDITS + 1)]
+        finally:
+            watcher.send_signal(signal.SIGINT)
+            watcher.wait()
+
+
+def edit(layout: Layout, file: Path, word: str) -> float:
+    """Seconds from a saved edit until it is found."""
+    time.sleep(1)  # nobody saves more often than runs take
+    text = file.read_text()
+    started = time.perf_counter()
+    file.write_text(f"{text}\n# {word}\n")
+    return seconds_until_found(layout, word, started)
+
+
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    print("| source | first edit, s | median, s | worst, s |\n|---|---|---|---|")
+    for kind in ("library", "git"):
+        first, *seconds = measure(kind)
+        print(
+            f"| {kind}, {_FILES} files | {first:.2f} | {statistics.median(seconds):.2f} | {max(seconds):.2f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

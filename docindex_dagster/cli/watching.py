@@ -1,0 +1,176 @@
+"""`docindex watch`."""
+
+import json as json_format
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from docindex_dagster import console, events
+from docindex_dagster.cli.common import project
+from docindex_dagster.cli.indexing import sentence_of, summary_of
+from docindex_dagster.errors import SourceError, first_line, is_debugging
+from docindex_dagster.settings import Settings
+from docindex_dagster.sources import registry
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+
+def watch(
+    sources: Annotated[
+        list[str] | None, typer.Argument(help="Keys, names or folders; default: all but those that follow a remote.")
+    ] = None,
+    poll: Annotated[
+        bool, typer.Option("--poll", help="Look at the files every second, as network file systems need.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each run.")] = False,
+) -> None:
+    """Index edits as they happen, until Ctrl-C: what is saved is searchable about a second later.
+
+    First it brings up to date what changed before. Many edits at once are one run, which the Dagster UI shows like any
+    other. An edit of docindex.toml counts at once.
+    """
+    from docindex_dagster.watching.loop import Watch
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        settings = project()
+        named = _chosen(settings, sources or ())
+        with ExitStack() as stack:
+            runner = stack.enter_context(closing(_Runner(settings, as_json=json)))
+            watching = stack.enter_context(closing(Watch(settings, named, runner.index, _tell, poll=poll)))
+            _greet(*watching.counts, to_errors=json)
+            while not watching.is_idle:
+                watching.step()
+            if not runner.has_run:
+                _preload(settings)
+            while True:
+                watching.step()
+    except KeyboardInterrupt:
+        console.err.print("stopped; what is searchable stays so")
+
+
+def _chosen(settings: Settings, arguments: Sequence[str]) -> tuple[str, ...]:
+    """The keys that arguments mean; none for all.
+
+    Raises:
+        SourceError: there is none, or none that can be watched.
+    """
+    declared = registry.sources(settings)
+    if not declared:
+        raise SourceError("there are no sources yet: name a folder, as in `docindex index .`")
+    named = tuple(_key(settings, argument) for argument in arguments)
+    chosen = named or tuple(declared)
+    following = [key for key in chosen if declared[key].remote is not None]
+    if following:
+        what = f"{', '.join(following)}: what follows a remote cannot be watched; `docindex ui` asks remotes for news"
+        if len(following) == len(chosen):
+            raise SourceError(what)
+        console.err.print(what)
+    return named
+
+
+def _key(settings: Settings, argument: str) -> str:
+    """The key that an argument means: it, a name, or a folder in a source."""
+    known = {name for source in registry.sources(settings).values() for name in (source.key, source.name)}
+    around = (
+        registry.containing(settings, Path(argument)) if argument not in known and Path(argument).is_dir() else None
+    )
+    return around.key if around is not None else registry.find(settings, argument).key
+
+
+def _greet(sources: int, folders: int, *, to_errors: bool) -> None:
+    out = console.err if to_errors else console.out
+    what = f"{console.count(sources, 'source')} in {console.count(folders, 'folder')}"
+    out.print(f"watching {what}; stop with Ctrl-C")
+
+
+def _preload(settings: Settings) -> None:
+    from docindex_dagster import definitions
+    from docindex_dagster.watching.preload import preload
+
+    definitions.build_definitions(settings.root)
+    preload(settings)
+
+
+def _tell(line: str) -> None:
+    console.err.print(console.visible(line))
+
+
+class _Runner:
+    """Runs the job of Dagster for one source after the other, and prints a line for each run."""
+
+    def __init__(self, settings: Settings, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._begun: set[str] = set()
+        self._opened = ExitStack()
+        self._instance: dg.DagsterInstance | None = None
+        self._open(settings)
+
+    @property
+    def has_run(self) -> bool:
+        """Whether there was a run, which has loaded whatever the next one needs."""
+        return bool(self._begun)
+
+    def _open(self, settings: Settings) -> "dg.DagsterInstance":
+        """The instance, which is opened once."""
+        from docindex_dagster import runs
+
+        if self._instance is None:
+            self._instance = self._opened.enter_context(runs.instance(settings))
+        return self._instance
+
+    def close(self) -> None:
+        """Close the instance; the next run opens it again."""
+        self._instance = None
+        self._opened.close()
+
+    def index(self, settings: Settings, key: str) -> bool:
+        """Bring a source up to date; whether it could."""
+        from docindex_dagster import runs
+
+        started = time.monotonic()
+        try:
+            with self._showing(key):
+                outcome = runs.index(settings, key, self._open(settings))
+        except Exception as error:
+            if is_debugging():
+                raise
+            console.failure(f"{key}: {first_line(error)}")
+            self.close()  # its databases may have been deleted
+            return False
+        for warning in outcome.warnings:
+            console.warning(f"{key}: {warning}")
+        for reason in outcome.failures:
+            console.failure(f"{key}: {reason}")
+        self._print(summary_of(key, outcome, time.monotonic() - started))
+        return outcome.succeeded
+
+    def _showing(self, key: str) -> AbstractContextManager[None]:
+        """Bars for the first run of a source, which may take minutes; later ones take a second."""
+        is_first = key not in self._begun
+        self._begun.add(key)
+        return console.progress() if is_first and console.err.is_terminal else events.listening(_show)
+
+    def _print(self, summary: dict[str, Any]) -> None:
+        now = datetime.now().astimezone()
+        if self._as_json:
+            line = json_format.dumps({"ended_at": now.isoformat(timespec="seconds"), **summary}, ensure_ascii=False)
+            sys.stdout.write(line.encode("utf-8", "replace").decode() + "\n")
+            sys.stdout.flush()
+        elif summary["succeeded"]:
+            console.out.print(f"{now:%H:%M:%S} {sentence_of(summary)}")
+
+
+def _show(event: events.Event) -> None:
+    if isinstance(event, events.Waiting):
+        _tell(f"{event.source}: waiting for {event.reason}")
+    elif isinstance(event, events.Notice):
+        console.warning(f"{event.source}: {event.text}")

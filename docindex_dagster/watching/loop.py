@@ -1,0 +1,229 @@
+"""From events to runs: when the files of a source change, index it; when `docindex.toml` changes, begin anew.
+
+An event only says where to look. Whether there is anything to do, the fingerprint of the source decides, so that a file
+that git ignores, a log that grows, our own git commands, and what another process has indexed already lead to no run.
+"""
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from docindex_dagster.errors import DocindexError, SettingsError
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import CONFIG_NAME, Settings, load_settings
+from docindex_dagster.sources import noise, registry, withdrawn
+from docindex_dagster.watching.folders import folders_of
+from docindex_dagster.watching.notifier import Notifier, PathEvent
+from docindex_dagster.watching.watched import Watched
+
+_TICK_S = 1.0  # how often it is noticed that a source's folder came or went
+_ROUND_S = 10.0  # while nothing happens, one source is looked at, in turn: some file systems do not tell everything,
+_ROUND_SHARE = 100  # but for no more than this part of the time
+_REST = 2.0  # after a look that was in vain, in multiples of what it took: a file may change all the time
+_LONGEST_REST_S = 1.0
+_IGNORE_FILES = frozenset({".gitignore", ".docindexignore"})
+_LISTINGS = 5
+
+Index = Callable[[Settings, str], bool]
+Tell = Callable[[str], None]
+
+
+class Watch:
+    """Watches sources and indexes those that change."""
+
+    def __init__(self, settings: Settings, named: Collection[str], index: Index, tell: Tell, *, poll: bool) -> None:
+        """Begin to watch; nothing is indexed yet.
+
+        Args:
+            settings: of the project.
+            named: the keys of the sources to watch; empty for all that have a folder.
+            index: brings a source up to date, and says whether it could.
+            tell: shows the user a line.
+            poll: look at the files again and again, where the system does not tell.
+
+        Raises:
+            WatchError: the system does not let us.
+            SettingsError: two sources have one key.
+        """
+        self._settings = settings
+        self._named = named
+        self._index = index
+        self._tell = tell
+        self._notifier = Notifier(poll=poll)
+        self._config_folder = os.path.realpath(settings.root)
+        self._is_config_wrong = False
+        self._watched: dict[str, Watched] = {}
+        self._by_folder: dict[str, list[str]] = {}
+        self._parents: frozenset[str] = frozenset()  # folders each child of which is a source
+        self._due: dict[str, None] = {}  # the keys of what is to be looked at; a dictionary keeps its order
+        self._places_at = self._round_at = 0.0
+        self._declare()
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many sources there are to watch, and in how many folders."""
+        return len(self._watched), len(self._by_folder)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to do before something happens."""
+        return not self._due or self._is_config_wrong
+
+    def step(self) -> None:
+        """Wait until something happens, at most for a second, and do what is most urgent: at most one run.
+
+        Raises:
+            KeyboardInterrupt: a signal came.
+            WatchError: the system does not let us watch any more.
+        """
+        self._take(self._notifier.wait(_TICK_S if self.is_idle else 0.0))
+        self._check_places()
+        self._ask_again()
+        if not self.is_idle:
+            key = next(iter(self._due))
+            del self._due[key]
+            self._look(key)
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self._notifier.close()
+
+    def _declare(self) -> None:
+        """Watch what the settings declare now, and look at all of it."""
+        before = self._watched
+        self._watched = {
+            key: before[key] if key in before and before[key].source == source else Watched(source)
+            for key, source in registry.sources(self._settings).items()
+            if source.remote is None and (not self._named or key in self._named)
+        }
+        for key, watched in self._watched.items():
+            watched.seen = None  # the settings may be others
+            if before and key not in before:
+                self._tell(f"{key} is watched as well from now on")
+        for key in before.keys() - self._watched.keys():
+            self._tell(f"{key} is not declared any more, and not watched")
+        self._parents = _parents(self._settings)
+        self._list(self._watched)
+        self._rewatch()
+        self._due = dict.fromkeys(self._watched)
+
+    def _list(self, keys: Iterable[str]) -> None:
+        """Find the folders of some sources, and watch them.
+
+        A folder that is made after the one around it was listed, and before that was watched, the next listing finds.
+        """
+        stale = {key: self._watched[key] for key in keys}
+        for _ in range(_LISTINGS):
+            for watched in stale.values():
+                watched.place = watched.find_place()
+            found = {key: folders_of(watched.source, self._settings.home) for key, watched in stale.items()}
+            stale = {key: watched for key, watched in stale.items() if found[key] != watched.folders}
+            if not stale:
+                return
+            for key, watched in stale.items():
+                watched.folders = found[key]
+            self._rewatch()
+
+    def _rewatch(self) -> None:
+        by_folder = defaultdict(list)
+        for key, watched in self._watched.items():
+            for folder in watched.folders:
+                by_folder[folder].append(key)
+        self._by_folder = dict(by_folder)
+        self._notifier.watch({self._config_folder, *self._parents, *by_folder})
+
+    def _take(self, events: list[PathEvent] | None) -> None:
+        """Find out what events are about: sources to be looked at, before others; their folders; the settings."""
+        if events is None:
+            self._due |= dict.fromkeys(self._watched)
+            return
+        touched, stale = dict[str, None](), set[str]()
+        is_config_touched = has_new_child = False
+        for event in events:
+            folder, _, name = event.path.rpartition("/")
+            is_config_touched |= (folder, name) == (self._config_folder, CONFIG_NAME)
+            has_new_child |= folder in self._parents and not event.is_modification
+            if event.is_modification and noise.file_reason(name.encode()):
+                continue
+            keys = [*self._by_folder.get(folder, ()), *self._by_folder.get(event.path, ())]
+            touched |= dict.fromkeys(keys)
+            if name in _IGNORE_FILES or (not event.is_modification and self._is_folder(event.path)):
+                stale.update(keys)
+        if stale:
+            self._list(stale)
+        self._due = {**touched, **self._due}
+        if is_config_touched or has_new_child:
+            self._reload(is_sure=has_new_child)
+
+    def _is_folder(self, path: str) -> bool:
+        """Whether it is a folder, or was one that is watched."""
+        return path in self._by_folder or Path(path).is_dir()
+
+    def _reload(self, *, is_sure: bool) -> None:
+        """Read the settings again; those that are wrong are told, and nothing is indexed by them."""
+        try:
+            settings = load_settings(self._settings.root)
+            registry.sources(settings)
+        except SettingsError as error:
+            self._is_config_wrong = True
+            self._tell(f"{error}; what changes is indexed when this is mended")
+            return
+        if is_sure or self._is_config_wrong or settings != self._settings:
+            self._settings, self._is_config_wrong = settings, False
+            self._declare()
+
+    def _check_places(self) -> None:
+        """Notice folders of sources that came, went or were replaced, which no event tells."""
+        now = time.monotonic()
+        if now < self._places_at + _TICK_S:
+            return
+        self._places_at = now
+        moved = [key for key, watched in self._watched.items() if watched.find_place() != watched.place]
+        if moved:
+            self._list(moved)
+            self._due |= dict.fromkeys(moved)
+
+    def _ask_again(self) -> None:
+        """Try again what failed a while ago, and look at one of the sources after a time without events."""
+        now = time.monotonic()
+        self._due |= {key: None for key, watched in self._watched.items() if watched.retry_at <= now}
+        if not self._due and self._watched and now >= self._round_at:
+            key = next(iter(self._watched))
+            self._watched[key] = self._watched.pop(key)  # the others come first now
+            self._due[key] = None
+
+    def _look(self, key: str) -> None:
+        """Index a source if it has to be."""
+        watched = self._watched[key]
+        started = time.monotonic()
+        try:
+            found = None if self._is_taken_out(key) else watched.look(self._settings)
+        except (DocindexError, OSError) as error:
+            found = None
+            if watched.note_problem(str(error)):
+                self._tell(f"{key}: {error}")
+        if found is None:
+            self._rest(time.monotonic() - started)
+        elif self._index(self._settings, key):
+            watched.note_success(found)
+        else:
+            wait = watched.note_failure(found)
+            self._tell(f"{key} is tried again when it changes, or in {wait / 60:.0f} min")
+
+    def _rest(self, took: float) -> None:
+        self._round_at = time.monotonic() + max(_ROUND_S, took * _ROUND_SHARE)
+        time.sleep(min(took * _REST, _LONGEST_REST_S))
+
+    def _is_taken_out(self, key: str) -> bool:
+        """Whether somebody took it out of the index, and nobody named it here."""
+        return key not in self._named and key in withdrawn.all_of(Layout(self._settings.home))
+
+
+def _parents(settings: Settings) -> frozenset[str]:
+    """The folders each child of which is a source."""
+    places = (
+        registry.folder(settings.root, one.path).parent for one in settings.source if one.path and one.declares_children
+    )
+    return frozenset(map(os.path.realpath, places))

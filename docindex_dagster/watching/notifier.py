@@ -1,0 +1,105 @@
+"""The events of the file system: which paths changed in a set of folders, gathered until they pause."""
+
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import NamedTuple
+
+# The loop of `watchfiles.watch` waits for the same time at each turn, and cannot change what it watches.
+from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
+from watchfiles.main import Change
+
+from docindex_dagster.errors import WatchError
+
+# An editor writes a file in several steps within milliseconds. A command that changes many files pauses less than this…
+_PAUSE_MS = 50
+# … and one that never pauses is interrupted: what it has done by then is worth a run.
+_LONGEST_MS = 400
+_POLL_MS = 1000
+_ATTEMPTS = 5
+
+
+class PathEvent(NamedTuple):
+    """Something happened to a path."""
+
+    path: str
+    is_modification: bool  # it was there before and still is
+
+
+class Notifier:
+    """Tells what happens in some folders, each without those below it."""
+
+    def __init__(self, *, poll: bool) -> None:
+        """With `poll`, look at all files once a second, as network file systems need."""
+        self._poll = poll
+        self._folders: AbstractSet[str] = frozenset()
+        self._open: RustNotify | None = None
+        self._missed: set[tuple[int, str]] = set()
+
+    def watch(self, folders: AbstractSet[str]) -> None:
+        """Watch these folders instead of those before; what happened until then is still told.
+
+        Raises:
+            WatchError: the system watches no more folders.
+        """
+        if folders == self._folders and self._open is not None:
+            return
+        before, self._open = self._open, self._opened(folders)
+        self._folders = folders
+        if before is not None:
+            found = _taken(before, 1, 1, 1)
+            self._missed |= found or set()
+            before.close()
+
+    def wait(self, timeout_s: float) -> list[PathEvent] | None:
+        """Return what happened; nothing after the time-out, and None where it is not known what it was.
+
+        Raises:
+            KeyboardInterrupt: a signal came.
+        """
+        if self._open is None:
+            raise AssertionError("nothing is watched")
+        found = _taken(self._open, _LONGEST_MS, _PAUSE_MS, 1 if self._missed else max(1, round(timeout_s * 1000)))
+        if found is None:
+            self._open.close()
+            self._open = self._opened(self._folders)
+            return None
+        found |= self._missed
+        self._missed = set()
+        return [PathEvent(path, change == Change.modified) for change, path in sorted(found)]
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _opened(self, folders: AbstractSet[str]) -> RustNotify:
+        for _ in range(_ATTEMPTS):
+            present = [folder for folder in sorted(folders) if Path(folder).is_dir()]
+            try:
+                return RustNotify(present, False, self._poll, _POLL_MS, False, True)  # noqa: FBT003 it has no names
+            except FileNotFoundError:  # a folder went away meanwhile
+                continue
+            except (OSError, WatchfilesRustInternalError) as error:
+                raise WatchError(_explain(error, len(present))) from error
+        raise WatchError("folders come and go too quickly to be watched; try again, or with --poll")
+
+
+def _taken(notifier: RustNotify, longest_ms: int, pause_ms: int, timeout_ms: int) -> set[tuple[int, str]] | None:
+    try:
+        found = notifier.watch(longest_ms, pause_ms, timeout_ms, None)
+    except WatchfilesRustInternalError:  # such as a name that is not UTF-8
+        return None
+    if found == "signal":
+        raise KeyboardInterrupt
+    return found if isinstance(found, set) else set()
+
+
+def _explain(error: Exception, folders: int) -> str:
+    text = str(error)
+    if "limit" in text or "too many open files" in text.lower():
+        return (
+            f"the system does not let us watch as many folders as needed ({folders:,}): raise "
+            "fs.inotify.max_user_watches and max_user_instances with `sysctl`, name fewer sources, or use --poll"
+        )
+    return f"cannot watch for changes ({text}); --poll looks at the files instead"
