@@ -163,7 +163,7 @@ def _print_finished(event: events.Event) -> None:
     elif isinstance(event, events.Notice):
         warning(f"{event.source}: {event.text}")
     elif isinstance(event, events.Progress) and event.total and event.done == event.total:
-        err.print(f"{event.source}: {event.stage}: {event.total:,} {event.unit}")
+        err.print(f"{event.source}: {event.stage}: {count(event.total, event.unit.removesuffix('s'))}")
 
 
 def count(number: int, noun: str) -> str:

@@ -25,7 +25,7 @@ def as_markdown(standings: list[Standing]) -> str:
         standings: the sources in the order in which they are to be shown, those that need attention first.
     """
     if not standings:
-        return f"{attention(standings)} `docindex source add PATH` adds one."
+        return f"{attention(standings)} Begin with `docindex index PATH`."
     urgent = [standing for standing in standings if standing.needs_attention]
     problems = [_problem(standing) for standing in urgent[:_MOST_PROBLEMS]]
     problems += _more(len(urgent) - _MOST_PROBLEMS, "need attention; they stand first in the table")

@@ -11,7 +11,7 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive_if_free
 from docindex_dagster.sources import mirror
 from docindex_dagster.sources.disposal import dispose
-from docindex_dagster.stores import clean_up
+from docindex_dagster.stores import clean_up, doctor
 from docindex_dagster.stores.generation import read_generation
 
 
@@ -49,8 +49,12 @@ def prune(layout: Layout, keys: Collection[str], *, keep_previous: bool = True) 
     it, so that a rollback stays possible. A reader that is open on an older generation has to open anew.
 
     Raises:
-        StoreError: what is published cannot be read; nothing was removed.
+        StoreError: what is published cannot be read, or is damaged while the generation before it, which may not be, is
+            to go; nothing was removed.
     """
+    generation = read_generation(layout)
+    if generation is not None and not keep_previous:
+        doctor.check(layout, generation)
     clean_up.compact(layout, keep_previous=keep_previous)
     return [orphan for found in _candidates(layout, keys) for orphan in _examine(found, remove=True)]
 

@@ -134,13 +134,16 @@ def index(
     paths as tables name them, the run looks at these files alone, and makes up for no killed one.
 
     Raises:
+        WorkerError: a script without a main guard called this; its parsing workers would run it again.
         KeyboardInterrupt: the user stopped the run.
     """
+    from docindex_dagster.chunking.pool import check_main_guard
     from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
     from docindex_dagster.defs.partitions import SOURCES_NAME
     from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
     from docindex_dagster.sources import withdrawn
 
+    check_main_guard()
     if not only:  # this run makes up for them; others are left to the sensor, which asks for them again
         report_dead_runs(opened, {PARTITION_TAG: key})
     withdrawn.forget(Layout(settings.home), key)
@@ -169,6 +172,7 @@ def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOut
 
 def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **arguments: Any) -> RunOutcome:
     from docindex_dagster.definitions import build_definitions
+    from docindex_dagster.defs.failures import INTERRUPTED, explain
 
     definition = build_definitions(settings.root).resolve_job_def(job)
     # What failed is said in a line by the caller; the log with its stack traces stands in the UI.
@@ -176,10 +180,9 @@ def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **argum
     config = {"loggers": {"console": {"config": {"log_level": level}}}, **arguments.pop("run_config", {})}
     with _preloading():
         result = definition.execute_in_process(instance=opened, raise_on_error=False, run_config=config, **arguments)
-    by_step = {} if result.success else _errors(result)
-    if any(_is_interrupt(error) for error in by_step.values()):
+    failures = () if result.success else explain(result.all_events)
+    if failures == (INTERRUPTED,):
         raise KeyboardInterrupt
-    failures = () if result.success else tuple(_failures(result, by_step)) or ("the run failed; see the Dagster UI",)
     metadata = _metadata(result)
     warnings = metadata.get("lancedb_table", {}).get("warnings", "").splitlines()
     return RunOutcome(result.run_id, result.success, _numbers(metadata), failures, tuple(warnings))
@@ -218,48 +221,3 @@ def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]
         asset: {name: value for name, value in values.items() if isinstance(value, (int, float))}
         for asset, values in metadata.items()
     }
-
-
-def _errors(result: "dg.ExecuteInProcessResult") -> dict[str | None, Any]:
-    """The error of each step that failed, and under None the error of the run itself."""
-    return {
-        event.step_key: error
-        for event in result.all_events
-        if event.is_failure and (error := getattr(event.event_specific_data, "error", None))
-    }
-
-
-def _is_interrupt(error: Any) -> bool:
-    while error is not None:
-        if error.cls_name == "DagsterExecutionInterruptedError":
-            return True
-        error = error.cause
-    return False
-
-
-def _failures(result: "dg.ExecuteInProcessResult", by_step: dict[str | None, Any]) -> Iterator[str]:
-    """The failed checks and the errors of a run, each as a line that a user can act on."""
-    checks = [
-        f"{check.asset_key.to_user_string()}: {check.check_name} failed: {reason.value if reason else 'see the UI'}"
-        for check in result.get_asset_check_evaluations()
-        if not check.passed and check.blocking
-        for reason in [check.metadata.get("reason")]
-    ]
-    if checks:
-        yield from dict.fromkeys(checks)
-        return
-    of_steps = [f"{step}: {_explanation(error)}" for step, error in by_step.items() if step is not None]
-    yield from of_steps or [_explanation(error) for error in by_step.values()]
-
-
-def _explanation(error: Any) -> str:
-    """The message of the outermost error of ours in a chain of causes, else the first line of the innermost one."""
-    ours = {name for name, value in vars(errors).items() if isinstance(value, type)}
-    innermost = error
-    while error is not None:
-        name, _, message = error.message.strip().partition(": ")
-        if name.rpartition(".")[2] in ours:
-            return str(message)
-        innermost, error = error, error.cause
-    lines = innermost.message.strip().splitlines()
-    return lines[0] if lines else "failed"

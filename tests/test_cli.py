@@ -141,7 +141,7 @@ def test_any_query_gives_an_answer_or_a_one_line_error(run, query):
         (("search", "pump"), 1, "there is no docindex.toml here or above"),
         (("index",), 1, "there are no sources yet"),
         (("index", "nowhere"), 1, "there is no source 'nowhere'"),
-        (("index", "no/where"), 1, "is not a folder"),
+        (("index", "no/where"), 1, "there is nothing at"),
         (("index", "manual/guide.md"), 1, "lies in no source: index its folder with"),
         (("index", "ftp://example.com/x.git"), 1, "the URL has the scheme ftp; allowed are https://"),
         (("index", "https://ada:s3cret@example.com/x"), 1, "use git's credential helper instead"),
@@ -152,7 +152,10 @@ def test_any_query_gives_an_answer_or_a_one_line_error(run, query):
         (("source", "add", "~nobody-of-this-name/x"), 1, "home folder"),
         (("index", "git/typo"), 1, "there is no source 'git/typo'"),
         (("ui", "--port", "70000"), 2, "--port"),
-        (("source", "add", "nowhere"), 1, "is not a folder"),
+        (("source", "add", "nowhere"), 1, "there is nothing at"),
+        (("source", "remove", "raw/{library}"), 1, "docindex.toml declares no path = 'raw/{library}'"),
+        (("index",), 1, "begin with `docindex index PATH`"),
+        (("source", "use", "x"), 1, "begin with `docindex index PATH`"),
         (("why", "/etc/hostname"), 1, "lies in no source"),
         (("search", "pump", "--mode", "psychic"), 2, "psychic"),
         (("search", "pump", "--top-k", "0"), 2, "--top-k"),
@@ -624,3 +627,176 @@ def test_what_a_rollback_took_away_is_counted_when_it_comes_back(run):
     (summary,) = json.loads(run("index", "--json").out)
 
     assert summary["added"] == 1
+
+
+def test_status_tells_which_run_failed_why_and_when_a_source_was_checked(run):
+    run("index", "manual")
+    (before,) = json.loads(run("status", "--json").out)
+    Path("manual").rename("moved")
+    reason = run("index").err.removeprefix("error: library/manual: ").strip()
+
+    (row,) = json.loads(run("status", "--json").out)
+    shown = run("status")
+
+    assert (before["last_run"], before["failure"]) == ("succeeded", None)
+    assert (row["last_run"], row["failure"]) == ("failed", reason)
+    assert row["checked_at"] == before["checked_at"] >= row["changed_at"]
+    assert shown.code == 0
+    assert f"library/manual: the last run failed: {reason}" in shown.out.splitlines()
+
+
+def test_status_tells_what_has_changed_since_it_was_indexed(run):
+    run("index", "manual")
+    assert json.loads(run("status", "--json", "--check").out)[0]["is_current"] is True
+    Path("manual/guide.md").write_text("# Guide\n\nA new text of another size.\n")
+
+    assert json.loads(run("status", "--json", "--check").out)[0]["is_current"] is False
+    assert "indexed, changed since" in run("status").out
+
+
+def test_status_says_what_it_had_no_time_to_look_at(run, monkeypatch):
+    run("index", "manual")
+    monkeypatch.setattr("docindex_dagster.cli.status._BUDGET_S", -1)
+
+    assert json.loads(run("status", "--json").out)[0]["is_current"] is None
+    assert "1 source not looked at for changes" in run("status").out
+    assert "not looked at" not in run("status", "--check").out
+
+
+def test_status_creates_nothing_where_nothing_was_run(run, tmp_path):
+    run("source", "add", "manual")
+    before = sorted(tmp_path.rglob("*"))
+
+    (row,) = json.loads(run("status", "--json").out)
+
+    assert (row["state"], row["last_run"], row["checked_at"]) == ("not indexed", None, None)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_status_shows_the_index_even_if_the_record_of_runs_cannot_be_opened(run):
+    run("index", "manual")
+    Path("dagster.yaml").write_text("storage: [")
+
+    shown = run("status")
+
+    assert (shown.code, "library/manual  indexed" in shown.out) == (0, True)
+    assert "how runs ended is not known" in shown.err
+
+
+def damage_index() -> None:
+    """Empty a file of the published index; hard links of the generation before keep theirs."""
+    generation = json.loads(Path(".docindex/stores/CURRENT").read_text())
+    for file in Path(".docindex/stores/tantivy", generation["tantivy"]).glob("*.fieldnorm"):
+        file.unlink()
+        file.touch()
+
+
+def test_a_run_without_changes_says_that_the_stores_are_damaged(run):
+    run("index", "manual")
+    damage_index()
+
+    output = run("index")
+
+    assert output.code == 1
+    assert output.err.count("run `docindex doctor --repair`") == 1
+
+
+def test_a_rollback_to_a_damaged_generation_is_refused_in_a_line(run):
+    run("index", "manual")
+    Path("manual/new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
+    run("index")
+    run("rollback")
+    damage_index()
+    assert "nothing found" not in run("rollback").out
+
+    refused = run("rollback")
+
+    assert refused.code == 1
+    assert len(refused.err.splitlines()) == 1
+    assert "cannot be gone back to" in refused.err
+    assert "marmots" in run("search", "marmots", "--mode", "bm25").out
+
+
+def test_a_repair_needs_no_source_that_is_gone_and_says_each_thing_once(run):
+    Path("other").mkdir()
+    Path("other/page.md").write_text("# Other\n\nQuite another page about valves.\n")
+    run("index", "manual", "other")
+    Path("manual").rename("moved")
+    damage_index()
+
+    repaired = run("doctor", "--repair")
+
+    assert repaired.code == 0
+    assert "docindex doctor --repair" not in repaired.out + repaired.err
+    assert "warning: library/manual: " in repaired.err
+    assert repaired.out.endswith("the index is whole: all stores agree\n")
+    assert "pump.py" in run("search", "prime_pump", "--mode", "bm25").out
+    assert "page.md" in run("search", "valves", "--mode", "bm25").out
+
+
+def test_a_url_that_never_could_be_reached_is_not_left_declared(run):
+    run("index", "manual")
+    declared = Path("docindex.toml").read_text()
+
+    output = run("index", "file:///nonexistent/nosuch")
+
+    assert output.code == 1
+    assert "took git/nosuch out of docindex.toml again" in output.err
+    assert Path("docindex.toml").read_text() == declared
+    assert run("index").code == 0
+    assert [row["source"] for row in json.loads(run("status", "--json").out)] == ["library/manual"]
+
+
+def test_a_url_that_a_user_declared_stays_declared_though_it_cannot_be_reached(run):
+    run("source", "add", "file:///nonexistent/nosuch")
+
+    assert run("index", "file:///nonexistent/nosuch").code == 1
+
+    assert "git/nosuch" in run("source", "list").out
+
+
+def test_a_declared_folder_of_folders_is_indexed_and_removed_by_its_path(run):
+    for name in ("one", "two"):
+        (Path("raw") / name).mkdir(parents=True)
+        (Path("raw") / name / "page.md").write_text(f"# {name}\n\nWords about {name} that stand here.\n")
+    run("source", "add", "raw/{library}")
+
+    for place in ("raw", "raw/{library}"):
+        indexed = json.loads(run("index", place, "--json").out)
+        assert [summary["source"] for summary in indexed] == ["library/one", "library/two"]
+    assert "is declared already" in run("source", "add", "raw/{library}").err
+    assert "`docindex source remove 'raw/{library}'`" in run("source", "remove", "one").err
+
+    assert run("source", "remove", "raw/{library}").out == "removed raw/{library}: library/one, library/two\n"
+
+    assert json.loads(run("status", "--json").out) == []
+    assert json.loads(run("source", "list", "--json").out) == []
+
+
+def test_why_takes_a_path_below_the_one_source_that_has_it(run):
+    Path("other").mkdir()
+    Path("other/guide.md").write_text("# Other\n\nQuite another page about valves.\n")
+    Path("guide.md").write_text("in no source\n")
+    run("index", "manual", "other")
+    Path("manual/pump.py").unlink()
+
+    assert "can be found now" in run("why", "pump.py").out
+    several = run("why", "guide.md")
+    assert several.code == 1
+    assert "guide.md is in library/manual and in library/other: say " in several.err
+    assert "there is no build/output.js here or below a source" in run("why", "build/output.js").err
+
+
+def test_show_names_the_last_line_that_there_is(run):
+    run("index", "manual")
+
+    refused = run("show", "pump.py:9999999")
+
+    assert refused.code == 1
+    assert "no indexed chunk of pump.py is at line 9999999; the last line that is indexed is 3" in refused.err
+
+
+def test_one_is_singular_where_stages_end(run):
+    Path("manual/pump.py").unlink()
+
+    assert "chunks: 1 file\n" in run("index", "manual").err

@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster import tables
+from docindex_dagster.errors import DamagedStoreError
 from docindex_dagster.files import folder_bytes
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive_if_free
 from docindex_dagster.prune import orphans, prune
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores import generation as generations
 from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import SourceRows, publish
 from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 KEY = "library/sample"
@@ -61,7 +63,7 @@ def test_the_generation_before_can_still_be_rolled_back_to(layout):
         publish_text(layout, f"alpha{number} reads a file")
 
     prune(layout, {KEY})
-    generations.roll_back(layout)
+    roll_back(layout)
 
     assert found(layout, "alpha2") == ["alpha2 reads a file"]
     assert open_reader(layout).table.count_rows() == 2
@@ -81,6 +83,22 @@ def test_the_generation_before_goes_too_when_it_is_not_wanted(layout):
     assert list(examine(layout)) == []
     publish_text(layout, "alpha9 reads a file")
     assert list(examine(layout)) == []
+
+
+def test_the_generation_before_stays_while_the_published_one_is_damaged(layout):
+    for number in range(3):
+        publish_text(layout, f"alpha{number} reads a file")
+    kept = read_generation(layout, previous=True).tantivy
+    for file in (layout.tantivy / read_generation(layout).tantivy).glob("*.fieldnorm"):
+        file.unlink()
+        file.touch()
+
+    with pytest.raises(DamagedStoreError, match="doctor --repair"):
+        prune(layout, {KEY}, keep_previous=False)
+
+    assert read_generation(layout, previous=True).tantivy == kept
+    roll_back(layout)
+    assert found(layout, "alpha1") == ["alpha1 reads a file"]
 
 
 def test_what_belongs_to_sources_that_are_gone_goes(layout):

@@ -5,10 +5,12 @@ import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.worker import ChunkedFiles, ChunkOptions, FileJob, chunk_as_text, chunk_files
+from docindex_dagster.errors import WorkerError
 
 if TYPE_CHECKING:
     from pebble import ProcessPool
@@ -19,7 +21,18 @@ _BATCH_FILES = 64
 # Below this a second worker takes longer to start than it saves.
 _BYTES_WORTH_A_WORKER = 512 << 10
 _MOST_WORKERS = 4
+_GUARD = 'a script that indexes must do so below `if __name__ == "__main__":`, since each of these processes imports it'
 _lasting: "list[ProcessPool]" = []
+
+
+def check_main_guard() -> None:
+    """Find out whether this process is a worker that runs its parent's script from the top, and would wait for it.
+
+    Raises:
+        WorkerError: it is.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing itself asks
+        raise WorkerError(f"a process that is to parse files indexes instead: {_GUARD}")
 
 
 def chunk_in_workers(
@@ -28,6 +41,9 @@ def chunk_in_workers(
     """Cut files in workers; yields, as batches end, how many files each had and what they gave.
 
     A file whose worker crashes, or takes over `timeout_s`, comes back cut as text with the reason in `fallback`.
+
+    Raises:
+        WorkerError: no worker can be started.
     """
     if not jobs:
         return
@@ -55,6 +71,8 @@ def _failure(future: "Future[ChunkedFiles]", timeout_s: float) -> str | None:
 
     try:
         future.result()
+    except BrokenProcessPool as error:
+        raise WorkerError(f"the processes that parse files end as soon as they start; {_GUARD}") from error
     except TimeoutError:
         return f"time-out: not parsed within {timeout_s:g} s"
     except ProcessExpired as error:

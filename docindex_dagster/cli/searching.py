@@ -22,6 +22,7 @@ from docindex_dagster.cli.common import (
     utf8,
 )
 from docindex_dagster.errors import QueryError, SourceError, StoreError
+from docindex_dagster.keys import is_branch
 from docindex_dagster.search.model import Mode
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
@@ -203,15 +204,45 @@ def why(
 
 
 def _located(settings: Settings, path: Path) -> tuple[Source, Path]:
-    """The source that a path lies in, and the path on disk; what a search prints is below one of the sources."""
-    found = registry.containing(settings, path)
-    if not path.is_absolute() and not os.path.lexists(path):
-        for source in registry.sources(settings).values():
-            if os.path.lexists(source.path / path):
-                return source, source.path / path
-    if found is None:
-        raise SourceError(f"{path} lies in no source; `docindex source list` shows them")
-    return found, normal(path)
+    """The source that a path lies in, and the path on disk.
+
+    A path that leads to nothing in a source from here may be one that a search prints: below one of the sources.
+
+    Raises:
+        SourceError: it lies in no source, or below several.
+    """
+    around = registry.containing(settings, path)
+    is_here = path.is_absolute() or (around is not None and os.path.lexists(path))
+    below = [] if is_here else _holding(settings, path)
+    if len(below) > 1:
+        places = " or ".join(str(source.path / path) for source in below)
+        raise SourceError(f"{path} is in {' and in '.join(source.key for source in below)}: say {places}")
+    if below:
+        return below[0], normal(below[0].path / path)
+    if around is None:
+        what = f"{path} lies in no source" if os.path.lexists(path) else f"there is no {path} here or below a source"
+        raise SourceError(f"{what}; `docindex source list` shows them")
+    return around, normal(path)
+
+
+def _holding(settings: Settings, path: Path) -> list[Source]:
+    """The sources below which a path leads to a file, or in which it is indexed; not branches where others do."""
+    indexed = _sources_of_indexed(settings, path)
+    declared = registry.sources(settings).values()
+    found = [source for source in declared if os.path.lexists(source.path / path) or source.key in indexed]
+    return [source for source in found if not is_branch(source.key)] or found
+
+
+def _sources_of_indexed(settings: Settings, path: Path) -> set[str]:
+    """The sources in which a path is indexed, also if its file is gone."""
+    from docindex_dagster.search.lookup import find_chunks
+    from docindex_dagster.sources.paths import path_to_name
+
+    try:
+        found = find_chunks(reader_of(settings), path_to_name(os.fsencode(os.path.normpath(path))))
+    except (StoreError, QueryError):
+        return set()
+    return {row["source"] for row in found}
 
 
 def _indexed_chunks(settings: Settings, source: Source, name: str) -> int:

@@ -68,7 +68,7 @@ def status(
     if json:
         console.as_json(rows)
     elif not rows:
-        console.out.print("no sources yet: add one with `docindex source add PATH`")
+        console.out.print("no sources yet: begin with `docindex index PATH`")
     else:
         _show(rows, left=sum(source.remote is None for source in local) - len(current))
 

@@ -65,7 +65,7 @@ def _chosen(settings: Settings, arguments: Sequence[str]) -> tuple[str, ...]:
     """
     declared = registry.sources(settings)
     if not declared:
-        raise SourceError("there are no sources yet: name a folder, as in `docindex index .`")
+        raise SourceError("no sources yet: begin with `docindex index PATH`")
     named = tuple(_key(settings, argument) for argument in arguments)
     chosen = named or tuple(declared)
     following = [key for key in chosen if declared[key].remote is not None]

@@ -37,8 +37,20 @@ def find_chunks(reader: Reader, reference: str, sources: Sequence[str] = ()) -> 
     else:
         found = [row for row in found if not is_branch(row["source"])] or found
     if not found:
-        raise QueryError(f"no indexed chunk is named {reference!r}; `docindex why PATH` says whether a file is indexed")
+        raise QueryError(_nothing_found(reader, reference, sources))
     return found
+
+
+def _nothing_found(reader: Reader, reference: str, sources: Sequence[str]) -> str:
+    """What to say where nothing fits: the line may be one that an indexed file does not have."""
+    place = _PLACE.fullmatch(reference)
+    with reading_stores():
+        rows = _in_file(reader, place["path"], None) if place else []
+    rows = [row for row in rows if not sources or row["source"] in sources]
+    if place is None or not rows:
+        return f"no indexed chunk is named {reference!r}; `docindex why PATH` says whether a file is indexed"
+    last = max(row["end_line"] for row in rows)
+    return f"no indexed chunk of {place['path']} is at line {place['line']}; the last line that is indexed is {last}"
 
 
 def _rows(reader: Reader, reference: str) -> list[dict[str, Any]]:

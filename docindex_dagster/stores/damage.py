@@ -22,15 +22,16 @@ def reading_stores() -> Iterator[None]:
     except OSError as error:
         if error.errno in _NOT_DAMAGE:
             raise
-        raise _damaged(error) from error
+        raise damaged(first_line(error)) from error
     except (ValueError, RuntimeError) as error:
-        raise _damaged(error) from error
+        raise damaged(first_line(error)) from error
     except BaseException as error:
         # Tantivy panics over a truncated file, and a panic is no Exception.
         if type(error).__name__ == "PanicException":
-            raise _damaged(error) from error
+            raise damaged(first_line(error)) from error
         raise
 
 
-def _damaged(error: BaseException) -> DamagedStoreError:
-    return DamagedStoreError(f"the stores are damaged ({first_line(error)}); run `docindex doctor --repair`")
+def damaged(problem: str) -> DamagedStoreError:
+    """The error for stores with a problem that a repair mends."""
+    return DamagedStoreError(f"the stores are damaged ({problem})", "run `docindex doctor --repair`")

@@ -1,4 +1,4 @@
-"""Checking that what is published is whole: the three stores agree with each other and with the tables."""
+"""Checking that a generation is whole: its stores agree with each other, and the published one with the tables."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from docindex_dagster import tables
-from docindex_dagster.errors import StoreError
+from docindex_dagster.errors import DamagedStoreError, StoreError
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, tantivy_index
-from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
-from docindex_dagster.stores.generation import PublishedSource
+from docindex_dagster.stores.generation import Generation, PublishedSource
 from docindex_dagster.stores.publish import SourceRows, rows_version
-from docindex_dagster.stores.reader import Reader, open_reader
+from docindex_dagster.stores.reader import Reader, open_generation, open_reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,36 @@ def examine(layout: Layout) -> Iterator[Finding]:
             reader = open_reader(layout)
             reader.table.count_rows()
     except StoreError as error:
-        yield Finding(None, "generation", str(error))
+        yield Finding(None, "generation", _problem(error))
         return
     for key, published in reader.generation.sources.items():
         try:
             with reading_stores():
                 yield from list(_source(layout, reader, key, published))
         except StoreError as error:
-            yield Finding(key, "stores", str(error))
+            yield Finding(key, "stores", _problem(error))
     yield from _strangers(reader)
+
+
+def check(layout: Layout, generation: Generation) -> None:
+    """Find out whether searches can use a generation, from its stores alone: the tables may be newer.
+
+    Raises:
+        DamagedStoreError: a store cannot be read, or the three do not agree.
+    """
+    with reading_stores():
+        reader = open_generation(layout, generation)
+        for key, published in generation.sources.items():
+            in_lance = lance_table.held(reader.table, key)
+            in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, key)
+            for store, problem in _among_stores(layout, published, in_lance, in_tantivy).items():
+                if problem:
+                    raise damaged(f"{key}: {store}: {problem}")
+
+
+def _problem(error: StoreError) -> str:
+    """What an error says without telling who asks the doctor to ask the doctor."""
+    return error.problem if isinstance(error, DamagedStoreError) else str(error)
 
 
 def _source(layout: Layout, reader: Reader, key: str, published: PublishedSource) -> Iterator[Finding]:
@@ -58,11 +79,18 @@ def _source(layout: Layout, reader: Reader, key: str, published: PublishedSource
             "graph": _graph(layout, published, chunks),
         }
     else:  # a rollback, or a run that was stopped before it published: the stores must still agree with each other
-        problems = {
-            "stores": disagreement(lance_table.without_vectors(in_lance), in_tantivy),
-            "graph": _graph(layout, published, in_lance),
-        }
+        problems = _among_stores(layout, published, in_lance, in_tantivy)
     yield from (Finding(key, store, problem) for store, problem in problems.items() if problem)
+
+
+def _among_stores(
+    layout: Layout, published: PublishedSource, in_lance: pa.Table, in_tantivy: pa.Table
+) -> dict[str, str]:
+    """What is wrong between what the stores hold of a source."""
+    return {
+        "stores": disagreement(lance_table.without_vectors(in_lance), in_tantivy),
+        "graph": _graph(layout, published, in_lance),
+    }
 
 
 def _graph(layout: Layout, published: PublishedSource, chunks: pa.Table) -> str:
@@ -78,10 +106,3 @@ def _strangers(reader: Reader) -> Iterator[Finding]:
     for store, rows in (("LanceDB", reader.table.count_rows()), ("Tantivy", reader.searcher.num_docs)):
         if rows > expected:
             yield Finding(None, store, f"holds {rows - expected} rows of sources that are not published")
-
-
-def sources_to_rebuild(findings: list[Finding]) -> list[str]:
-    """The sources to index in full so that the findings are mended; an empty list means all of them."""
-    if any(finding.source is None for finding in findings):
-        return []
-    return sorted({finding.source for finding in findings if finding.source})

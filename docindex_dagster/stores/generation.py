@@ -102,21 +102,6 @@ def replace_generation(layout: Layout, generation: Generation) -> None:
         temporary.write_text(json.dumps(asdict(generation), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def roll_back(layout: Layout) -> Generation:
-    """Publish the generation before the present one again; a second call undoes the first.
-
-    The caller holds the publication lock.
-
-    Raises:
-        StoreError: there is none.
-    """
-    previous = read_generation(layout, previous=True)
-    if previous is None or previous == read_generation(layout):
-        raise StoreError("there is no generation before the published one")
-    write_generation(layout, previous)
-    return previous
-
-
 def _source(values: dict[str, Any]) -> PublishedSource:
     graph = values.pop("graph")
     return PublishedSource(**values, graph=GraphFiles(**graph) if graph else None)

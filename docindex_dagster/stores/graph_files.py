@@ -56,6 +56,12 @@ def read(layout: Layout, files: GraphFiles) -> Graph | None:
     return None if nodes is None or triples is None else Graph(nodes, triples)
 
 
+def missing(layout: Layout, generation: Generation) -> set[str]:
+    """The names of graph files of a generation that are not there."""
+    wanted = generation.graph_files()
+    return wanted - {file.name for file in layout.graph.glob("*")} if wanted else set()
+
+
 def stray_edges(graph: Graph, chunks: pa.Table) -> str:
     """An empty string when every edge is proved by a chunk and joins known nodes, else what is wrong."""
     unproved = pc.invert(pc.is_in(graph.triples["chunk_id"], chunks["chunk_id"]))

@@ -28,6 +28,7 @@ _VERSIONS_BEFORE_COMPACTION = 20
 _UNINDEXED_SHARE = 0.1
 _HASH_SEED = 20_240_607  # any number will do: hashes are compared within one process
 _HASHED_ROWS = 4096
+_LAST_VERSION = (1 << 64) - 1
 # Old versions stay at least this long for readers that have just opened them.
 _GRACE = timedelta(minutes=15)
 
@@ -71,6 +72,16 @@ def open_for_reading(layout: Layout, name: str, version: int) -> "LanceTable":
         table = _opened(_connect(layout).open_table(name))
         table.checkout(version)
     return table
+
+
+def has_version(layout: Layout, name: str, version: int) -> bool:
+    """Whether the table has the file that names the data of a version; asking loads no library.
+
+    Lance counts its files downwards, so that a listing begins with the newest; it once counted upwards.
+    """
+    folder = layout.lance / f"{name}.lance" / "_versions"
+    files = (folder / f"{_LAST_VERSION - version:020}.manifest", folder / f"{version}.manifest")
+    return any(file.is_file() and file.stat().st_size for file in files)
 
 
 def load_library() -> ModuleType:

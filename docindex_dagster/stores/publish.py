@@ -27,6 +27,7 @@ from docindex_dagster.stores.generation import (
     read_generation,
     replace_generation,
 )
+from docindex_dagster.stores.reader import check_published
 from docindex_dagster.stores.staging import Model, Staged
 from docindex_dagster.stores.triples import GRAPH_VERSION, Graph, build_graph, update_graph
 
@@ -96,6 +97,7 @@ class _Start:
     base: Generation | None
     known: Generation | None
     rebuild_because: str | None = None
+    is_damaged: bool = False  # nobody should roll back to what was published
 
 
 def publish(
@@ -109,9 +111,9 @@ def publish(
 ) -> Publication:
     """Make the published stores hold exactly these rows of a source. The caller holds the publication lock.
 
-    Nothing is opened when the published version is the one asked for. With `force`, everything is compared all the
-    same, and stores that are damaged are built anew from the tables of all sources. Before `CURRENT` is replaced, or
-    found as it should be, `ready` is called, and what it raises stops the publication.
+    Nothing is read when the published version is the one asked for and can be opened. With `force`, everything is
+    compared all the same, and stores that are damaged are built anew from the tables of all sources. Before `CURRENT`
+    is replaced, or found as it should be, `ready` is called, and what it raises stops the publication.
 
     Raises:
         VerificationError: inputs or staged stores break a rule; the published generation stays as it was.
@@ -122,6 +124,7 @@ def publish(
     version = rows_version(rows, model.name, with_graph=with_graph)
     published = start.base.sources.get(rows.key) if start.base else None
     if start.base and published and published.version == version and not force:
+        check_published(layout)
         clean_up.remove_old_generations(layout)  # a run that was killed may have left some
         if ready:
             ready()
@@ -137,7 +140,7 @@ def publish(
     except DamagedStoreError as error:
         if start.base is None or not force:
             raise
-        anew = _Start(None, start.known, str(error))
+        anew = _Start(None, start.known, error.problem, is_damaged=True)
         return _publish(layout, rows, model, anew, with_graph=with_graph, force=force, ready=ready)
 
 
@@ -211,7 +214,7 @@ def _publish(
             return Publication(start.base, entry, warnings=tuple(warnings), graph_problem=written.graph.problem)
         optimized = staged.maintain()
         _verify(staged, written)
-        generation = staged.go_live({**entries, rows.key: entry}, optimized)
+        generation = staged.go_live({**entries, rows.key: entry}, optimized, keep_present=not start.is_damaged)
     emit(Progress(rows.key, "stores", 3, 3, "stores"))
     return Publication(generation, entry, written.lance, written.tantivy, tuple(warnings), written.graph.problem)
 

@@ -1,13 +1,14 @@
 """Reading the published generation: a reader follows `CURRENT` alone, is never blocked, never sees half a change."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.errors import DamagedStoreError, StoreError
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, tantivy_index
-from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 # A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
 _ATTEMPTS = 5
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,47 @@ def open_reader(layout: Layout) -> Reader:
     Raises:
         StoreError: nothing is published, it is of another version, or it is damaged.
     """
+    return _of_published(layout, lambda generation: open_generation(layout, generation))
+
+
+def open_generation(layout: Layout, generation: Generation) -> Reader:
+    """Open a generation, which must stay while it is opened.
+
+    Raises:
+        DamagedStoreError: Tantivy's index is damaged.
+    """
+    with reading_stores():
+        index = tantivy_index.open_index(layout.tantivy / generation.tantivy)
+        return Reader(layout, generation, index, index.searcher())
+
+
+def check_published(layout: Layout) -> None:
+    """Find out within milliseconds whether what is published can be opened.
+
+    Tantivy opens every file; of LanceDB, which takes a second to load, and of the graph, the files must be there.
+
+    Raises:
+        StoreError: as `open_reader`.
+    """
+    _of_published(layout, lambda generation: _check(layout, generation))
+
+
+def _check(layout: Layout, generation: Generation) -> None:
+    open_generation(layout, generation)
+    if not lance_table.has_version(layout, generation.table, generation.table_version):
+        raise damaged(f"LanceDB lost version {generation.table_version} of its table")
+    if lost := graph_files.missing(layout, generation):
+        raise damaged(f"the graph lost its file {min(lost)}")
+
+
+def _of_published(layout: Layout, use: Callable[[Generation], _Found]) -> _Found:
+    """What `use` makes of the published generation."""
     for attempt in range(1, _ATTEMPTS + 1):
         generation = read_generation(layout)
         if generation is None:
             raise StoreError(f"nothing is indexed in {layout.home} yet; run `docindex index`")
         try:
-            with reading_stores():
-                index = tantivy_index.open_index(layout.tantivy / generation.tantivy)
-                return Reader(layout, generation, index, index.searcher())
+            return use(generation)
         except DamagedStoreError:  # or its folder went away after CURRENT was read
             if attempt == _ATTEMPTS:
                 raise

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 from docindex_dagster.files import sync, telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import clean_up, lance_table, tantivy_index
-from docindex_dagster.stores.generation import Generation, PublishedSource, write_generation
+from docindex_dagster.stores.generation import (
+    Generation,
+    PublishedSource,
+    replace_generation,
+    write_generation,
+)
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
@@ -68,8 +73,13 @@ class Staged:
             return 0
         return lance_table.compact(self.table, self.base.optimized_version, self.base.table_version)
 
-    def go_live(self, entries: Mapping[str, PublishedSource | None], optimized_version: int) -> Generation:
-        """Put what was written on the disk and replace `CURRENT`; an entry of None takes its source out."""
+    def go_live(
+        self, entries: Mapping[str, PublishedSource | None], optimized_version: int, *, keep_present: bool = True
+    ) -> Generation:
+        """Put what was written on the disk and replace `CURRENT`; an entry of None takes its source out.
+
+        With `keep_present`, a rollback goes back to the generation that is published now, else to the one before it.
+        """
         base = self.base or Generation(0, self.model.name, self.table.name, 0, "")
         generation = replace(
             base,
@@ -81,7 +91,7 @@ class Staged:
         for key, entry in entries.items():
             generation = generation.with_source(key, entry)
         self._sync()
-        write_generation(self.layout, generation)
+        (write_generation if keep_present else replace_generation)(self.layout, generation)
         return generation
 
     def _sync(self) -> None:

@@ -1,6 +1,8 @@
 """Parsing workers: a file that crashes or hangs one costs that file its structure, and nothing else."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path, PosixPath
 from typing import Any
@@ -76,3 +78,30 @@ def test_a_file_that_is_gone_is_reported_and_the_others_go_on(tmp_path):
 
     assert [path for path, _ in result.unreadable] == ["gone.py"]
     assert set(result.rows["path"].to_pylist()) == {"a.py"}
+
+
+WITHOUT_GUARD = """
+from pathlib import Path
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.indexing import index
+from docindex_dagster.settings import Settings, SourceSettings
+from docindex_dagster.sources.registry import find
+
+settings = Settings(root=Path(__file__).parent, source=(SourceSettings(kind="library", path="notes"),))
+index(settings, find(settings, "notes"), load_embedder(settings.embedding))
+"""
+
+
+def test_a_script_without_a_main_guard_is_told_so_and_does_not_wait_for_itself(tmp_path):
+    job(tmp_path, "a.py")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "a.py").rename(tmp_path / "notes" / "a.py")
+    (tmp_path / "script.py").write_text(WITHOUT_GUARD)
+
+    command = [sys.executable, tmp_path / "script.py"]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+
+    assert ended.returncode == 1
+    last = ended.stderr.strip().splitlines()[-1]
+    assert "WorkerError: the processes that parse files end as soon as they start" in last
+    assert 'below `if __name__ == "__main__":`' in last

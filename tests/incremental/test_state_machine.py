@@ -31,8 +31,8 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.settings import ChunkingSettings, GraphSettings, Settings
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.clean_up import compact
-from docindex_dagster.stores.generation import roll_back
 from docindex_dagster.stores.publish import withdraw
+from docindex_dagster.stores.rollback import roll_back
 from tests.incremental.contents import difference, from_nothing, leftovers, problems, stores_of, tables_of
 from tests.incremental.work_trees import Repository, WorkTree
 

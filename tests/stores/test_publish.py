@@ -9,15 +9,16 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster import tables
-from docindex_dagster.errors import StoreError, VerificationError
+from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import clean_up, lance_table, staging, tantivy_index
 from docindex_dagster.stores import publish as publishing
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.doctor import examine
-from docindex_dagster.stores.generation import read_generation, roll_back
+from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import Publication, SourceRows, publish, withdraw
 from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.triples import build_graph
 from tests.conftest import MODEL, chunks_of, vectors_of
 
@@ -344,6 +345,63 @@ def test_after_a_rollback_the_index_is_whole_though_the_tables_are_newer(layout)
     roll_back(layout)
 
     assert list(examine(layout)) == []
+
+
+def empty_norms(layout: Layout, *, previous: bool = False) -> None:
+    """Lose a file of one generation's index; hard links of the other keep theirs."""
+    for file in (layout.tantivy / read_generation(layout, previous=previous).tantivy).glob("*.fieldnorm"):
+        file.unlink()
+        file.touch()
+
+
+def lose_rows(layout: Layout) -> None:
+    """Put another index, which can be opened, in the place of that of the generation before."""
+    folder = layout.tantivy / read_generation(layout, previous=True).tantivy
+    shutil.rmtree(folder)
+    tantivy_index.create(folder)
+
+
+@pytest.mark.parametrize("lose", [lambda layout: empty_norms(layout, previous=True), lose_rows])
+def test_nobody_rolls_back_to_a_generation_that_is_damaged(layout, lose):
+    publish_files(layout, {"a.py": ["first"]})
+    publish_files(layout, FILES)
+    before = layout.current.read_bytes()
+    lose(layout)
+
+    with pytest.raises(StoreError, match="generation 1 cannot be gone back to"):
+        roll_back(layout)
+
+    assert layout.current.read_bytes() == before
+
+
+def test_a_repair_leaves_the_whole_generation_before_to_roll_back_to(layout):
+    publish_files(layout, {"a.py": ["first"]})
+    publish_files(layout, FILES)
+    empty_norms(layout)
+
+    publish_files(layout, FILES, force=True)
+
+    assert list(examine(layout)) == []
+    assert roll_back(layout).number == 1
+    assert held_everywhere(layout).num_rows == 1
+
+
+LOSSES: dict[str, Callable[[Layout], None]] = {
+    "a file of Tantivy": empty_norms,
+    "Tantivy": lambda layout: shutil.rmtree(layout.tantivy),
+    "the versions of LanceDB": lambda layout: shutil.rmtree(next(layout.lance.iterdir()) / "_versions"),
+    "LanceDB": lambda layout: shutil.rmtree(layout.lance),
+    "a file of the graph": lambda layout: next(layout.graph.glob("*.triples.parquet")).unlink(),
+}
+
+
+@pytest.mark.parametrize("what", LOSSES)
+def test_publishing_the_same_again_notices_that_nothing_would_be_found(layout, what):
+    publish_files(layout, FILES)
+    LOSSES[what](layout)
+
+    with pytest.raises(DamagedStoreError, match="run `docindex doctor --repair`"):
+        publish_files(layout, FILES)
 
 
 def test_a_full_run_over_the_same_rows_publishes_nothing(layout):

@@ -1,0 +1,26 @@
+"""Going back to the generation before the published one."""
+
+from docindex_dagster.errors import DamagedStoreError, StoreError
+from docindex_dagster.layout import Layout
+from docindex_dagster.stores import doctor
+from docindex_dagster.stores.generation import Generation, read_generation, write_generation
+
+
+def roll_back(layout: Layout) -> Generation:
+    """Publish the generation before the present one again; a second call undoes the first.
+
+    The caller holds the publication lock.
+
+    Raises:
+        StoreError: there is none, or it is damaged; the present one stays published.
+    """
+    previous = read_generation(layout, previous=True)
+    if previous is None or previous == read_generation(layout):
+        raise StoreError("there is no generation before the published one")
+    try:
+        doctor.check(layout, previous)
+    except DamagedStoreError as error:
+        reason = f"generation {previous.number} cannot be gone back to: {error.problem}"
+        raise StoreError(f"{reason}; searches go on with the present one") from error
+    write_generation(layout, previous)
+    return previous
