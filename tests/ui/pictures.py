@@ -1,0 +1,78 @@
+"""Pictures of the UI for the documentation, taken on the way where DOCINDEX_SCREENSHOTS names a folder."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import FloatRect, Locator, Page, expect
+
+from tests.ui import dagster_pages as ui
+
+MARGIN = 16
+MATERIALISED = 8  # assets; the ninth is not Dagster's to make
+
+
+def of_lineage(page: Page) -> None:
+    """The graph alone. In a window of this width the nodes are coloured all over, and their names are large."""
+    with _tab(page, width=1760, height=1300) as tab:
+        if tab:
+            ui.open_lineage(tab)
+            expect(tab.locator("foreignObject [style*='-green']")).to_have_count(MATERIALISED)
+            _take(tab, "lineage", around=tab.locator("foreignObject").all())
+
+
+def of_chunks(page: Page, key: str) -> None:
+    """What `chunks` shows of a source."""
+    with _tab(page, width=1500, height=1100, scale=1) as tab:
+        if tab:
+            ui.open_partition(tab, "chunks", key)
+            expect(ui.metadata(tab, "sample")).to_be_visible()
+            _take(tab, "chunks-in-the-ui")
+
+
+def of_catalogue(page: Page) -> None:
+    """The overview of all sources."""
+    with _tab(page, width=2500, height=1000) as tab:
+        if tab:
+            tab.goto("/assets/index_catalog")
+            _take(tab, "index-catalog", around=[ui.metadata(tab, "overview")])
+
+
+@contextmanager
+def _tab(page: Page, width: int, height: int, scale: int = 2) -> Iterator[Page | None]:
+    """A tab of its own, so that the tests' stays as it is; None where no pictures are wanted."""
+    browser = page.context.browser
+    if browser is None or not os.environ.get("DOCINDEX_SCREENSHOTS"):
+        yield None
+        return
+    address = page.evaluate("location.origin")
+    tab = browser.new_page(
+        base_url=address,
+        viewport={"width": width, "height": height},
+        device_scale_factor=scale,
+        reduced_motion="reduce",
+    )
+    yield tab
+    tab.close()
+
+
+def _take(tab: Page, name: str, around: list[Locator] | None = None) -> None:
+    path = Path(os.environ["DOCINDEX_SCREENSHOTS"]) / f"{name}.png"
+    tab.screenshot(path=path, clip=_box(around) if around else None, animations="disabled")
+
+
+def _box(things: list[Locator]) -> FloatRect:
+    """The part of the page on which they stand, and a little more."""
+    for thing in things:
+        expect(thing).to_be_visible()
+    boxes = [box for thing in things if (box := thing.bounding_box())]
+    left, top = min(box["x"] for box in boxes), min(box["y"] for box in boxes)
+    right = max(box["x"] + box["width"] for box in boxes)
+    bottom = max(box["y"] + box["height"] for box in boxes)
+    return {
+        "x": left - MARGIN,
+        "y": top - MARGIN,
+        "width": right - left + 2 * MARGIN,
+        "height": bottom - top + 2 * MARGIN,
+    }

@@ -1,0 +1,99 @@
+"""A first day with `docindex ui`, in a browser. The tests are steps, each on what those before it left."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.ui import dagster_pages as ui
+from tests.ui import pictures
+from tests.ui.conftest import Project
+
+pytestmark = pytest.mark.ui
+
+NOTES, CODE = "library/docindex-docs", "git/docindex"
+BROKEN, NOWHERE = "git/app", "file:///srv/git/team/app.git"
+WITHOUT_CHECKS = ("discovered_files", "commits")
+WITH_CHECKS = ("chunks", "embeddings", "lancedb_table", "tantivy_index", "knowledge_graph")
+ASSETS = ("source", *WITHOUT_CHECKS, *WITH_CHECKS, "index_catalog")
+
+
+def test_the_lineage_shows_nine_assets_before_there_is_a_source(page: Page):
+    ui.open_lineage(page)
+    for asset in ASSETS:
+        expect(ui.node(page, asset)).to_be_visible()
+    expect(ui.node(page, "index_catalog")).to_contain_text("Never materialized")
+
+
+def test_a_source_that_is_added_gets_a_partition_and_a_run_by_itself(project: Project, page: Page):
+    assert f"added {NOTES}" in project.docindex("source", "add", str(project.notes))
+    assert f"added {CODE}" in project.docindex("source", "add", str(project.code))
+    for key in (NOTES, CODE):
+        ui.open_runs(page, key)
+        ui.see(page, page.get_by_text("Success", exact=True).first)
+        expect(page.locator("a[href*='/sensors/']").first).to_be_visible()  # who launched it
+
+
+def test_all_assets_are_green_and_their_checks_passed(page: Page):
+    ui.open_lineage(page)
+    for asset in (*WITHOUT_CHECKS, *WITH_CHECKS):
+        expect(ui.node(page, asset)).to_contain_text("100% filled")
+        expect(ui.node(page, asset)).to_contain_text("2 partitions")
+    for asset in (*WITH_CHECKS, "index_catalog"):
+        expect(ui.node(page, asset)).to_contain_text(re.compile(r"checks\s*(\d+) / \1 Passed"))
+    expect(ui.node(page, "index_catalog")).to_contain_text("Materialized")
+    pictures.of_lineage(page)
+
+
+def test_chunks_shows_its_numbers_a_sample_and_its_checks(project: Project, page: Page):
+    indexed = {row["source"]: row for row in json.loads(project.docindex("status", "--json"))}
+    ui.open_partition(page, "chunks", CODE)
+    numbers = {"dagster/partition_row_count": indexed[CODE]["chunks"], "files": indexed[CODE]["files"], "commits": 2}
+    for name, number in numbers.items():
+        expect(ui.metadata(page, name).get_by_role("cell", name=str(number), exact=True)).to_be_visible()
+    sample = ui.metadata(page, "sample")
+    for column in ("path", "start_line", "end_line", "qualified_name", "text"):
+        expect(sample.get_by_text(column, exact=True).first).to_be_visible()
+    expect(sample).to_contain_text("__init__.py")
+    ui.open_checks(page, "chunks")
+    for check in ("files_are_covered", "ids_are_unique", "spans_are_in_their_file", "few_fallbacks"):
+        expect(ui.outcome(page, check)).to_contain_text("Succeeded")
+    pictures.of_chunks(page, CODE)
+
+
+def test_one_partition_is_materialised_by_hand(page: Page):
+    ui.open_lineage(page)
+    page.get_by_role("button", name="Materialize all").click()
+    dialog = page.get_by_role("dialog").filter(has_text="Launch runs to materialize 8 assets")
+    dialog.get_by_text("Select a partition").click()
+    page.get_by_role("menuitem", name=NOTES).click()
+    page.get_by_role("button", name="Launch 1 run").click()
+    run = ui.open_launched_run(page)
+    ui.see(page, page.get_by_text("Success", exact=True).first)
+    ui.open_partition(page, "chunks", NOTES)
+    expect(page.get_by_role("link", name=run)).to_be_visible()
+
+
+def test_a_source_that_cannot_be_read_fails_alone_and_the_run_says_why(project: Project, page: Page):
+    assert f"added {BROKEN}" in project.docindex("source", "add", NOWHERE)
+    ui.open_runs(page, BROKEN)
+    ui.see(page, page.get_by_text("Failure", exact=True).first)
+    ui.open_newest_run(page)
+    expect(page.get_by_text(f"cannot clone {NOWHERE}: ").first).to_be_visible()
+    expect(page.get_by_text("does not appear to be a git repository").first).to_be_visible()
+    ui.open_partition(page, "discovered_files", BROKEN)
+    expect(page.get_by_text("failed, and did not materialize this asset")).to_be_visible()
+    ui.open_partition(page, "discovered_files", CODE)
+    expect(page.get_by_text("Materialized", exact=True)).to_be_visible()
+
+
+def test_the_catalogue_says_what_failed_and_why(page: Page):
+    page.goto("/assets/index_catalog")
+    ui.see(page, page.get_by_text("1 of 3 sources needs attention"))
+    expect(ui.metadata(page, "overview")).to_contain_text(f"{BROKEN} (failed)")
+    expect(ui.metadata(page, "overview")).to_contain_text(f"cannot clone {NOWHERE}: ")
+    ui.open_checks(page, "index_catalog", "no_source_is_left_failed")
+    expect(ui.outcome(page, "no_source_is_left_failed")).to_contain_text("Failed")
+    expect(ui.metadata(page, "what to do")).to_contain_text("docindex index")
+    pictures.of_catalogue(page)
