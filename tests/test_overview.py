@@ -102,7 +102,7 @@ def test_hundreds_of_sources_stay_bounded_and_say_what_is_left_out():
 
 
 def test_without_sources_it_says_how_to_begin():
-    assert "docindex source add" in as_markdown([])
+    assert "docindex index PATH" in as_markdown([])
 
 
 @pytest.mark.parametrize(

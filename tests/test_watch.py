@@ -383,7 +383,7 @@ def test_the_command_records_a_run_of_dagster_and_ends_well_when_interrupted(pro
 @pytest.mark.parametrize(
     ("declared", "arguments", "message"),
     [
-        ("", [], "there are no sources yet: name a folder, as in `docindex index .`"),
+        ("", [], "no sources yet: begin with `docindex index PATH`"),
         (LIBRARY.format("notes"), ["notse"], "there is no source 'notse'; known sources: library/notes"),
         (
             '[[source]]\nkind = "git"\nurl = "https://example.org/team/app"\n',

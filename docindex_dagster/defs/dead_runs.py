@@ -15,8 +15,9 @@ _UNFINISHED = [
     dg.DagsterRunStatus.STARTED,
     dg.DagsterRunStatus.CANCELING,
 ]
-_HOST, _PID, _STARTED = "docindex/host", "docindex/pid", "docindex/process_started"
-_RUN = "docindex/run"
+# The UI does not show tags that begin like this.
+_HOST, _PID, _STARTED = ".dagster/docindex/host", ".dagster/docindex/pid", ".dagster/docindex/process_started"
+_RUN = ".dagster/docindex/run"
 # Marks a run that failed because its process was gone.
 LOST_TAG = "docindex/lost"
 

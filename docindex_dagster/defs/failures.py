@@ -1,6 +1,7 @@
 """Why a run failed, as lines that a user can act on: the same on the command line, in the catalogue and in alerts."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import dagster as dg
@@ -18,6 +19,19 @@ _KINDS = {
 _INTERRUPT = "DagsterExecutionInterruptedError"
 _OURS = {name for name, value in vars(errors).items() if isinstance(value, type)}
 _LONGEST = 500  # characters of a reason in one line
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Let the UI begin with what an error of ours says, where it would begin with Dagster's frames.
+
+    Raises:
+        Failure: in the place of an error of ours, which stays its cause.
+    """
+    try:
+        yield
+    except errors.DocindexError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
 
 
 def reason(instance: dg.DagsterInstance, run_id: str) -> str:

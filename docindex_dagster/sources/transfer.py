@@ -58,7 +58,7 @@ def run(
         except subprocess.TimeoutExpired as error:
             raise SourceError(f"cannot {purpose}: no answer within {timeout_s:g} seconds") from error
         if process.returncode:
-            raise SourceError(f"cannot {purpose}: {_reason(git.error_lines(errors))}")
+            raise SourceError(f"cannot {purpose}: {_reason(git.error_lines(errors), purpose)}")
     return output
 
 
@@ -70,8 +70,10 @@ def attempt(folder: Path, *arguments: str | bytes, transports: str = "", lines: 
         return None
 
 
-def _reason(lines: Sequence[str]) -> str:
+def _reason(lines: Sequence[str], purpose: str) -> str:
     reason = next((line for line in lines if not line.startswith(_NO_REASON)), "git failed without a reason")
     if any(sign in line for line in lines for sign in _REFUSED):
         reason += "; give git a credential helper or an ssh key that opens it"
+    elif purpose.startswith(("clone ", "fetch ")) and "fatal: " in reason:
+        reason += "; see whether its address is right and its server answers"
     return reason

@@ -56,6 +56,8 @@ def test_a_launched_partition_shows_all_assets_their_metadata_and_passed_checks(
         return found if found in {"SUCCESS", "FAILURE", "CANCELED"} else ""
 
     assert wait_for(status, "the run") == "SUCCESS"
+    # The sensor may have asked for a run, too, before the partition was there.
+    wait_for(lambda: all(run["status"] == "SUCCESS" for run in server.runs()), "all runs")
     nodes = {node["assetKey"]["path"][-1]: node for node in ask(ASSETS, key=KEY)["assetNodes"]}
     partitioned = {name: node for name, node in nodes.items() if node["isMaterializable"] and node["isPartitioned"]}
     assert set(partitioned) == {

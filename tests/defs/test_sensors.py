@@ -288,7 +288,7 @@ def killed_run(
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     run_id = str(uuid4())
-    tags = {**process_tags(repeated or run_id), "docindex/pid": str(process.pid), PARTITION_TAG: KEY}
+    tags = {**process_tags(repeated or run_id), ".dagster/docindex/pid": str(process.pid), PARTITION_TAG: KEY}
     return project.instance.create_run_for_job(job, run_id=run_id, status=status, tags=tags)
 
 
@@ -357,7 +357,7 @@ class TestKilledRuns:
     def test_a_later_process_with_the_same_number_does_not_keep_a_run_alive(self, daemon, project):
         daemon.settle()
         job = build_definitions(project.root).resolve_job_def("index_source")
-        tags = {**process_tags(""), "docindex/process_started": "1", PARTITION_TAG: KEY}
+        tags = {**process_tags(""), ".dagster/docindex/process_started": "1", PARTITION_TAG: KEY}
         project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
 
         assert daemon.asks_for() == [KEY]
