@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 from docindex_dagster import tables
 from docindex_dagster.files import replacing
@@ -63,39 +62,6 @@ def version(found: list[CatalogEntry]) -> str:
     return digest(json.dumps(told).encode())
 
 
-COLUMNS = (
-    *("source", "files", "chunks", "megabytes", "nodes", "edges", "languages", "revision", "changed_at"),
-    *("commits", "branches", "tags", "latest_commit"),
-)
-
-
-def as_row(entry: CatalogEntry) -> dict[str, Any]:
-    """The entry for a table."""
-    return {
-        "source": entry.source,
-        "files": entry.files,
-        "chunks": entry.chunks,
-        "megabytes": round(entry.text_bytes / 1e6, 2),
-        "nodes": entry.nodes,
-        "edges": entry.edges,
-        "languages": top_languages(entry, 5),
-        "revision": (entry.revision or "")[:12],
-        "changed_at": entry.changed_at,
-        **_figures(entry.repository),
-    }
-
-
 def top_languages(entry: CatalogEntry, most: int) -> str:
     """The languages of the most chunks, the most frequent one first."""
     return ", ".join(sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:most])
-
-
-def _figures(repository: RepositoryFigures | None) -> dict[str, Any]:
-    if repository is None:
-        return {"commits": "", "branches": "", "tags": "", "latest_commit": ""}
-    return {
-        "commits": repository.commits,
-        "branches": repository.branches,
-        "tags": repository.tags,
-        "latest_commit": f"{(repository.latest_commit or '')[:12]} {(repository.latest_date or '')[:10]}".strip(),
-    }

@@ -1,6 +1,10 @@
-"""The page about the whole index, in Markdown: totals, what needs attention and why, and a table of all sources."""
+"""The page about the whole index, in Markdown: totals, what needs attention and why, and all sources.
+
+The Dagster UI leaves it about 430 pixels, in which few columns fit, and shows under 1,000 characters without a click.
+"""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from docindex_dagster.catalog import CatalogEntry, top_languages
@@ -8,33 +12,37 @@ from docindex_dagster.standing import Runs, Standing
 
 _MOST_ROWS = 500
 _MOST_PROBLEMS = 50
-# A page shows the first ones, and scrolls to the others.
-_COLUMNS = (
-    *("source", "state", "last run", "last checked", "content changed"),
-    *("files", "chunks", "commits", "size", "languages", "revision"),
-)
-_TO_THE_RIGHT = {"files", "chunks", "commits", "size"}
+_COLUMNS = ("source", "state", "checked", "files", "chunks")
+_TO_THE_RIGHT = {"files", "chunks"}
+_REVISION_CHARS = 8
 # What Markdown reads as more than text: also where tables, strike-through and bare links are allowed.
 _SIGNS = re.compile(r"[\\`*_\[\]<>|~&!#@$]|(?<=www)\.|:(?=//)", re.IGNORECASE)
 
 
-def as_markdown(standings: list[Standing]) -> str:
-    """The page. Times are UTC.
+def as_markdown(standings: list[Standing], now: float) -> str:
+    """How each source stands. Times are UTC.
 
     Args:
         standings: the sources in the order in which they are to be shown, those that need attention first.
+        now: seconds since 1970.
     """
     if not standings:
         return f"{attention(standings)} Begin with `docindex index PATH`."
     urgent = [standing for standing in standings if standing.needs_attention]
     problems = [_problem(standing) for standing in urgent[:_MOST_PROBLEMS]]
     problems += _more(len(urgent) - _MOST_PROBLEMS, "need attention; they stand first in the table")
-    table = [_line(list(_COLUMNS)), _line([_rule(name) for name in _COLUMNS])]
-    table += [_line(_cells(standing)) for standing in standings[:_MOST_ROWS]]
-    rest = _more(len(standings) - _MOST_ROWS, "are not shown: `docindex status` lists all")
     summary = f"**{attention(standings)}** {_totals(standings)}"
-    parts = [summary, "\n".join(problems), "\n".join(table), "\n".join(rest)]
-    return "\n\n".join(part for part in parts if part)
+    lines = [_COLUMNS, [_rule(name) for name in _COLUMNS], *(_cells(one, now) for one in standings[:_MOST_ROWS])]
+    table = [*map(_line, lines), *_left_out(len(standings))]
+    note = f"Times are UTC, as of {datetime.fromtimestamp(now, UTC):%b %-d, %H:%M}."
+    return "\n\n".join(part for part in (summary, "\n".join(problems), "\n".join(table), note) if part)
+
+
+def contents(standings: list[Standing], now: float) -> str:
+    """What is searchable of each source, and since when, a line each in the same order."""
+    entries = [standing.entry for standing in standings if standing.entry]
+    items = [_content(entry, now) for entry in entries[:_MOST_ROWS]]
+    return "\n".join([*items, *_left_out(len(entries))]) if entries else "Nothing is indexed yet."
 
 
 def attention(standings: list[Standing]) -> str:
@@ -69,22 +77,35 @@ def _more(count: int, what: str) -> list[str]:
     return ["", f"{count:,} more {what}."] if count > 0 else []
 
 
-def _cells(standing: Standing) -> list[str]:
+def _left_out(count: int) -> list[str]:
+    return _more(count - _MOST_ROWS, "are not shown: `docindex status` lists all")
+
+
+def _cells(standing: Standing, now: float) -> list[str]:
+    runs, entry = standing.runs, standing.entry
+    checked = "" if runs.checked_at is None else _short_time(runs.checked_at, now)
+    numbers = (entry.files, entry.chunks) if entry else (0, 0)
+    return [escape(standing.source), _state(standing), checked, *(f"{number:,}" for number in numbers)]
+
+
+def _state(standing: Standing) -> str:
+    """The state, which leads to the newest run; how that one stands where the state does not tell."""
     runs = standing.runs
-    run = f"[{runs.outcome}]({_run_page(runs.run_id)})" if runs.run_id else ""
-    return [escape(standing.source), standing.state, run, last_check(runs), *_figures(standing.entry)]
+    is_told = runs.outcome in {None, "succeeded", "failed"}
+    text = standing.state if is_told else f"{standing.state}, {runs.outcome}"
+    return f"[{text}]({_run_page(runs.run_id)})" if runs.run_id else text
 
 
-def _figures(entry: CatalogEntry | None) -> list[str]:
-    if entry is None:
-        return ["", "0", "0", "0", "", "", ""]
-    return [
-        short_time(entry.changed_at),
-        *(f"{number:,}" for number in (entry.files, entry.chunks, entry.commits)),
-        human_size(entry.text_bytes),
-        escape(top_languages(entry, 3)),
-        escape((entry.revision or "")[:12]),
+def _content(entry: CatalogEntry, now: float) -> str:
+    parts = [
+        f"{human_size(entry.text_bytes)} of {escape(top_languages(entry, 3))}",
+        f"changed {_short_time(datetime.fromisoformat(entry.changed_at).timestamp(), now)}",
     ]
+    if entry.revision:
+        parts.append(f"revision {escape(entry.revision[:_REVISION_CHARS])}")
+    if repository := entry.repository:
+        parts.append(f"commits {entry.commits:,}, branches {repository.branches:,}, tags {repository.tags:,}")
+    return f"- **{escape(entry.source)}**: {'; '.join(parts)}"
 
 
 def _run_page(run_id: str | None) -> str:
@@ -96,18 +117,21 @@ def _rule(column: str) -> str:
     return "---:" if column in _TO_THE_RIGHT else "---"
 
 
-def _line(cells: list[str]) -> str:
+def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
 def last_check(runs: Runs) -> str:
     """When the last run ended well that looked at all files; empty where none is known."""
-    return "" if runs.checked_at is None else short_time(datetime.fromtimestamp(runs.checked_at, UTC).isoformat())
+    return "" if runs.checked_at is None else f"{datetime.fromtimestamp(runs.checked_at, UTC):%Y-%m-%d %H:%M}"
 
 
-def short_time(moment: str) -> str:
-    """A time in ISO 8601 up to its minutes."""
-    return moment[:16].replace("T", " ")
+def _short_time(moment: float, now: float) -> str:
+    """The time of today, the day of this year, or a full date. It does not go wrong while a page is left as it is."""
+    at, today = datetime.fromtimestamp(moment, UTC), datetime.fromtimestamp(now, UTC)
+    if at.date() == today.date():
+        return f"{at:%H:%M}"
+    return f"{at:%b %-d}" if at.year == today.year else f"{at:%Y-%m-%d}"
 
 
 def human_size(size: int) -> str:

@@ -6,32 +6,40 @@ import pytest
 from markdown_it import MarkdownIt
 
 from docindex_dagster.catalog import CatalogEntry
-from docindex_dagster.overview import as_markdown, human_size
+from docindex_dagster.overview import as_markdown, contents, human_size
+from docindex_dagster.sources.repository import RepositoryFigures
 from docindex_dagster.standing import Runs, Standing
 
 HOSTILE = (
     "it broke\n\n| a | `b` <script>alert(1)</script> [x](https://evil.example) ![y](z) **c** www.evil.example # \\|"
 )
 RUN = "11111111-2222-3333-4444-555555555555"
+CHECKED_AT = 1_795_000_000.0  # 2026-11-18 11:06:40 UTC
+NOW = CHECKED_AT + 60 * 60
+DAY_S = 24 * 60 * 60
+FIGURES = RepositoryFigures(1_204, 3, 5, "0" * 40, None, None, is_shallow=False)
 
 
-def entry(key: str, files: int = 2) -> CatalogEntry:
+def entry(key: str, files: int = 2, repository: RepositoryFigures | None = FIGURES) -> CatalogEntry:
     languages = {"python": 5, "markdown": 9, "go": 1, "rust": 3}
-    return CatalogEntry(key, files, 18, 1_234_567, 4, 5, languages, "v", "0" * 40, "2026-11-21T03:04:05+00:00", 7)
+    changed_at = "2026-11-17T03:04:05+00:00"
+    return CatalogEntry(key, files, 18, 1_234_567, 4, 5, languages, "v", "0" * 40, changed_at, 1_000, repository)
 
 
 def good(key: str) -> Standing:
-    return Standing(key, entry(key), Runs("succeeded", RUN, 1_795_000_000.0), "ok")
+    return Standing(key, entry(key), Runs("succeeded", RUN, CHECKED_AT), "ok")
 
 
 def failed(key: str, reason: str = "no space left") -> Standing:
-    return Standing(key, entry(key), Runs("failed", RUN, 1_795_000_000.0, RUN, reason), "failed", reason)
+    return Standing(key, entry(key), Runs("failed", RUN, CHECKED_AT, RUN, reason), "failed", reason)
 
 
-def rendered(standings: list[Standing]) -> str:
-    html: str = (
-        MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(as_markdown(standings))
-    )
+def page(standings: list[Standing], now: float = NOW) -> str:
+    return as_markdown(standings, now)
+
+
+def rendered(text: str) -> str:
+    html: str = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(text)
     return html
 
 
@@ -40,69 +48,113 @@ def table_rows(html: str) -> list[list[str]]:
 
 
 def test_it_begins_with_what_needs_attention_and_the_totals():
-    first, *_ = as_markdown([failed("git/b"), good("git/a"), good("git/c")]).splitlines()
+    first, *_ = page([failed("git/b"), good("git/a"), good("git/c")]).splitlines()
 
     assert first == "**1 of 3 sources needs attention.** 6 files in 54 chunks (3.7 MB) of 3 sources can be searched."
 
 
 def test_all_well_is_said_as_well():
-    assert as_markdown([good("git/a")]).startswith("**All sources are well.** ")
+    assert page([good("git/a")]).startswith("**All sources are well.** ")
 
 
-def test_a_row_tells_state_size_languages_times_and_leads_to_the_run():
-    (row,) = table_rows(rendered([good("git/a")]))
+def test_a_row_tells_the_state_and_leads_to_the_run():
+    (row,) = table_rows(rendered(page([good("git/a")])))
 
-    assert row == [
-        *("git/a", "ok", f'<a href="/runs/{RUN}">succeeded</a>', "2026-11-18 11:06", "2026-11-21 03:04"),
-        *("2", "18", "7", "1.2 MB", "markdown, python, rust", "000000000000"),
-    ]
+    assert row == ["git/a", f'<a href="/runs/{RUN}">ok</a>', "11:06", "2", "18"]
+
+
+def test_contents_tell_size_languages_revision_and_history():
+    standings = [good("git/a"), Standing("library/b", entry("library/b", repository=None), Runs(), "ok")]
+
+    of_git, of_library = contents(standings, NOW).splitlines()
+
+    about = "1.2 MB of markdown, python, rust; changed Nov 17; revision 00000000"
+    assert of_git == f"- **git/a**: {about}; commits 1,000, branches 3, tags 5"
+    assert of_library == f"- **library/b**: {about}"
+
+
+def test_contents_are_of_what_is_indexed():
+    new = Standing("git/new", None, Runs(), "waiting for its first run")
+
+    assert re.findall(r"\*\*(.+)\*\*", contents([new, good("git/a")], NOW)) == ["git/a"]
+    assert contents([new], NOW) == "Nothing is indexed yet."
+
+
+@pytest.mark.parametrize(("days", "shown"), [(0, "11:06"), (1, "Nov 18"), (30, "Nov 18"), (60, "2026-11-18")])
+def test_times_are_short_and_stay_true(days, shown):
+    (row,) = table_rows(rendered(page([good("git/a")], NOW + days * DAY_S)))
+
+    assert row[2] == shown
+
+
+def test_the_page_says_when_it_was_made():
+    assert page([good("git/a")]).endswith("Times are UTC, as of Nov 18, 12:06.")
+
+
+def test_a_handful_of_sources_is_shown_without_a_click():
+    standings = [failed("git/application", "discovered_files: cannot clone: no such repository")]
+    standings += [good(f"library/manual-{number}") for number in range(4)]
+
+    assert len(page(standings)) < 1000
+    assert len(contents(standings, NOW)) < 1000
 
 
 def test_a_failure_is_told_in_one_line_with_its_reason_and_its_run():
-    html = rendered([failed("git/b", "the disk is full"), good("git/a")])
+    html = rendered(page([failed("git/b", "the disk is full"), good("git/a")]))
 
     (item,) = re.findall(r"<li>(.*?)</li>", html, re.DOTALL)
     assert item == f'<strong>git/b</strong> (failed) (<a href="/runs/{RUN}">its run</a>): the disk is full'
 
 
 def test_a_source_that_is_not_indexed_has_a_row_too():
-    (row,) = table_rows(rendered([Standing("git/new", None, Runs("queued", RUN), "waiting for its first run")]))
+    text = page([Standing("git/new", None, Runs("queued", RUN), "waiting for its first run")])
 
-    assert row[:6] == ["git/new", "waiting for its first run", f'<a href="/runs/{RUN}">queued</a>', "", "", "0"]
-    assert "needs attention" not in as_markdown([Standing("git/new", None, Runs(), "waiting for its first run")])
+    (row,) = table_rows(rendered(text))
+    assert row == ["git/new", f'<a href="/runs/{RUN}">waiting for its first run, queued</a>', "", "0", "0"]
+    assert "needs attention" not in text
+
+
+def test_hostile_names_of_contents_stay_text():
+    known = CatalogEntry(HOSTILE, 1, 1, 1, 0, 0, {HOSTILE: 1}, "v", HOSTILE, "2026-11-17T03:04:05+00:00", 0)
+
+    html = rendered(contents([Standing(HOSTILE, known, Runs(), "ok")], NOW))
+
+    assert len(re.findall("<li>", html)) == 1
+    assert not re.search(r"<(script|img|code|a)\b", html)
 
 
 @pytest.mark.parametrize("place", ["reason", "name"])
 def test_hostile_text_stays_text(place):
     standing = failed(HOSTILE) if place == "name" else failed("git/b", HOSTILE)
 
-    html = rendered([standing, good("git/a")])
+    html = rendered(page([standing, good("git/a")]))
 
     assert "<script" not in html
     assert "<img" not in html
     assert "<code" not in html
     assert set(re.findall(r'href="([^"]*)"', html)) == {f"/runs/{RUN}"}
-    assert [len(row) for row in table_rows(html)] == [11, 11]
+    assert [len(row) for row in table_rows(html)] == [5, 5]
     shown = "it broke | a | `b` &lt;script&gt;alert(1)&lt;/script&gt; [x](https://evil.example) ![y](z) **c** www"
     assert shown in html
-    assert "www.evil" not in as_markdown([standing])  # bare links are links in the Dagster UI
+    assert "www.evil" not in page([standing])  # bare links are links in the Dagster UI
 
 
 def test_hundreds_of_sources_stay_bounded_and_say_what_is_left_out():
     standings = [failed(f"git/f{number:03}") for number in range(60)]
     standings += [good(f"git/g{number:03}") for number in range(540)]
 
-    html = rendered(standings)
+    html = rendered(page(standings))
 
     assert len(table_rows(html)) == 500
     assert len(re.findall("<li>", html)) == 50
     assert "10 more need attention" in html
     assert "100 more are not shown" in html
-    assert len(as_markdown(standings)) < 100_000
+    assert len(page(standings)) < 100_000
+    assert contents(standings, NOW).count("\n- ") == 499
 
 
 def test_without_sources_it_says_how_to_begin():
-    assert "docindex index PATH" in as_markdown([])
+    assert "docindex index PATH" in page([])
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """Checks on `source`: what sensors notice of the sources themselves. They can be run from the UI as well."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import dagster as dg
 
+from docindex_dagster.defs import metadata
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.errors import SourceError
 from docindex_dagster.settings import Settings
@@ -21,7 +21,8 @@ _TIMEOUT_S = 10
     asset="source",
     name=FOLDERS_ARE_THERE,
     description="Warns while the folder of a declared source is missing, or a source that is indexed is declared no "
-    "more. Its index stays until it is removed. The sensor sources_changed reports it, too.",
+    "more. Its index stays until it is removed. The sensor sources_changed reports it, too. See docs/operations.md, "
+    "“The life of a partition”.",
 )
 def every_folder_is_there(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     """Look for the folder of each source."""
@@ -31,7 +32,8 @@ def every_folder_is_there(context: dg.AssetCheckExecutionContext, project: Proje
 @dg.asset_check(
     asset="source",
     name=REMOTES_ANSWER,
-    description="Warns while a followed repository cannot be reached. The sensor git_head_changed reports it, too.",
+    description="Warns while a followed repository cannot be reached. Its index stays. The sensor git_head_changed "
+    "reports it, too. See docs/operations.md, “Repositories that are followed”.",
 )
 def every_remote_answers(project: Project) -> dg.AssetCheckResult:
     """Ask each remote for its commit."""
@@ -65,6 +67,8 @@ def evaluation(check: str, problems: Mapping[str, str]) -> dg.AssetCheckEvaluati
 
 
 def _result(problems: Mapping[str, str]) -> dg.AssetCheckResult:
-    text = "\n".join(f"- {key}: {problem}" for key, problem in problems.items())
-    metadata: dict[str, Any] = {"sources": dg.MetadataValue.md(text), "what to do": _ADVICE} if problems else {}
-    return dg.AssetCheckResult(passed=not problems, severity=dg.AssetCheckSeverity.WARN, metadata=metadata)
+    return dg.AssetCheckResult(
+        passed=not problems,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata=metadata.concerned(problems, _ADVICE),
+    )

@@ -1,13 +1,17 @@
 """Why a run failed, as lines that a user can act on: the same on the command line, in the catalogue and in alerts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from inspect import isgeneratorfunction
+from typing import Any, ParamSpec, TypeVar, cast
 
 import dagster as dg
 
 from docindex_dagster import errors
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 INTERRUPTED = "it was stopped before its end"
 _KINDS = {
     dg.DagsterEventType.STEP_FAILURE,
@@ -21,13 +25,22 @@ _OURS = {name for name, value in vars(errors).items() if isinstance(value, type)
 _LONGEST = 500  # characters of a reason in one line
 
 
-@contextmanager
-def telling() -> Iterator[None]:
-    """Let the UI begin with what an error of ours says, where it would begin with Dagster's frames.
+def told(body: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Let what an error of ours says be the first that the UI shows of a failed asset, before Dagster's frames."""
+    if not isgeneratorfunction(body):
+        return _telling()(body)
 
-    Raises:
-        Failure: in the place of an error of ours, which stays its cause.
-    """
+    @wraps(body)
+    def stream(*args: _P.args, **kwargs: _P.kwargs) -> Iterator[Any]:
+        with _telling():
+            yield from body(*args, **kwargs)
+
+    return cast("Callable[_P, _R]", stream)
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Raise Dagster's `Failure` in the place of an error of ours, which stays its cause."""
     try:
         yield
     except errors.DocindexError as error:

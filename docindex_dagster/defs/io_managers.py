@@ -18,8 +18,8 @@ class ParquetTables(dg.ConfigurableIOManager):
     def handle_output(self, context: dg.OutputContext, obj: pa.Table) -> None:
         """Replace the file as a whole."""
         path = Layout(Path(self.home)).table(context.asset_key.path[-1], context.partition_key)
-        written = tables.write(path, obj)
-        context.add_output_metadata({"bytes": path.stat().st_size, "written": written})
+        is_rewritten = tables.write(path, obj)
+        context.add_output_metadata({"bytes": path.stat().st_size, "table_rewritten": is_rewritten})
 
     def load_input(self, context: dg.InputContext) -> pa.Table:
         """Read the file.

@@ -1,6 +1,11 @@
-"""What each asset shows in the UI: numbers under stable names, its columns, and a few rows."""
+"""What assets and checks show in the UI: numbers under stable names, columns, and a few rows.
 
+The UI shows metadata in the order in which it is given; Markdown of a check, and long Markdown, only after a click.
+"""
+
+import time
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import dagster as dg
@@ -8,18 +13,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.errors import VerificationError
+from docindex_dagster.schemas import DESCRIPTIONS
 
 _SAMPLE_ROWS = 5
-_SAMPLE_CHARS = 200
+_CELL_CHARS = 200
+_REASON_CHARS = 1000
+_SHOWN_SOURCES = 20
+_WHERE_TO_READ = "See docs/operations.md, “What a failure looks like”."
 
 
-def of_table(table: pa.Table, sample: tuple[str, ...]) -> dict[str, Any]:
-    """The number of rows, the columns, and the first rows of some of them."""
+def of_table(
+    table: pa.Table, numbers: Mapping[str, Any], sample: pa.Table, **tables: dg.TableMetadataValue
+) -> dict[str, Any]:
+    """What a table shows: what can be read at a glance first, its long sample last."""
     return {
         "dagster/partition_row_count": table.num_rows,
+        **numbers,
         "dagster/column_schema": column_schema(table.schema),
-        "sample": sample_rows(table.select(list(sample))),
+        **tables,
+        "sample": sample_rows(sample),
     }
+
+
+def seconds_since(started: float) -> float:
+    """How long ago `time.perf_counter()` said `started`, to the millisecond."""
+    return round(time.perf_counter() - started, 3)
 
 
 def changes(table: pa.Table, previous: pa.Table | None, key: str, content: str) -> dict[str, int]:
@@ -38,22 +56,43 @@ def changes(table: pa.Table, previous: pa.Table | None, key: str, content: str) 
 
 
 def column_schema(schema: pa.Schema) -> dg.TableSchema:
-    """The columns of a table."""
+    """The columns of a table, and what they hold."""
     return dg.TableSchema(
         columns=[
-            dg.TableColumn(field.name, str(field.type), constraints=dg.TableColumnConstraints(nullable=field.nullable))
+            dg.TableColumn(
+                field.name,
+                _type(field.type),
+                description=DESCRIPTIONS.get(field.name),
+                constraints=dg.TableColumnConstraints(nullable=field.nullable),
+            )
             for field in schema
         ]
     )
 
 
+def _type(column: pa.DataType) -> str:
+    """A short name: the UI gives a type all the width that it asks for, and the description the rest."""
+    if pa.types.is_struct(column):
+        return "struct"
+    if pa.types.is_list(column):
+        return f"list<{_type(column.value_type)}>"
+    if pa.types.is_fixed_size_list(column):
+        return f"list<{_type(column.value_type)}>[{column.list_size}]"
+    return str(column)
+
+
 def sample_rows(table: pa.Table) -> dg.TableMetadataValue:
-    """At most five rows, each cell cut to 200 characters."""
+    """At most five rows, each cell in one line and cut to 200 characters."""
     rows = table.slice(0, _SAMPLE_ROWS).to_pylist()
-    return records(
-        [{name: "" if value is None else str(value)[:_SAMPLE_CHARS] for name, value in row.items()} for row in rows],
-        table.column_names,
-    )
+    return records([{name: _cell(value) for name, value in row.items()} for row in rows], table.column_names)
+
+
+def _cell(value: object, most: int = _CELL_CHARS) -> str:
+    if value is None:
+        return ""
+    lines = (line.strip() for line in str(value).splitlines())
+    text = " ⏎ ".join(line for line in lines if line)
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def counts(column: pa.ChunkedArray, name: str, unit: str) -> dg.TableMetadataValue:
@@ -72,9 +111,20 @@ def records(rows: list[dict[str, Any]], columns: list[str]) -> dg.TableMetadataV
 def rule_specs(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckSpec]:
     """Blocking checks for rules that are verified where the data is made; `rules` maps names to descriptions."""
     return [
-        dg.AssetCheckSpec(name, asset=asset, blocking=True, description=description)
+        dg.AssetCheckSpec(
+            name,
+            asset=asset,
+            blocking=True,
+            description=f"{description} Where that is not so, nothing is published, and searches go on as before. "
+            + _WHERE_TO_READ,
+        )
         for name, description in rules.items()
     ]
+
+
+def warning_spec(name: str, asset: dg.AssetKey | str, description: str) -> dg.AssetCheckSpec:
+    """A check that warns and blocks nothing; `description` says of what, and what to do."""
+    return dg.AssetCheckSpec(name, asset=asset, description=f"{description} {_WHERE_TO_READ}")
 
 
 def passed(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckResult]:
@@ -107,3 +157,19 @@ def failed(asset: str, rules: Mapping[str, str], error: VerificationError) -> li
         )
         for name in rules
     ]
+
+
+def concerned(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:
+    """What a check shows that warns of some sources: how many, what to do, and of the first ones why."""
+    if not sources:
+        return {"count": 0}
+    left_out = len(sources) - _SHOWN_SOURCES
+    shown = islice(sources.items(), _SHOWN_SOURCES)
+    return {
+        "count": len(sources),
+        "what to do": what_to_do,
+        "sources": records(
+            [{"source": key, "reason": _cell(why, _REASON_CHARS)} for key, why in shown], ["source", "reason"]
+        ),
+        **({"left out": f"{left_out} more: `docindex status` lists all"} if left_out > 0 else {}),
+    }

@@ -1,6 +1,7 @@
 """A project on disk, and the Dagster runs that index it."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,11 +66,18 @@ class Project:
         return [hit.path for hit in search(open_reader(self.layout), query, StaticEmbedder, mode=Mode.BM25)]
 
 
+@contextmanager
+def new_project(root: Path) -> Iterator[Project]:
+    """A library of two files below `root`, with an instance of its own."""
+    (root / "notes").mkdir()
+    (root / "docindex.toml").write_text(CONFIG)
+    (root / "notes" / "guide.md").write_text(GUIDE)
+    (root / "notes" / "sums.py").write_text(CODE)
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Project(root, instance)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "docindex.toml").write_text(CONFIG)
-    (tmp_path / "notes" / "guide.md").write_text(GUIDE)
-    (tmp_path / "notes" / "sums.py").write_text(CODE)
-    with dg.DagsterInstance.ephemeral() as instance:
-        yield Project(tmp_path, instance)
+    with new_project(tmp_path) as made:
+        yield made

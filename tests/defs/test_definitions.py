@@ -1,8 +1,10 @@
 """What Dagster shows: a change of the pipeline shows as a change of `asset_graph.json` in the diff."""
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,47 @@ def test_everything_that_a_user_sees_is_described():
     assert all(sensor.description for sensor in repository.sensor_defs)
     assert all(schedule.description for schedule in repository.schedule_defs)
     assert all(definitions.resolve_job_def(name).description for name in ("index_source", "remove_source"))
+
+
+def descriptions() -> Iterator[str]:
+    """Every text that the UI shows of a definition, in one line."""
+    definitions = build_definitions(ROOT)
+    repository = definitions.get_repository_def()
+    graph = definitions.resolve_asset_graph()
+    found = [
+        *(node.description for node in graph.asset_nodes),
+        *(graph.get_check_spec(key).description for key in graph.asset_check_keys),
+        *(job.description for job in repository.get_all_jobs()),
+        *(sensor.description for sensor in repository.sensor_defs),
+        *(schedule.description for schedule in repository.schedule_defs),
+    ]
+    return (" ".join(text.split()) for text in found if text)
+
+
+def headings(page: str) -> set[str]:
+    return set(re.findall(r"^#+ (.+)$", (ROOT / page).read_text(), re.MULTILINE))
+
+
+def test_descriptions_lead_to_headings_that_exist():
+    named = {link for text in descriptions() for link in re.findall(r"(docs/[\w./-]+\.md), “([^”]+)”", text)}
+
+    assert len(named) >= 10
+    assert [link for link in named if link[1] not in headings(link[0])] == []
+
+
+def test_descriptions_lead_to_pages_that_exist():
+    named = {page for text in descriptions() for page in re.findall(r"docs/[\w./-]+\.md", text)}
+
+    assert named
+    assert [page for page in named if not (ROOT / page).is_file()] == []
+
+
+def test_every_asset_and_check_says_where_to_read_more():
+    graph = build_definitions(ROOT).resolve_asset_graph()
+    nodes = {node.key.to_user_string(): node.description for node in graph.asset_nodes}
+    checks = {str(key): graph.get_check_spec(key).description for key in graph.asset_check_keys}
+
+    assert [name for name, text in {**nodes, **checks}.items() if "docs/" not in (text or "")] == []
 
 
 def test_definitions_are_loadable():

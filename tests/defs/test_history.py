@@ -68,7 +68,7 @@ def test_the_catalogue_counts_commits_apart_and_has_the_figures_of_the_repositor
     assert of_git.repository.latest_commit == head
     assert (of_git.repository.commits, of_git.repository.branches, of_git.repository.tags) == (2, 1, 1)
     assert (library.commits, library.repository) == (0, None)
-    assert head[:12] in numbers(result, "index_catalog")["overview"]
+    assert head[:8] in numbers(result, "index_catalog")["contents"]
 
 
 def test_a_run_without_new_commits_writes_nothing_and_a_new_tag_reaches_the_catalogue(project, repository, git):
@@ -77,7 +77,7 @@ def test_a_run_without_new_commits_writes_nothing_and_a_new_tag_reaches_the_cata
     before = file.stat().st_mtime_ns
 
     again = project.index(GIT)
-    assert (numbers(again, "commits")["reused"], numbers(again, "commits")["written"]) == (2, False)
+    assert (numbers(again, "commits")["reused"], numbers(again, "commits")["table_rewritten"]) == (2, False)
     assert file.stat().st_mtime_ns == before
     git(repository, "tag", "v1")
     project.index(GIT)

@@ -1,7 +1,7 @@
 """The job `index_source`, on real files, stores and a Dagster instance."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dagster as dg
@@ -14,7 +14,7 @@ from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.locks import exclusive
 from docindex_dagster.stores.doctor import examine
-from tests.defs.conftest import GUIDE, KEY
+from tests.defs.conftest import GUIDE, KEY, new_project
 
 ASSETS = {
     "discovered_files",
@@ -57,6 +57,15 @@ def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
 
 
 STORES = ("lancedb_table", "tantivy_index", "knowledge_graph")
+TABLES = ("languages", "skip_reasons", "chunk_types", "predicates")
+OF_THE_FILE = {"bytes", "table_rewritten"}  # which Dagster puts last: they are known once the table is written
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory) -> Iterator[dg.ExecuteInProcessResult]:
+    """A run that several tests look at."""
+    with new_project(tmp_path_factory.mktemp("indexed")) as project:
+        yield project.index()
 
 
 def chunk_changes(result: dg.ExecuteInProcessResult) -> tuple[int, ...]:
@@ -83,7 +92,31 @@ def test_assets_show_counts_columns_and_a_short_sample(project):
 
     assert shown["dagster/partition_row_count"] == shown["added"] > 0
     assert "chunk_id" in {column.name for column in shown["dagster/column_schema"].columns}
-    assert all(len(cell) <= 200 for record in shown["sample"].records for cell in record.data.values())
+    cells = [cell for record in shown["sample"].records for cell in record.data.values()]
+    assert all(len(cell) <= 200 and "\n" not in cell for cell in cells)
+
+
+@pytest.mark.parametrize("asset", ["discovered_files", "commits", "chunks", "embeddings", *STORES])
+def test_numbers_come_before_tables_and_the_long_sample_last(indexed, asset):
+    shown = [name for name in metadata(indexed, asset) if name not in OF_THE_FILE]
+
+    assert shown[-1] == "sample"
+    tables_at = [at for at, name in enumerate(shown) if name in {"dagster/column_schema", *TABLES}]
+    assert shown.index("seconds") < min(tables_at)
+
+
+@pytest.mark.parametrize("asset", ["discovered_files", "commits", "chunks", "embeddings", *STORES])
+def test_every_column_that_is_shown_is_described(indexed, asset):
+    columns = metadata(indexed, asset)["dagster/column_schema"].columns
+
+    assert [column.name for column in columns if not column.description] == []
+
+
+def test_times_are_told_to_the_millisecond(indexed):
+    seconds = [found["seconds"] for asset in ASSETS if "seconds" in (found := metadata(indexed, asset))]
+
+    assert len(seconds) == len(ASSETS)
+    assert seconds == [round(value, 3) for value in seconds]
 
 
 def test_a_second_run_writes_nothing_and_the_catalogue_does_not_change(project):

@@ -391,6 +391,14 @@ class TestLifeOfAPartition:
         assert project.search("green button") == []
         assert daemon.asks_for() == []
 
+    def test_one_that_is_deleted_before_the_next_tick_is_taken_out_as_well(self, daemon, project):
+        for request in daemon.tick("sources_changed").run_requests:
+            daemon.run(request)
+        project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
+
+        assert daemon.settle() == [f"-{KEY}"]
+        assert partitions(project) == published(project) == ["library/other"]
+
     def test_adding_the_partition_again_brings_it_back(self, daemon, project):
         daemon.settle()
         project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)

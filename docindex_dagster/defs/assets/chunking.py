@@ -11,6 +11,7 @@ from docindex_dagster import tables
 from docindex_dagster.chunking.build import EXTRACTOR_VERSION, ChunkingResult, build_chunks, gather
 from docindex_dagster.chunking.verify import CHUNK_RULES
 from docindex_dagster.defs import metadata
+from docindex_dagster.defs.failures import told
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import SourceRun
 from docindex_dagster.errors import VerificationError
@@ -18,7 +19,7 @@ from docindex_dagster.schemas import COMMIT
 
 _FEW_FALLBACKS = "few_fallbacks"
 _MOST_FALLBACKS = 0.02
-_SAMPLE = ("path", "start_line", "end_line", "chunk_type", "qualified_name", "text")
+_SAMPLE = ("path", "start_line", "end_line", "qualified_name", "text")
 
 
 @dg.asset(
@@ -30,17 +31,22 @@ _SAMPLE = ("path", "start_line", "end_line", "chunk_type", "qualified_name", "te
     output_required=False,
     check_specs=[
         *metadata.rule_specs("chunks", CHUNK_RULES),
-        dg.AssetCheckSpec(
+        metadata.warning_spec(
             _FEW_FALLBACKS,
-            asset="chunks",
-            description="Warns when over 2 % of the files had to be cut as text because their parse failed.",
+            "chunks",
+            "Warns when over 2 % of the files had to be cut as text because their parse failed; the column `fallback` "
+            "says why.",
         ),
     ],
 )
+@told
 def chunks(
     context: dg.AssetExecutionContext, run: SourceRun, discovered_files: pa.Table, commits: pa.Table
 ) -> Iterator[dg.MaterializeResult[pa.Table] | dg.AssetCheckResult]:
-    """One row a chunk, with its text, place, symbol and headings. A commit is a chunk."""
+    """The pieces that a search returns, one row each: text, place, symbol and headings. A commit is a piece, too.
+
+    See docs/architecture.md, “What is reused”.
+    """
     started = time.perf_counter()
     try:
         inputs = gather(discovered_files, run.settings.chunking, commits)
@@ -56,21 +62,23 @@ def chunks(
     yield dg.MaterializeResult(
         value=result.table,
         data_version=dg.DataVersion(tables.stamped_version(result.table.schema.metadata) or ""),
-        metadata={
-            **metadata.of_table(result.table, _SAMPLE),
-            "sample": metadata.sample_rows(of_files.select(list(_SAMPLE))),
-            "added": result.added,
-            "changed": result.changed,
-            "reused": result.reused,
-            "removed": result.removed,
-            "fallbacks": result.fallbacks,
-            "unreadable": len(result.unreadable),
-            "files": files,
-            "commits": commits.num_rows,
-            "seconds": time.perf_counter() - started,
-            "languages": metadata.counts(of_files["language"], "language", "chunks"),
-            "chunk_types": metadata.counts(result.table["chunk_type"], "type", "chunks"),
-        },
+        metadata=metadata.of_table(
+            result.table,
+            {
+                "files": files,
+                "commits": commits.num_rows,
+                "added": result.added,
+                "changed": result.changed,
+                "reused": result.reused,
+                "removed": result.removed,
+                "fallbacks": result.fallbacks,
+                "unreadable": len(result.unreadable),
+                "seconds": metadata.seconds_since(started),
+            },
+            sample=of_files.select(list(_SAMPLE)),
+            languages=metadata.counts(of_files["language"], "language", "chunks"),
+            chunk_types=metadata.counts(result.table["chunk_type"], "type", "chunks"),
+        ),
         check_results=[*metadata.passed("chunks", CHUNK_RULES), _few_fallbacks(result, files)],
     )
 

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster import tables
 from docindex_dagster.defs import metadata
+from docindex_dagster.defs.failures import told
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import SourceRun
 from docindex_dagster.sources import clone
@@ -15,7 +16,8 @@ from docindex_dagster.sources.discover import discover
 
 source = dg.AssetSpec(
     "source",
-    description="The files themselves, outside of Dagster: a folder of documentation or a git work tree.",
+    description="The files themselves, outside of Dagster: a folder of documentation or a git work tree. Sensors "
+    "observe them. See docs/operations.md, “How changes are noticed”.",
     group_name="discovery",
     kinds={"file", "git"},
     partitions_def=SOURCES,
@@ -30,8 +32,12 @@ source = dg.AssetSpec(
     code_version="1",
     io_manager_key="parquet",
 )
+@told
 def discovered_files(context: dg.AssetExecutionContext, run: SourceRun) -> dg.MaterializeResult[pa.Table]:
-    """One row a file: what it is, or why it is skipped."""
+    """The files of a source, one row each: what it is, or why it is skipped.
+
+    See docs/configuration.md, “What is skipped”.
+    """
     started = time.perf_counter()
     previous = None if run.is_verifying else run.previous("discovered_files")
     clone.update(run.source, run.layout, history=run.settings.history.commits, report=run.reporter(context.log))
@@ -43,15 +49,18 @@ def discovered_files(context: dg.AssetExecutionContext, run: SourceRun) -> dg.Ma
     return dg.MaterializeResult(
         value=tables.stamp(table, tables.data_version(table)),
         data_version=dg.DataVersion(tables.data_version(table.drop_columns(["mtime_ns"]))),
-        metadata={
-            **metadata.of_table(table, ("path", "size", "source_type", "language", "skipped_reason")),
-            **metadata.changes(table, previous, "path", "content_hash"),
-            "files": indexed.num_rows,
-            "skipped": skipped.num_rows,
-            "source_bytes": pc.sum(indexed["size"], min_count=0).as_py() or 0,
-            "lossy": pc.sum(indexed["is_lossy"], min_count=0).as_py() or 0,
-            "seconds": time.perf_counter() - started,
-            "languages": metadata.counts(indexed["language"], "language", "files"),
-            "skip_reasons": metadata.counts(rules, "rule", "files"),
-        },
+        metadata=metadata.of_table(
+            table,
+            {
+                "files": indexed.num_rows,
+                "skipped": skipped.num_rows,
+                **metadata.changes(table, previous, "path", "content_hash"),
+                "lossy": pc.sum(indexed["is_lossy"], min_count=0).as_py() or 0,
+                "source_bytes": pc.sum(indexed["size"], min_count=0).as_py() or 0,
+                "seconds": metadata.seconds_since(started),
+            },
+            sample=table.select(["path", "size", "source_type", "language", "skipped_reason"]),
+            languages=metadata.counts(indexed["language"], "language", "files"),
+            skip_reasons=metadata.counts(rules, "rule", "files"),
+        ),
     )

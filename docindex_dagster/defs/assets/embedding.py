@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from docindex_dagster import tables
 from docindex_dagster.defs import metadata
+from docindex_dagster.defs.failures import told
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import EmbeddingModel, SourceRun
 from docindex_dagster.embedding.reuse import embed
@@ -24,10 +25,15 @@ from docindex_dagster.errors import VerificationError
     output_required=False,
     check_specs=metadata.rule_specs("embeddings", EMBEDDING_RULES),
 )
+@told
 def embeddings(
     context: dg.AssetExecutionContext, run: SourceRun, embedding_model: EmbeddingModel, chunks: pa.Table
 ) -> Iterator[dg.MaterializeResult[pa.Table] | dg.AssetCheckResult]:
-    """One unit vector a chunk; a text that was embedded before, on any branch of the repository, keeps its vector."""
+    """The meaning of each chunk as a vector of length one, for semantic search.
+
+    A text that was embedded before, on any branch of the repository, keeps its vector. See docs/architecture.md,
+    “What is reused”.
+    """
     started = time.perf_counter()
     embedder = embedding_model.load()
     try:
@@ -39,15 +45,18 @@ def embeddings(
     yield dg.MaterializeResult(
         value=result.table,
         data_version=dg.DataVersion(tables.stamped_version(result.table.schema.metadata) or ""),
-        metadata={
-            **metadata.of_table(result.table, ("chunk_id", "embed_text_hash", "model")),
-            "model": embedder.name,
-            "dimension": embedder.dimension,
-            **metadata.changes(result.table, previous, "chunk_id", "embed_text_hash"),
-            "embedded": result.embedded,
-            "reused": result.reused,
-            "languages": metadata.counts(chunks["language"], "language", "vectors"),
-            "seconds": time.perf_counter() - started,
-        },
+        metadata=metadata.of_table(
+            result.table,
+            {
+                "embedded": result.embedded,
+                **metadata.changes(result.table, previous, "chunk_id", "embed_text_hash"),
+                "reused": result.reused,
+                "model": embedder.name,
+                "dimension": embedder.dimension,
+                "seconds": metadata.seconds_since(started),
+            },
+            sample=result.table.select(["chunk_id", "embed_text_hash", "model"]),
+            languages=metadata.counts(chunks["language"], "language", "vectors"),
+        ),
         check_results=metadata.passed("embeddings", EMBEDDING_RULES),
     )

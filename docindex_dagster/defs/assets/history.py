@@ -7,10 +7,12 @@ import pyarrow as pa
 
 from docindex_dagster import tables
 from docindex_dagster.defs import metadata
+from docindex_dagster.defs.failures import told
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import SourceRun
 from docindex_dagster.sources.commits import HISTORY_VERSION, read_history
 from docindex_dagster.sources.memory import HEAD
+from docindex_dagster.sources.repository import RepositoryFigures
 
 _SAMPLE = ("commit", "authored_at", "author", "subject", "file_count", "insertions", "deletions")
 
@@ -23,8 +25,12 @@ _SAMPLE = ("commit", "authored_at", "author", "subject", "file_count", "insertio
     code_version=HISTORY_VERSION,
     io_manager_key="parquet",
 )
+@told
 def commits(context: dg.AssetExecutionContext, run: SourceRun) -> dg.MaterializeResult[pa.Table]:
-    """One row a commit, the newest ones of a git source: author, date, message, files and how they changed."""
+    """The newest commits of a git source, one row each: author, date, message, files and how they changed.
+
+    See docs/architecture.md, “History”.
+    """
     started = time.perf_counter()
     source, previous = run.source, run.previous("commits")
     # Of the commit that discovery saw, so that files and history are of one state.
@@ -35,10 +41,19 @@ def commits(context: dg.AssetExecutionContext, run: SourceRun) -> dg.Materialize
     return dg.MaterializeResult(
         value=table,
         data_version=dg.DataVersion(tables.stamped_version(table.schema.metadata) or ""),
-        metadata={
-            **metadata.of_table(table, _SAMPLE),
-            **metadata.changes(table, previous, "commit", "row_hash"),
-            "seconds": time.perf_counter() - started,
-            **({"all_commits": figures.commits, "branches": figures.branches, "tags": figures.tags} if figures else {}),
-        },
+        metadata=metadata.of_table(
+            table,
+            {
+                **metadata.changes(table, previous, "commit", "row_hash"),
+                **_of_repository(figures),
+                "seconds": metadata.seconds_since(started),
+            },
+            sample=table.select(list(_SAMPLE)),
+        ),
     )
+
+
+def _of_repository(figures: RepositoryFigures | None) -> dict[str, int]:
+    if figures is None:
+        return {}
+    return {"all_commits": figures.commits, "branches": figures.branches, "tags": figures.tags}

@@ -8,6 +8,7 @@ import dagster as dg
 import pyarrow as pa
 
 from docindex_dagster.defs import metadata
+from docindex_dagster.defs.failures import told
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import EmbeddingModel, SourceRun
 from docindex_dagster.errors import VerificationError
@@ -21,11 +22,11 @@ from docindex_dagster.stores.publish import AGREE, PROVED, STORE_RULES, Publicat
 from docindex_dagster.stores.triples import GRAPH_VERSION
 
 _STORES = {
-    "lancedb_table": ("lancedb", "Vectors and all columns of the chunks, for semantic search."),
-    "tantivy_index": ("tantivy", "BM25 over text, symbols, headings and paths."),
+    "lancedb_table": ("lancedb", "For semantic search: the vectors and all columns of the chunks."),
+    "tantivy_index": ("tantivy", "For the search for words: BM25 over text, symbols, headings and paths."),
     "knowledge_graph": (
         "networkx",
-        "Nodes and edges: what defines, contains and imports what, and which sections there are.",
+        "For questions of structure: what defines, contains and imports what, and which sections there are.",
     ),
 }
 _RULES = {
@@ -42,7 +43,7 @@ def _specs() -> Iterator[dg.AssetSpec]:
         yield dg.AssetSpec(
             key,
             deps=["chunks", "embeddings"],
-            description=description,
+            description=f"{description} See docs/architecture.md, “Publication”.",
             group_name="indexes",
             kinds={kind},
             code_version=f"{SCHEMA_VERSION}.{GRAPH_VERSION}",
@@ -54,13 +55,16 @@ def _specs() -> Iterator[dg.AssetSpec]:
 def _check_specs() -> Iterator[dg.AssetCheckSpec]:
     for key, rules in _RULES.items():
         yield from metadata.rule_specs(key, rules)
-    yield dg.AssetCheckSpec(
-        _GRAPH_COMPLETE, asset="knowledge_graph", description="Warns when the graph of a source could not be extracted."
+    yield metadata.warning_spec(
+        _GRAPH_COMPLETE,
+        "knowledge_graph",
+        "Warns when the graph of a source could not be extracted; its chunks can be searched nevertheless.",
     )
-    yield dg.AssetCheckSpec(
+    yield metadata.warning_spec(
         _GOLDEN,
-        asset="lancedb_table",
-        description="Warns when a search for the text of a chunk does not find that chunk.",
+        "lancedb_table",
+        "Warns when a search for the text of a chunk does not find that chunk: `docindex doctor` says what is damaged, "
+        "`docindex rollback` takes the publication back.",
     )
 
 
@@ -71,6 +75,7 @@ def _check_specs() -> Iterator[dg.AssetCheckSpec]:
     ins={"chunks": dg.AssetIn("chunks"), "embeddings": dg.AssetIn("embeddings")},
     can_subset=False,
 )
+@told
 def publish_stores(
     context: dg.AssetExecutionContext,
     run: SourceRun,
@@ -103,14 +108,15 @@ def publish_stores(
         "knowledge_graph": [_warning(_GRAPH_COMPLETE, "knowledge_graph", published.graph_problem)],
         "lancedb_table": [_warning(_GOLDEN, "lancedb_table", _golden(run, key, embedding_model, published))],
     }
+    seconds = metadata.seconds_since(started)
     for store, details in _details(run.layout, published, chunks).items():
         yield dg.MaterializeResult(
             asset_key=store,
             data_version=dg.DataVersion(published.source.version),
             metadata={
-                "generation": published.generation.number,
-                "seconds": time.perf_counter() - started,
                 **({"warnings": "\n".join(published.warnings)} if published.warnings else {}),
+                "generation": published.generation.number,
+                "seconds": seconds,
                 **details,
             },
             check_results=[*metadata.passed(store, _RULES[store]), *extra_checks.get(store, ())],
@@ -143,23 +149,29 @@ def _details(layout: Layout, published: Publication, chunks: pa.Table) -> dict[s
     folders = {"lancedb_table": layout.lance, "tantivy_index": layout.tantivy / generation.tantivy}
     details: dict[str, dict[str, Any]] = {}
     for store, change in (("lancedb_table", published.lance), ("tantivy_index", published.tantivy)):
-        details[store] = {
-            **metadata.of_table(chunks, ("path", "start_line", "chunk_type", "qualified_name")),
-            **_changes(change, source.chunks),
-            "bytes": folder_bytes(folders[store]),
-            "dagster/uri": folders[store].relative_to(layout.home).as_posix(),
-        }
-    details["lancedb_table"]["table_version"] = generation.table_version
+        details[store] = metadata.of_table(
+            chunks,
+            {
+                **_changes(change, source.chunks),
+                "bytes": folder_bytes(folders[store]),
+                **({"table_version": generation.table_version} if store == "lancedb_table" else {}),
+                "dagster/uri": folders[store].relative_to(layout.home).as_posix(),
+            },
+            sample=chunks.select(["path", "start_line", "chunk_type", "qualified_name"]),
+        )
     graph = graph_files.read(layout, source.graph) if source.graph else None
     if graph is None:
         return {**details, "knowledge_graph": {"nodes": 0, "edges": 0}}
-    details["knowledge_graph"] = {
-        **metadata.of_table(graph.triples, ("subject", "predicate", "object", "path", "line")),
-        "nodes": source.nodes,
-        "edges": source.edges,
-        "predicates": metadata.counts(graph.triples["predicate"], "predicate", "edges"),
-        "dagster/uri": layout.graph.relative_to(layout.home).as_posix(),
-    }
+    details["knowledge_graph"] = metadata.of_table(
+        graph.triples,
+        {
+            "nodes": source.nodes,
+            "edges": source.edges,
+            "dagster/uri": layout.graph.relative_to(layout.home).as_posix(),
+        },
+        sample=graph.triples.select(["subject", "predicate", "object", "path", "line"]),
+        predicates=metadata.counts(graph.triples["predicate"], "predicate", "edges"),
+    )
     return details
 
 

@@ -9,6 +9,7 @@ import dagster as dg
 from docindex_dagster import catalog, overview, standing
 from docindex_dagster.catalog import CatalogEntry
 from docindex_dagster.defs import metadata, outcomes
+from docindex_dagster.defs.failures import told
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.files import folder_bytes
@@ -37,24 +38,26 @@ _WHAT_TO_DO = {
     kinds={"json"},
     code_version="1",
     check_specs=[
-        dg.AssetCheckSpec(
+        metadata.warning_spec(
             _NONE_FAILED,
-            asset=CATALOG,
-            description="Warns while the newest run of a source is a failed one, and says why. It is evaluated in each "
-            "run, and when one fails.",
+            CATALOG,
+            "Warns while the newest run of a source is a failed one, and says why. It is evaluated in each run, and "
+            "when one fails.",
         ),
-        dg.AssetCheckSpec(
+        metadata.warning_spec(
             _CHECKED,
-            asset=CATALOG,
-            description="Warns when no run has looked at all files of a source for schedule.max_age_hours. It is "
-            "evaluated in each run, and when one fails.",
+            CATALOG,
+            "Warns when no run has looked at all files of a source for schedule.max_age_hours. It is evaluated in each "
+            "run, and when one fails.",
         ),
     ],
 )
+@told
 def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.MaterializeResult[None]]:
     """The page to look at: what is searchable of each source, since when, when it was checked, and what failed why.
 
-    Its `overview` is Markdown. A failed run shows there at once: the sensor `alert_on_failure` reports the page anew.
+    Below, `attention`, `overview` and `contents` are that page. A failed run shows there at once: the sensor
+    `alert_on_failure` reports the page anew. See docs/operations.md, “Running it for a team”.
     """
     started = time.perf_counter()
     layout = project.layout
@@ -63,7 +66,7 @@ def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterat
     standings = _standings(context.instance, project.read_settings(), entries, ending=context.run)
     yield dg.MaterializeResult(
         data_version=dg.DataVersion(catalog.version(entries)),
-        metadata={**_metadata(layout, entries, standings), "seconds": time.perf_counter() - started},
+        metadata={**_metadata(layout, entries, standings), "seconds": metadata.seconds_since(started)},
         check_results=list(_checks(standings)),
     )
 
@@ -110,11 +113,13 @@ def _standings(
 
 
 def _metadata(layout: Layout, entries: list[CatalogEntry], standings: list[Standing]) -> dict[str, Any]:
-    """The page, the catalogue as a table, and numbers that plot."""
+    """The page, and numbers that plot."""
+    now = time.time()
     states = [one.state for one in standings]
     return {
         "attention": overview.attention(standings),  # the UI folds a longer text
-        "overview": dg.MetadataValue.md(overview.as_markdown(standings)),
+        "overview": dg.MetadataValue.md(overview.as_markdown(standings, now)),
+        "contents": dg.MetadataValue.md(overview.contents(standings, now)),
         "sources": len(entries),
         "files": sum(entry.files for entry in entries),
         "chunks": sum(entry.chunks for entry in entries),
@@ -125,9 +130,8 @@ def _metadata(layout: Layout, entries: list[CatalogEntry], standings: list[Stand
         "needing_attention": sum(one.needs_attention for one in standings),
         "failed": states.count("failed"),
         "missing": states.count("missing"),
-        "oldest_check_hours": standing.oldest_check_hours(standings, time.time()),
+        "oldest_check_hours": round(standing.oldest_check_hours(standings, now), 2),
         "index_bytes": folder_bytes(layout.stores),
-        "catalog": metadata.records([catalog.as_row(entry) for entry in entries], list(catalog.COLUMNS)),
     }
 
 
@@ -139,11 +143,9 @@ def _checks(standings: list[Standing]) -> Iterator[dg.AssetCheckResult]:
 
 
 def _warning(check: str, concerned: dict[str, str]) -> dg.AssetCheckResult:
-    lines = [f"- **{overview.escape(key)}**: {overview.escape(why)}" for key, why in concerned.items()]
-    details: dict[str, Any] = {"sources": dg.MetadataValue.md("\n".join(lines)), "what to do": _WHAT_TO_DO[check]}
     return dg.AssetCheckResult(
-        passed=not lines,
+        passed=not concerned,
         severity=dg.AssetCheckSeverity.WARN,
         check_name=check,
-        metadata={"count": len(lines), **(details if lines else {})},
+        metadata=metadata.concerned(concerned, _WHAT_TO_DO[check]),
     )

@@ -78,13 +78,14 @@ def plan(now: State, before: Memory) -> Plan:
     orphaned = now.published - now.partitions - declared - deleted
     renamed = dict(_renamed(now, before))
     replaced = {old: f"it is {new_key} now" for old, new_key in renamed.items() if new_key in now.published}
+    add = new | orphaned  # Dagster adds them before it keeps the cursor
     return Plan(
-        add=tuple(sorted(new | orphaned)),
+        add=tuple(sorted(add)),
         index=tuple(sorted(new | (lifted & declared))),
         remove={**dict.fromkeys(sorted(deleted), "its partition was deleted"), **replaced},
         forget=tuple(sorted(lifted | (now.withdrawn - declared))),
         renamed=renamed,
-        partitions=tuple(sorted(now.partitions | deleted)),
+        partitions=tuple(sorted(now.partitions | deleted | add)),
     )
 
 
