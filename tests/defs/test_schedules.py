@@ -1,5 +1,6 @@
 """The schedules, driven by their own ticks."""
 
+import os
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -11,6 +12,8 @@ from docindex_dagster.defs.resources import VERIFY_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
 from docindex_dagster.sources import withdrawn
 from tests.defs.conftest import KEY, Project
+
+LONG_AGO_NS = 1_500_000_000_000_000_000
 
 
 def requests_of(project: Project, at: datetime, *present: str) -> list[dg.RunRequest]:
@@ -56,6 +59,35 @@ def test_one_night_a_week_verifies(project, setting, day, verifies):
     (request,) = requests_of(project, datetime(2026, 11, day, 3, tzinfo=UTC))
 
     assert (request.tags.get(VERIFY_TAG) == "true") is verifies
+
+
+def test_the_night_heals_what_failed(project):
+    assert project.index().success
+    project.notes.rename(project.root / "away")
+    assert not project.index().success
+    (project.root / "away").rename(project.notes)
+    (project.notes / "guide.md").write_text("# Guide\n\nA page about marmots.\n")
+
+    (request,) = requests_of(project, datetime(2026, 11, 21, 3, tzinfo=UTC))
+    healed = project.index(request.partition_key, tags=dict(request.tags))
+
+    assert healed.success
+    assert all(check.passed for check in healed.get_asset_check_evaluations())
+    assert project.search("marmots") == ["guide.md"]
+
+
+def test_the_verifying_night_finds_what_no_time_stamp_tells(project):
+    page = project.notes / "page.md"
+    for text in ("# Page\n\nAbout marmots.\n", "# Page\n\nAbout beavers.\n"):
+        page.write_text(text)
+        os.utime(page, ns=(LONG_AGO_NS, LONG_AGO_NS))
+        assert project.index().success
+    assert project.search("beavers") == []
+
+    (request,) = requests_of(project, datetime(2026, 11, 22, 3, tzinfo=UTC))
+    assert project.index(request.partition_key, tags=dict(request.tags)).success
+
+    assert project.search("beavers") == ["page.md"]
 
 
 @pytest.mark.parametrize("setting", ["nightly = '30 5 * * *'\ntimezone = 'Europe/Berlin'"])
