@@ -17,6 +17,8 @@ from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.reader import open_reader
 
 KEY = "library/notes"
+# Writing each event of a run to the console takes as long as the run.
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 CONFIG = '[[source]]\nkind = "library"\nname = "notes"\npath = "notes"\n'
 GUIDE = """# Guide
 
@@ -59,7 +61,9 @@ class Project:
     def index(self, key: str = KEY, *, tags: dict[str, str] | None = None, **resources) -> dg.ExecuteInProcessResult:
         self.instance.add_dynamic_partitions(SOURCES_NAME, [key])
         job = build_definitions(self.root, resources).resolve_job_def("index_source")
-        return job.execute_in_process(instance=self.instance, partition_key=key, raise_on_error=False, tags=tags)
+        return job.execute_in_process(
+            instance=self.instance, partition_key=key, raise_on_error=False, tags=tags, run_config=QUIET
+        )
 
     def search(self, query: str) -> list[str]:
         """Paths of the hits, best first."""

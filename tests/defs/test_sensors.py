@@ -21,7 +21,7 @@ from docindex_dagster.defs.sensors.due import delay_s
 from docindex_dagster.settings import load_settings
 from docindex_dagster.sources import withdrawn
 from docindex_dagster.stores.generation import read_generation
-from tests.defs.conftest import CONFIG, GUIDE, KEY, Project
+from tests.defs.conftest import CONFIG, GUIDE, KEY, QUIET, Project
 
 SENSORS = ("sources_changed", "library_files_changed", "git_head_changed")
 GIT = "git/code"
@@ -71,7 +71,7 @@ class Daemon:
         return job.execute_in_process(
             instance=self.project.instance,
             partition_key=request.partition_key,
-            run_config=request.run_config,
+            run_config={**request.run_config, **QUIET},
             tags=dict(request.tags),
             raise_on_error=False,
         )
