@@ -1,12 +1,12 @@
 """Parsing workers: spawned, reused for file after file, and replaced when a file crashes or hangs them."""
 
-import atexit
 import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.worker import ChunkedFiles, ChunkOptions, FileJob, chunk_as_text, chunk_files
@@ -22,6 +22,7 @@ _BATCH_FILES = 64
 _BYTES_WORTH_A_WORKER = 512 << 10
 _MOST_WORKERS = 4
 _GUARD = 'a script that indexes must do so below `if __name__ == "__main__":`, since each of these processes imports it'
+_BEFORE_CHILDREN_ARE_WAITED_FOR = 10  # any priority from 0
 _lasting: "list[ProcessPool]" = []
 
 
@@ -116,7 +117,9 @@ def _lasting_worker() -> "ProcessPool":
     """The one worker of this process, replaced when it is broken."""
     if not _lasting or not _lasting[0].active:
         _lasting[:] = [_spawn(1)]
-        atexit.register(_close, _lasting[0])
+        # Not by atexit: a run that Dagster launched is itself a process of multiprocessing, which first waits for its
+        # children, and this one would wait for work.
+        Finalize(None, _close, args=_lasting, exitpriority=_BEFORE_CHILDREN_ARE_WAITED_FOR)
     return _lasting[0]
 
 

@@ -1,5 +1,6 @@
 """Parsing workers: a file that crashes or hangs one costs that file its structure, and nothing else."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -105,3 +106,19 @@ def test_a_script_without_a_main_guard_is_told_so_and_does_not_wait_for_itself(t
     last = ended.stderr.strip().splitlines()[-1]
     assert "WorkerError: the processes that parse files end as soon as they start" in last
     assert 'below `if __name__ == "__main__":`' in last
+
+
+def cut(root: str) -> None:
+    """What a run that Dagster launched does in a process of its own."""
+    assert chunk([job(Path(root), "page.md")], workers=1)
+
+
+def test_a_process_that_cut_files_ends_with_its_worker(tmp_path):
+    (tmp_path / "page.md").write_text("# Page\n\nA page.\n")
+    process = multiprocessing.get_context("spawn").Process(target=cut, args=(str(tmp_path),))
+    process.start()
+    process.join(60)
+    try:
+        assert process.exitcode == 0
+    finally:
+        process.kill()

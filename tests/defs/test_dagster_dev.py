@@ -8,6 +8,8 @@ import pytest
 from tests.defs.conftest import CODE, CONFIG, GUIDE, KEY
 from tests.defs.dagster_dev import DagsterDev, wait_for
 
+pytestmark = pytest.mark.live
+
 ASSETS = """query($key: String!) { assetNodes { assetKey { path } isMaterializable isPartitioned
   partitionStats { numMaterialized }
   assetMaterializations(partitions: [$key], limit: 1) { partition metadataEntries { label } }

@@ -24,7 +24,7 @@ _DISK_BYTES = 48 << 20
 _KIB = 1 << 10
 # From too little for the first table to enough for all but the last file.
 _FREE_KIB = (0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 180, 200, 220, 240, 280, 320, 400)
-_FREE_KIB_FOR_COMMANDS = (0, 200, 800)
+_FREE_KIB_FOR_COMMANDS = (200,)
 
 
 @pytest.fixture
