@@ -131,6 +131,28 @@ class TestNewSources:
 
         assert daemon.asks_for() == [KEY]
 
+    def test_many_new_sources_have_their_partitions_at_once_and_their_runs_by_and_by(
+        self, daemon, project, monkeypatch
+    ):
+        for module in ("files", "sources"):
+            monkeypatch.setattr(f"docindex_dagster.defs.sensors.{module}.MOST_REQUESTS", 3)
+        declare(project, '[[source]]\nkind = "library"\npath = "all/{library}"\n')
+        for number in range(8):
+            (project.root / "all" / f"n{number}").mkdir(parents=True)
+
+        first = daemon.tick("sources_changed")
+        asked = [[request.partition_key for request in first.run_requests]]
+        assert len(partitions(project)) == 8
+        for key in asked[0]:
+            daemon.run(dg.RunRequest(partition_key=key))
+        for _ in range(4):
+            asked.append(daemon.asks_for())
+            for key in asked[-1]:
+                daemon.run(dg.RunRequest(partition_key=key))
+
+        assert [len(keys) for keys in asked] == [3, 0, 3, 2, 0]
+        assert sorted(key for keys in asked for key in keys) == partitions(project)
+
     def test_a_source_that_cannot_be_read_does_not_disturb_the_others(self, daemon, project):
         declare(project, CONFIG + '[[source]]\nkind = "library"\nname = "gone"\npath = "gone"\n')
 

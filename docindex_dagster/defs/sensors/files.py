@@ -17,7 +17,7 @@ from docindex_dagster.defs.dead_runs import LOST_TAG
 from docindex_dagster.defs.jobs import index_source
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
-from docindex_dagster.defs.sensors.due import LastRuns, delay_s, last_runs
+from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
 from docindex_dagster.errors import SourceError
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.settings import Settings
@@ -157,7 +157,8 @@ class _Tick:
         seen = {key: value for key, value in self.memory.seen.items() if key in sources}
         failed = _failed_since(self.context.instance, self.memory.ticked_at)
         position = {key: index for index, key in enumerate(seen)}
-        requests, observations, looked_at = [], [], 0
+        requests: list[dg.RunRequest] = []
+        observations, looked_at = [], 0
         for key in sorted(sources, key=lambda key: position.get(key, -1)):
             if time.monotonic() - self.started > _BUDGET_S:
                 break
@@ -170,7 +171,7 @@ class _Tick:
                 before = before.model_copy(update={"is_open": True})
             if before is None or look.state != before.state:
                 observations.append(look.observation())
-            seen[key], request = self._follow_up(look, before)
+            seen[key], request = self._follow_up(look, before, may_ask=len(requests) < MOST_REQUESTS)
             if request is not None:
                 requests.append(request)
         seconds = time.monotonic() - self.started
@@ -191,8 +192,8 @@ class _Tick:
             self.context.log.warning(f"{source.key}: {error}")
             return None
 
-    def _follow_up(self, look: "_Look", before: Seen | None) -> tuple[Seen, dg.RunRequest | None]:
-        """What to remember of a source, and the run to ask for if it is time."""
+    def _follow_up(self, look: "_Look", before: Seen | None, *, may_ask: bool) -> tuple[Seen, dg.RunRequest | None]:
+        """What to remember of a source, and the run to ask for if it is time; the next tick asks for what waits."""
         seen = Seen(state=look.state, made_with=_made_with(self.settings, look.source))
         is_same = before is not None and (before.state, before.made_with) == (seen.state, seen.made_with)
         if before is not None and is_same and not before.is_open:
@@ -201,7 +202,7 @@ class _Tick:
         waiting = seen.model_copy(update={"is_open": True, "asked_at": asked_at})
         last = last_runs(self.context.instance, {PARTITION_TAG: look.source.key}, LOST_TAG)
         step = _step(last, before, waiting, lambda: look.is_indexed(self.settings))
-        if step is not Step.ASK:
+        if step is not Step.ASK or not may_ask:
             return (seen if step is Step.SETTLED else waiting), None
         reason = "again after a failure" if last.failures else "files or settings changed"
         request = dg.RunRequest(partition_key=look.source.key, tags={REASON_TAG: reason})

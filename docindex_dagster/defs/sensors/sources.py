@@ -12,7 +12,7 @@ from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
 from docindex_dagster.defs.partitions import SOURCES, SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, SOURCE_TAG, Project
-from docindex_dagster.defs.sensors.due import last_runs
+from docindex_dagster.defs.sensors.due import MOST_REQUESTS, last_runs
 from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
 from docindex_dagster.sources import registry, withdrawn
@@ -128,7 +128,9 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
     for key in todo.forget:
         withdrawn.forget(layout, key)
     removals = {key: reason for key, reason in todo.remove.items() if _may_remove(instance, key)}
-    requests = [*map(_first_run, todo.index), *(_removal(key, reason) for key, reason in removals.items())]
+    # With many new sources, the sensors on their files ask for those that are left.
+    first = todo.index[:MOST_REQUESTS]
+    requests = [*map(_first_run, first), *(_removal(key, reason) for key, reason in removals.items())]
     is_missing = missing(settings, partitions)
     memory = Memory(
         partitions=todo.partitions, places=_places(declared), renamed=dict(todo.renamed), missing=is_missing
