@@ -79,7 +79,7 @@ def test_new_sources_get_their_partitions_without_a_tick_that_fails(dev):
     wait_for(lambda: partitions(dev) == LIBRARIES + WORK_TREES, "all partitions")
     print(f"\n{LIBRARIES + WORK_TREES} partitions {time.monotonic() - started:.0f} s after the start; then, with runs:")
 
-    busy = ticks(dev, 4)
+    busy = ticks(dev, 2)
 
     tell(busy)
     first = dev.ticks("sources_changed", 500)[-1]
