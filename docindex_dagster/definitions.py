@@ -12,9 +12,8 @@ from docindex_dagster.defs.alerts import alert_on_failure
 from docindex_dagster.defs.assets import chunking, discovery, embedding, history, indexes, serving
 from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
 from docindex_dagster.defs.io_managers import ParquetTables
-from docindex_dagster.defs.jobs import index_source, remove_source
+from docindex_dagster.defs.jobs import clean_up_dagster, index_source, remove_source
 from docindex_dagster.defs.resources import EmbeddingModel, Project, SourceRun
-from docindex_dagster.defs.retention import clean_up_dagster
 from docindex_dagster.defs.schedules import schedules
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
 from docindex_dagster.defs.sensors.sources import sources_changed

@@ -1,5 +1,7 @@
-"""The jobs on sources: index one, and remove one."""
+"""The jobs: index a source, remove one, and clean up after old runs."""
 
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import dagster as dg
@@ -74,3 +76,28 @@ def remove_source(project: Project) -> dg.JobDefinition:
         "source that is still declared stays out until `docindex index` names it or its partition is added again. "
         "See docs/operations.md, “The life of a partition”.",
     )
+
+
+@dg.op(description="Delete old runs and events that are not the newest of their kind, and the files of deleted runs.")
+def delete_old_runs(context: dg.OpExecutionContext, project: Project) -> None:
+    """Clean up as the settings say; the numbers stand at the output of the step."""
+    from docindex_dagster.defs.retention import (
+        clean_up,  # with Dagster's databases, which take most of a second to load
+    )
+
+    days = project.read_settings().retention.days
+    done = clean_up(context.instance, datetime.now(UTC) - timedelta(days=days))
+    context.log.info(
+        f"Runs older than {days} days: {done.runs} deleted, {done.spared} kept as the newest of an asset, a check, a "
+        f"partition or a job. Also gone: {done.events} events and {done.files} files, {done.freed_bytes:,} bytes."
+    )
+    context.add_output_metadata({"days": days, **asdict(done)})
+
+
+@dg.job(
+    description="Delete runs and events older than `retention.days`, and their files. The newest of each asset, check, "
+    "partition and job stay, so that nothing is un-materialised. See docs/operations.md."
+)
+def clean_up_dagster() -> None:
+    """One step, which may be cut off anywhere: the next run goes on."""
+    delete_old_runs()

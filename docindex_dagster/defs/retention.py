@@ -10,8 +10,8 @@ import shutil
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -29,7 +29,6 @@ from dagster._core.storage.runs.sql_run_storage import SqlRunStorage
 from sqlalchemy import delete, select
 
 from docindex_dagster.defs.newest import FINISHED, Newest, newest, newest_runs, pages, runs_of_undone_backfills
-from docindex_dagster.defs.resources import Project
 from docindex_dagster.errors import StoreError
 from docindex_dagster.files import folder_bytes
 
@@ -184,24 +183,3 @@ def _vacuum(database: Path) -> int:
         except sqlite3.OperationalError:
             return 0
     return max(size - database.stat().st_size, 0)
-
-
-@dg.op(description="Delete old runs and events that are not the newest of their kind, and the files of deleted runs.")
-def delete_old_runs(context: dg.OpExecutionContext, project: Project) -> None:
-    """Clean up as the settings say; the numbers stand at the output of the step."""
-    days = project.read_settings().retention.days
-    done = clean_up(context.instance, datetime.now(UTC) - timedelta(days=days))
-    context.log.info(
-        f"Runs older than {days} days: {done.runs} deleted, {done.spared} kept as the newest of an asset, a check, a "
-        f"partition or a job. Also gone: {done.events} events and {done.files} files, {done.freed_bytes:,} bytes."
-    )
-    context.add_output_metadata({"days": days, **asdict(done)})
-
-
-@dg.job(
-    description="Delete runs and events older than `retention.days`, and their files. The newest of each asset, check, "
-    "partition and job stay, so that nothing is un-materialised. See docs/operations.md."
-)
-def clean_up_dagster() -> None:
-    """One step, which may be cut off anywhere: the next run goes on."""
-    delete_old_runs()
