@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 import dagster as dg
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field
 
 from docindex_dagster import indexing
 from docindex_dagster.chunking.build import fingerprint as chunking_fingerprint
@@ -17,6 +17,7 @@ from docindex_dagster.defs.dead_runs import LOST_TAG
 from docindex_dagster.defs.jobs import index_source
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
+from docindex_dagster.defs.sensors.cursor import INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
 from docindex_dagster.errors import SourceError
 from docindex_dagster.hashing import digest_parts
@@ -26,7 +27,6 @@ from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.remote_heads import checked_out, heads
 
-INTERVAL_S = 30
 # A tick may take 60 s; what is not looked at within the budget is first in the next tick.
 _BUDGET_S = 40
 _REMOTE_TIMEOUT_S = 5
@@ -35,20 +35,16 @@ _REMOTES_A_TICK = 32  # eight at once: 20 s if none of them answers
 _PATIENCE_AFTER_A_CHANGE_S = 5 * 60
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Seen(_Model):
+class Seen(Remembered):
     """What was seen of a source when it was last looked at."""
 
-    state: str
-    made_with: str  # the settings that decide what is made of its files
+    state: str = ""
+    made_with: str = ""  # the settings that decide what is made of its files
     is_open: bool = False  # not seen to its end: a run is asked for, or will be
     asked_at: float = 0  # seconds since 1970; 0: never for this state
 
 
-class RemoteSeen(_Model):
+class RemoteSeen(Remembered):
     """What a remote said when it was last asked."""
 
     commit: str | None = None  # empty: it has no such branch or tag; None: it never answered
@@ -57,20 +53,12 @@ class RemoteSeen(_Model):
     problem: str = ""  # why it did not answer
 
 
-class Memory(_Model):
+class Memory(Remembered):
     """The cursor: sources in the order in which they were looked at, and remotes."""
 
-    seen: dict[str, Seen] = {}
-    remotes: dict[str, RemoteSeen] = {}
+    seen: dict[str, Seen] = Field(default_factory=dict)
+    remotes: dict[str, RemoteSeen] = Field(default_factory=dict)
     ticked_at: float = 0  # seconds since 1970
-
-    @classmethod
-    def of(cls, cursor: str | None) -> "Memory":
-        """The memory that a cursor holds; a fresh one where somebody cleared or broke it."""
-        try:
-            return cls.model_validate_json(cursor or "{}")
-        except ValidationError:
-            return cls()
 
 
 @dg.sensor(

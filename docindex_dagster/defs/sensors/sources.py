@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field
 
 from docindex_dagster.defs.checks import FOLDERS_ARE_THERE, evaluation, missing
 from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
 from docindex_dagster.defs.partitions import SOURCES, SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, SOURCE_TAG, Project
+from docindex_dagster.defs.sensors.cursor import INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, last_runs
 from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
@@ -19,26 +20,14 @@ from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.generation import read_generation
 
-INTERVAL_S = 30
 
-
-class Memory(BaseModel):
+class Memory(Remembered):
     """The cursor: what the tick before saw."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     partitions: tuple[str, ...] = ()  # and those that were deleted and are not taken out yet
-    places: dict[str, str] = {}  # of the declared sources: where their files come from
-    renamed: dict[str, str] = {}  # old keys and new ones, until the new ones are searchable
-    missing: dict[str, str] = {}  # why sources are missing
-
-    @classmethod
-    def of(cls, cursor: str | None) -> "Memory":
-        """The memory that a cursor holds; a fresh one where somebody cleared or broke it."""
-        try:
-            return cls.model_validate_json(cursor or "{}")
-        except ValidationError:
-            return cls()
+    places: dict[str, str] = Field(default_factory=dict)  # of the declared sources: where their files come from
+    renamed: dict[str, str] = Field(default_factory=dict)  # old keys and new ones, until the new ones are searchable
+    missing: dict[str, str] = Field(default_factory=dict)  # why sources are missing
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,22 @@
+"""What sensors keep between two ticks: the cursor, as a model that is written and read as JSON."""
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+# How often Dagster asks each sensor on sources, in seconds.
+INTERVAL_S = 30
+
+
+class Remembered(BaseModel):
+    """A part of a cursor. Each field has a default, so that an empty cursor is one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, cursor: str | None) -> Self:
+        """What a cursor holds; a fresh one where somebody cleared or broke it."""
+        try:
+            return cls.model_validate_json(cursor or "{}")
+        except ValidationError:
+            return cls()
