@@ -81,7 +81,8 @@ format: $(INSTALLED)  ## Format the code and mend what can be mended.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
+# pip refuses hashes for a requirement with extras unless the extras stand in the lock, too.
+COMPILE := $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 lock: $(INSTALLED)  ## Lock the requirements anew.
 	$(BIN)/python -m pip install --quiet uv
 	$(COMPILE) --extra dev pyproject.toml -o requirements.lock
