@@ -8,13 +8,12 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.chunking.rows import FileIdentity, rows, with_row_hashes
+from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.stores.staging import Model
 from docindex_dagster.tokenizer import count_tokens
 
@@ -23,7 +22,7 @@ MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)
 
 def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample", language: str = "python") -> pa.Table:
     """A `chunks` table in which each text is a chunk that defines a function named after its first word."""
-    batches = []
+    cut = []
     for path, texts in sorted(files.items()):
         drafts = []
         for index, text in enumerate(texts):
@@ -33,8 +32,8 @@ def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample"
             drafts.append(Draft(text, "function", index + 1, index + 1, None, None, symbol, (symbol,)))
         content_hash = digest("\n".join(texts).encode())
         file = FileIdentity(source, "library", path, content_hash, "code", language, None, is_uncommitted=False)
-        batches.append(rows(file, FileDrafts(tuple(drafts), imports=("os",)), count_tokens))
-    return with_row_hashes(pa.Table.from_batches(batches, CHUNKS))
+        cut.append(CutFile(file, FileDrafts(tuple(drafts), imports=("os",))))
+    return rows(cut, count_tokens)
 
 
 def vectors_of(chunks: pa.Table) -> pa.Table:

@@ -5,8 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from docindex_dagster.chunking.embed_text import embed_text_hashes
-from docindex_dagster.chunking.rows import chunk_id, with_row_hashes
+from docindex_dagster.chunking.rows import chunk_id, with_hashes
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.schemas import CHUNKS, COMMIT, COMMIT_PATH
 from docindex_dagster.sources.model import Source
@@ -39,9 +38,7 @@ def commit_chunks(texts: pa.Table) -> pa.Table:
     """The chunks of commits, as `commit_texts` gives them."""
     tokens = count_tokens(texts["text"].to_pylist())
     rows = [_chunk(row, number) for row, number in zip(texts.to_pylist(), tokens, strict=True)]
-    table = pa.Table.from_pylist(rows, CHUNKS)
-    position = CHUNKS.get_field_index("embed_text_hash")
-    return with_row_hashes(table.set_column(position, CHUNKS.field(position), embed_text_hashes(table)))
+    return with_hashes(pa.Table.from_pylist(rows, CHUNKS))
 
 
 def _text_row(source: Source, commit: dict[str, Any], rules: PathRules) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
-from docindex_dagster.chunking.worker import ChunkedFiles, ChunkOptions, FileJob, chunk_as_text, chunk_files
+from docindex_dagster.chunking.worker import ChunkedFiles, ChunkOptions, FileJob, chunk_files
 from docindex_dagster.errors import WorkerError
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ def chunk_in_workers(
                 continue
             for job in batch:
                 alone = len(batch) > 1
-                yield 1, _alone(pool, job, options, timeout_s) if alone else chunk_as_text(job, options, failure)
+                yield 1, _alone(pool, job, options, timeout_s) if alone else chunk_files([job], options, failure)
 
 
 def _alone(pool: "ProcessPool", job: FileJob, options: ChunkOptions, timeout_s: float) -> ChunkedFiles:
     """Cut one file of a batch that failed, so that only the file to blame loses its structure."""
     future = pool.schedule(chunk_files, ([job], options), timeout=timeout_s)
     failure = _failure(future, timeout_s)
-    return future.result() if failure is None else chunk_as_text(job, options, failure)
+    return future.result() if failure is None else chunk_files([job], options, failure)
 
 
 def _failure(future: "Future[ChunkedFiles]", timeout_s: float) -> str | None:

@@ -1,6 +1,6 @@
 """Rows of the `chunks` table from the drafts of a file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -33,29 +33,39 @@ def chunk_id(source: str, path: str, index: int) -> str:
     return digest_parts(source, path, str(index))
 
 
-def rows(file: FileIdentity, content: FileDrafts, count_tokens: TokenCounter) -> pa.RecordBatch:
-    """The rows of one file, complete but for `row_hash`, which `with_row_hashes` sets once a table is assembled."""
-    drafts = content.drafts
-    number = len(drafts)
+@dataclass(frozen=True, slots=True)
+class CutFile:
+    """A file that was cut: who it is, and its chunks."""
+
+    identity: FileIdentity
+    content: FileDrafts
+
+
+def rows(files: Sequence[CutFile], count_tokens: TokenCounter) -> pa.Table:
+    """The rows of files, each column made once for all of them."""
+    counts = [len(file.content.drafts) for file in files]
+    drafts = [draft for file in files for draft in file.content.drafts]
     symbols = [draft.symbol for draft in drafts]
-    ids = [chunk_id(file.source, file.path, index) for index in range(number)]
+
+    def of_file(value: Callable[[CutFile], object]) -> list[object]:
+        return [item for file, count in zip(files, counts, strict=True) for item in [value(file)] * count]
 
     def of_symbol(attribute: str) -> list[object]:
         return [getattr(symbol, attribute) if symbol else None for symbol in symbols]
 
     columns: dict[str, Sequence[object]] = {
-        "chunk_id": ids,
-        "row_hash": [""] * number,
-        "source": [file.source] * number,
-        "source_kind": [file.source_kind] * number,
-        "path": [file.path] * number,
-        "chunk_index": range(number),
-        "total_chunks": [number] * number,
+        "chunk_id": [id_ for file in files for id_ in _ids(file)],
+        "row_hash": [""] * len(drafts),
+        "source": of_file(lambda file: file.identity.source),
+        "source_kind": of_file(lambda file: file.identity.source_kind),
+        "path": of_file(lambda file: file.identity.path),
+        "chunk_index": [index for count in counts for index in range(count)],
+        "total_chunks": of_file(lambda file: len(file.content.drafts)),
         "text": [draft.text for draft in drafts],
-        "content_hash": [file.content_hash] * number,
-        "embed_text_hash": [""] * number,
-        "source_type": [file.source_type] * number,
-        "language": [file.language] * number,
+        "content_hash": of_file(lambda file: file.identity.content_hash),
+        "embed_text_hash": [""] * len(drafts),
+        "source_type": of_file(lambda file: file.identity.source_type),
+        "language": of_file(lambda file: file.identity.language),
         "chunk_type": [draft.chunk_type for draft in drafts],
         "start_line": [draft.start_line for draft in drafts],
         "end_line": [draft.end_line for draft in drafts],
@@ -73,25 +83,33 @@ def rows(file: FileIdentity, content: FileDrafts, count_tokens: TokenCounter) ->
         "decorators": of_symbol("decorators"),
         "docstring": of_symbol("docstring"),
         "symbols": [_structs(draft) for draft in drafts],
-        "imports": [content.imports] * number,
-        "calls": [None] * number,
+        "imports": of_file(lambda file: file.content.imports),
+        "calls": [None] * len(drafts),
         "heading_path": [draft.heading_path or None for draft in drafts],
         "section": [draft.section for draft in drafts],
         "subsection": [draft.subsection for draft in drafts],
         "has_code": [draft.has_code for draft in drafts],
         "is_partial": [draft.part_number is not None for draft in drafts],
         "part_number": [draft.part_number for draft in drafts],
-        "parent_chunk": [None if draft.parent_index is None else ids[draft.parent_index] for draft in drafts],
-        "exports": [content.exports] * number,
-        "fallback": [content.fallback] * number,
-        "commit": [file.commit] * number,
-        "is_uncommitted": [file.is_uncommitted] * number,
-        "summary": [None] * number,
+        "parent_chunk": [parent for file in files for parent in _parent_ids(file)],
+        "exports": of_file(lambda file: file.content.exports),
+        "fallback": of_file(lambda file: file.content.fallback),
+        "commit": of_file(lambda file: file.identity.commit),
+        "is_uncommitted": of_file(lambda file: file.identity.is_uncommitted),
+        "summary": [None] * len(drafts),
     }
-    arrays = [pa.array(columns[field.name], field.type) for field in CHUNKS]
-    batch = pa.RecordBatch.from_arrays(arrays, schema=CHUNKS)
-    position = CHUNKS.get_field_index("embed_text_hash")
-    return batch.set_column(position, CHUNKS.field(position), embed_text_hashes(batch))
+    table = pa.Table.from_arrays([pa.array(columns[field.name], field.type) for field in CHUNKS], schema=CHUNKS)
+    return with_hashes(table)
+
+
+def _ids(file: CutFile) -> list[str]:
+    return [chunk_id(file.identity.source, file.identity.path, index) for index in range(len(file.content.drafts))]
+
+
+def _parent_ids(file: CutFile) -> Iterator[str | None]:
+    for draft in file.content.drafts:
+        index = draft.parent_index
+        yield None if index is None else chunk_id(file.identity.source, file.identity.path, index)
 
 
 def _structs(draft: Draft) -> list[dict[str, object]] | None:
@@ -107,6 +125,12 @@ def _struct(symbol: Symbol) -> dict[str, object]:
         "start_line": symbol.start_line,
         "end_line": symbol.end_line,
     }
+
+
+def with_hashes(chunks: pa.Table) -> pa.Table:
+    """The table with `embed_text_hash` and then `row_hash` set, which cover the other columns."""
+    position = CHUNKS.get_field_index("embed_text_hash")
+    return with_row_hashes(chunks.set_column(position, CHUNKS.field(position), embed_text_hashes(chunks)))
 
 
 def with_row_hashes(chunks: pa.Table) -> pa.Table:

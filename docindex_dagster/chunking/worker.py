@@ -10,9 +10,8 @@ from docindex_dagster.chunking.code import chunk_code
 from docindex_dagster.chunking.documents import Sizes, chunk_document
 from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.lines import chunk_lines
-from docindex_dagster.chunking.rows import FileIdentity, rows, with_row_hashes
+from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.code.languages import grammar_for
-from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.sources.text import read_document
 from docindex_dagster.tokenizer import count_tokens
 
@@ -49,35 +48,23 @@ class ChunkedFiles:
     unreadable: tuple[tuple[str, str], ...] = ()
 
 
-def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions) -> ChunkedFiles:
-    """Cut a batch of files. A file that cannot be read is reported; the others go on."""
-    batches, unreadable = [], []
+def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | None = None) -> ChunkedFiles:
+    """Cut a batch of files. A file that cannot be read is reported; the others go on.
+
+    With `fallback`, the reason why structure cannot be had, the files are cut by lines alone.
+    """
+    files, unreadable = [], []
     for job in jobs:
         try:
-            batches.append(_chunk_file(job, options, fallback=None))
+            files.append(_cut_file(job, options, fallback))
         except OSError as error:
             unreadable.append((job.path, f"unreadable: {error.strerror or error}"))
-    return ChunkedFiles(with_row_hashes(pa.Table.from_batches(batches, schema=CHUNKS)), tuple(unreadable))
+    return ChunkedFiles(rows(files, count_tokens), tuple(unreadable))
 
 
-def chunk_as_text(job: FileJob, options: ChunkOptions, reason: str) -> ChunkedFiles:
-    """Cut a file by lines alone, because structure could not be had for `reason`."""
-    try:
-        return ChunkedFiles(with_row_hashes(pa.Table.from_batches([_chunk_file(job, options, fallback=reason)])))
-    except OSError as error:
-        return ChunkedFiles(CHUNKS.empty_table(), ((job.path, f"unreadable: {error.strerror or error}"),))
-
-
-def _chunk_file(job: FileJob, options: ChunkOptions, fallback: str | None) -> pa.RecordBatch:
+def _cut_file(job: FileJob, options: ChunkOptions, fallback: str | None) -> CutFile:
     decoded, content_hash = read_document(job.root, job.path)
-    if fallback is None:
-        try:
-            drafts = _cut(decoded.text, job, options)
-        except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
-            fallback = f"{type(error).__name__}: {error}"[:200]
-    if fallback is not None:
-        drafts = FileDrafts(chunk_lines(decoded.text, options.code_chars), fallback=fallback)
-    file = FileIdentity(
+    identity = FileIdentity(
         job.source,
         job.source_kind,
         job.path,
@@ -87,7 +74,12 @@ def _chunk_file(job: FileJob, options: ChunkOptions, fallback: str | None) -> pa
         job.commit,
         job.is_uncommitted,
     )
-    return rows(file, drafts, count_tokens)
+    if fallback is None:
+        try:
+            return CutFile(identity, _cut(decoded.text, job, options))
+        except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
+            fallback = f"{type(error).__name__}: {error}"[:200]
+    return CutFile(identity, FileDrafts(chunk_lines(decoded.text, options.code_chars), fallback=fallback))
 
 
 def _cut(text: str, job: FileJob, options: ChunkOptions) -> FileDrafts:

@@ -4,6 +4,9 @@ A module holds the commands of one purpose. Heavy modules are imported by the co
 `docindex --help` is instant.
 """
 
-from docindex_dagster.cli.app import main
 
-__all__ = ["main"]
+def main() -> None:
+    """Run the command line."""
+    from docindex_dagster.cli.app import main  # parsing workers import the script that started them
+
+    main()
