@@ -4,9 +4,16 @@ A module holds the commands of one purpose. Heavy modules are imported by the co
 `docindex --help` is instant.
 """
 
+import gc
+
+# Of gc.set_threshold. What imports and stages make lives long; looking through it as often as Python does by default
+# takes a tenth of a run.
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     from docindex_dagster.cli.app import main  # parsing workers import the script that started them
 
     main()
