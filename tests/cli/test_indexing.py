@@ -1,0 +1,184 @@
+"""`docindex index`: a folder, folders of a folder, a single file; runs that wait, are interrupted, or were killed."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster import runs
+from docindex_dagster.locks import exclusive
+from docindex_dagster.settings import load_settings
+
+
+def test_a_folder_is_indexed_and_searched_with_two_commands(run):
+    indexed = run("index", "manual")
+    assert indexed.code == 0
+    assert "library/manual: 2 files" in indexed.out
+
+    found = json.loads(run("search", "prime", "pump", "--json").out)
+
+    assert {hit["path"] for hit in found} == {"guide.md", "pump.py"}
+    assert {signal["retriever"] for signal in found[0]["signals"]} == {"bm25", "vector"}
+
+
+def test_indexing_again_says_that_nothing_changed(run):
+    run("index", "manual")
+
+    assert "nothing changed" in run("index").out
+
+
+def test_a_missing_folder_fails_its_own_source_only_and_keeps_its_index(run):
+    Path("other").mkdir()
+    Path("other/page.md").write_text("# Other\n\nQuite another page about valves.\n")
+    run("index", "manual")
+    run("source", "add", "other")
+    Path("manual").rename("moved")
+
+    output = run("index")
+
+    assert output.code == 1
+    assert "library/manual" in output.err
+    assert "library/other: 1 file," in output.out
+    assert "guide.md" in run("search", "pump").out
+    states = {row["source"]: row["state"] for row in json.loads(run("status", "--json").out)}
+    assert states["library/manual"] == "folder missing, index kept"
+
+
+def test_a_run_that_cannot_even_begin_fails_in_one_line(run):
+    run("index", "manual")
+    locks = Path(".docindex/locks")
+    for file in locks.iterdir():
+        file.unlink()
+    locks.rmdir()
+    locks.write_text("in the way")
+
+    output = run("index")
+
+    assert output.code == 1
+    assert len(output.err.splitlines()) == 1
+
+
+def test_a_missing_folder_is_a_line_not_a_stack_trace(run):
+    run("index", "manual")
+    Path("manual").rename("moved")
+
+    output = run("index")
+
+    assert output.code == 1
+    assert len(output.err.splitlines()) == 1
+    assert "manual" in output.err
+
+
+def test_a_folder_inside_a_source_stands_for_that_source(run):
+    run("index", "manual")
+    Path("manual/deep").mkdir()
+
+    assert "library/manual:" in run("index", "manual/deep").out
+    assert len(json.loads(run("source", "list", "--json").out)) == 1
+
+
+def test_folders_of_a_folder_are_indexed_by_one_command(run):
+    for name in ("one", "two"):
+        (Path("raw") / name).mkdir(parents=True)
+        (Path("raw") / name / "page.md").write_text(f"# {name}\n\nWords about {name} that stand here.\n")
+
+    assert run("index", "raw/{library}").code == 0
+    assert len(json.loads(run("status", "--json").out)) == 2
+
+
+def test_the_index_keeps_itself_out_of_git(run, git, tmp_path):
+    git(tmp_path, "init", "-q")
+    run("index", "manual")
+
+    assert ".docindex" not in git(tmp_path, "status", "--porcelain")
+
+
+def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run, tmp_path):
+    run("index", "manual")
+    command = [sys.executable, "-X", "faulthandler", "-m", "docindex_dagster.cli", "index"]
+    log = tmp_path / "errors.log"
+    with exclusive(Path(".docindex/locks/library%2Fmanual.lock"), owner="run 42", on_wait=pytest.fail):
+        with log.open("w") as errors:
+            process = subprocess.Popen(command, stderr=errors)
+        while not log.read_text():
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+
+    assert log.read_text().splitlines() == [
+        "library/manual: waiting for another run of this source (run 42)",
+        "error: library/manual: interrupted; what was searchable still is, and the next run goes on from here",
+    ]
+
+
+def _interrupted(process: subprocess.Popen[bytes]) -> int:
+    """Press Ctrl-C until a process ends, since Python drops what is raised while a finalizer runs; its exit code."""
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=20)
+    process.send_signal(signal.SIGABRT)  # the fault handler says where it hangs
+    return process.wait()
+
+
+def test_a_run_that_was_killed_is_reported_failed_and_the_next_one_starts_at_once(run, tmp_path):
+    run("index", "manual")
+    command = [sys.executable, "-m", "docindex_dagster.cli", "index"]
+    with exclusive(Path(".docindex/locks/library%2Fmanual.lock"), owner="run 42", on_wait=pytest.fail):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert "waiting" in process.stderr.readline()
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+    Path("manual/new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
+    assert run("index").code == 0
+
+    with runs.instance(load_settings(tmp_path)) as instance:
+        statuses = [found.status.value for found in instance.get_runs()]
+    assert sorted(statuses) == ["FAILURE", "SUCCESS", "SUCCESS"]
+    assert "new.md" in run("search", "marmots").out
+
+
+def test_a_single_file_is_indexed_alone(run):
+    run("index", "manual")
+    Path("manual/guide.md").write_text("# Guide\n\nThe windmill lifts the water now.\n")
+    Path("manual/pump.py").write_text("def lower_bucket() -> None:\n    print('down the well')\n")
+
+    assert run("index", "manual/guide.md").code == 0
+
+    assert "guide.md" in run("search", "windmill", "--mode", "bm25").out
+    assert "nothing found" in run("search", "lower_bucket", "--mode", "bm25").out
+    assert run("index").code == 0
+    assert "pump.py" in run("search", "lower_bucket", "--mode", "bm25").out
+
+
+def test_a_single_file_that_is_not_to_be_indexed_says_why(run):
+    run("index", "manual")
+    Path("manual/server.log").write_text("started\n")
+
+    refused = run("index", "manual/server.log")
+
+    assert refused.code == 1
+    assert "always-skipped" in refused.err
+
+
+def test_a_file_that_is_gone_leaves_the_index_by_its_name(run):
+    run("index", "manual")
+    Path("manual/pump.py").unlink()
+
+    assert run("index", "manual/pump.py").code == 0
+
+    assert "nothing found" in run("search", "litres", "--mode", "bm25", "--path", "pump.py").out
+
+
+def test_one_is_singular_where_stages_end(run):
+    Path("manual/pump.py").unlink()
+
+    assert "chunks: 1 file\n" in run("index", "manual").err

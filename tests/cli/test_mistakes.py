@@ -1,0 +1,59 @@
+"""Mistakes of users are explained in a line or two."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("search", "pump"), 1, "there is no docindex.toml here or above"),
+        (("index",), 1, "there are no sources yet"),
+        (("index", "nowhere"), 1, "there is no source 'nowhere'"),
+        (("index", "no/where"), 1, "there is nothing at"),
+        (("index", "manual/guide.md"), 1, "lies in no source: index its folder with"),
+        (("index", "ftp://example.com/x.git"), 1, "the URL has the scheme ftp; allowed are https://"),
+        (("index", "https://ada:s3cret@example.com/x"), 1, "use git's credential helper instead"),
+        (("index", "ext::sh -c x"), 1, "is no URL of a repository"),
+        (("source", "add", "https://example.com/x", "--kind", "library"), 1, "url needs kind = 'git'"),
+        (("source", "add", "manual", "--kind", "git"), 1, "not the root of a git work tree"),
+        (("source", "add", "manual", "--kind", "svn"), 2, "svn"),
+        (("source", "add", "~nobody-of-this-name/x"), 1, "home folder"),
+        (("index", "git/typo"), 1, "there is no source 'git/typo'"),
+        (("ui", "--port", "70000"), 2, "--port"),
+        (("source", "add", "nowhere"), 1, "there is nothing at"),
+        (("source", "remove", "raw/{library}"), 1, "docindex.toml declares no path = 'raw/{library}'"),
+        (("index",), 1, "begin with `docindex index PATH`"),
+        (("source", "use", "x"), 1, "begin with `docindex index PATH`"),
+        (("why", "/etc/hostname"), 1, "lies in no source"),
+        (("search", "pump", "--mode", "psychic"), 2, "psychic"),
+        (("search", "pump", "--top-k", "0"), 2, "--top-k"),
+    ],
+)
+def test_mistakes_are_explained_in_a_line_or_two(run, arguments, code, message):
+    output = run(*arguments)
+
+    assert output.code == code
+    assert message in " ".join(output.err.split())
+    assert "Traceback" not in output.err
+
+
+def test_a_wrong_setting_names_its_file_and_key(run):
+    Path("docindex.toml").write_text("[search]\ntop_k = 'many'\n")
+
+    output = run("status")
+
+    assert output.code == 1
+    assert "docindex.toml: search.top_k" in output.err
+
+
+@pytest.mark.parametrize("text", ["not: [yaml", "no_such_key: 1\n"])
+def test_a_wrong_dagster_file_is_a_line(run, text):
+    Path("dagster.yaml").write_text(text)
+
+    output = run("index", "manual")
+
+    assert output.code == 1
+    assert "dagster.yaml" in output.err.splitlines()[-1]
+    assert "Traceback" not in output.err

@@ -1,0 +1,91 @@
+"""`docindex source`: what is declared, chosen and removed."""
+
+import json
+from pathlib import Path
+
+
+def test_sources_are_added_listed_chosen_and_removed_with_comments_kept(run):
+    Path("docindex.toml").write_text("# ours\n")
+    assert run("source", "add", "manual", "--name", "pumps").code == 0
+    run("index")
+    assert run("source", "use", "pumps").code == 0
+
+    listed = json.loads(run("source", "list", "--json").out)
+    assert [(row["source"], row["default"]) for row in listed] == [("library/pumps", True)]
+    assert json.loads(run("status", "--json").out)[0]["state"] == "indexed"
+
+    assert run("source", "remove", "pumps").code == 0
+    assert json.loads(run("status", "--json").out) == []
+    assert "# ours" in Path("docindex.toml").read_text()
+    assert run("search", "pump").out == "nothing found\n"
+
+
+def test_each_child_of_a_folder_becomes_a_library(run):
+    for name in ("one", "two"):
+        (Path("raw/docs") / name).mkdir(parents=True)
+        (Path("raw/docs") / name / "page.md").write_text(f"# {name}\n\nWords about {name} that stand here.\n")
+
+    assert run("source", "add", "raw/docs/{library}").code == 0
+    assert run("index").code == 0
+
+    assert [row["source"] for row in json.loads(run("status", "--json").out)] == ["library/one", "library/two"]
+    only_two = json.loads(run("search", "words about", "--source", "two", "--json").out)
+    assert {hit["source"] for hit in only_two} == {"library/two"}
+
+
+def test_a_source_that_is_no_longer_declared_can_still_be_searched_and_removed_by_its_name(run):
+    run("index", "manual")
+    Path("docindex.toml").write_text("")
+
+    assert "pump.py" in run("search", "pump", "--source", "manual").out
+    assert run("source", "remove", "manual").code == 0
+    assert json.loads(run("status", "--json").out) == []
+
+
+def test_a_place_is_declared_once_and_a_branch_has_no_settings_of_its_own(run, upstream):
+    url = upstream.as_uri()
+    run("index", url)
+
+    assert "git/upstream is declared already" in run("source", "add", url).err
+    assert "--exclude cannot be given" in run("source", "add", url, "--branch", "feature/x", "--exclude", "*.md").err
+    assert run("source", "add", url, "--branch", "feature/x").code == 0
+    assert "feature/x of this repository is declared already" in run("source", "add", url, "--branch", "feature/x").err
+
+
+def test_a_url_that_never_could_be_reached_is_not_left_declared(run):
+    run("index", "manual")
+    declared = Path("docindex.toml").read_text()
+
+    output = run("index", "file:///nonexistent/nosuch")
+
+    assert output.code == 1
+    assert "took git/nosuch out of docindex.toml again" in output.err
+    assert Path("docindex.toml").read_text() == declared
+    assert run("index").code == 0
+    assert [row["source"] for row in json.loads(run("status", "--json").out)] == ["library/manual"]
+
+
+def test_a_url_that_a_user_declared_stays_declared_though_it_cannot_be_reached(run):
+    run("source", "add", "file:///nonexistent/nosuch")
+
+    assert run("index", "file:///nonexistent/nosuch").code == 1
+
+    assert "git/nosuch" in run("source", "list").out
+
+
+def test_a_declared_folder_of_folders_is_indexed_and_removed_by_its_path(run):
+    for name in ("one", "two"):
+        (Path("raw") / name).mkdir(parents=True)
+        (Path("raw") / name / "page.md").write_text(f"# {name}\n\nWords about {name} that stand here.\n")
+    run("source", "add", "raw/{library}")
+
+    for place in ("raw", "raw/{library}"):
+        indexed = json.loads(run("index", place, "--json").out)
+        assert [summary["source"] for summary in indexed] == ["library/one", "library/two"]
+    assert "is declared already" in run("source", "add", "raw/{library}").err
+    assert "`docindex source remove 'raw/{library}'`" in run("source", "remove", "one").err
+
+    assert run("source", "remove", "raw/{library}").out == "removed raw/{library}: library/one, library/two\n"
+
+    assert json.loads(run("status", "--json").out) == []
+    assert json.loads(run("source", "list", "--json").out) == []
