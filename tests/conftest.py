@@ -1,5 +1,6 @@
 """What several test modules share."""
 
+import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,9 @@ from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores.staging import Model
 from docindex_dagster.tokenizer import count_tokens
+
+# A shell lets what it starts in the background ignore SIGINT, and the commands under test would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)
 
