@@ -16,6 +16,7 @@ _OURS = b"docindex."
 VERSION = b"docindex.data_version"
 # When the run began that made a table, nanoseconds since 1970: the one value that does not come from its content.
 STARTED_NS = b"docindex.started_ns"
+_ROWS_WORTH_THREADS = 1000
 _COMPRESSED = {"compression": "zstd", "compression_level": 1}
 
 
@@ -53,7 +54,8 @@ def read(path: Path) -> pa.Table | None:
         PermissionError: the file may not be read.
     """
     try:
-        return pq.read_table(path, memory_map=False, partitioning=None)
+        with pq.ParquetFile(path) as file:
+            return file.read(use_threads=file.metadata.num_rows > _ROWS_WORTH_THREADS)
     except PermissionError:
         raise
     except (OSError, pa.ArrowException):

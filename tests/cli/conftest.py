@@ -1,5 +1,6 @@
 """The command line, run as a user would: arguments in, output and an exit code out."""
 
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +11,6 @@ import pytest
 from docindex_dagster import cli
 
 GUIDE = "# Guide\n\n## Pumps\n\nThe pump moves water from the well to the tank. Prime it before the first use.\n"
-
-
 CODE = 'def prime_pump(litres: int) -> None:\n    """Fill the pump with water."""\n    print(litres)\n'
 
 
@@ -28,26 +27,56 @@ Run = Callable[..., Output]
 @pytest.fixture
 def run(tmp_path, monkeypatch, capfd) -> Run:
     """Run `docindex ARGUMENTS` in a folder that holds a library `manual`."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("DAGSTER_HOME", "DOCINDEX_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    manual = tmp_path / "manual"
-    manual.mkdir()
-    (manual / "guide.md").write_text(GUIDE)
-    (manual / "pump.py").write_text(CODE)
+    write_manual(tmp_path)
+    enter(tmp_path, monkeypatch)
 
     def invoke(*arguments: str) -> Output:
         monkeypatch.setattr(sys, "argv", ["docindex", *arguments])
         capfd.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
+        code = exit_code()
         captured = capfd.readouterr()
         return Output(code, captured.out, captured.err)
 
     return invoke
+
+
+@pytest.fixture
+def run_indexed(run: Run, indexed_once: Path, tmp_path: Path) -> Run:
+    """The same, after `docindex index manual`."""
+    shutil.copytree(indexed_once, tmp_path, dirs_exist_ok=True)
+    return run
+
+
+@pytest.fixture(scope="session")
+def indexed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("indexed")
+    write_manual(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        enter(folder, patch)
+        patch.setattr(sys, "argv", ["docindex", "index", "manual"])
+        assert exit_code() == 0
+    return folder
+
+
+def write_manual(folder: Path) -> None:
+    manual = folder / "manual"
+    manual.mkdir()
+    (manual / "guide.md").write_text(GUIDE)
+    (manual / "pump.py").write_text(CODE)
+
+
+def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    for name in ("DAGSTER_HOME", "DOCINDEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def exit_code() -> int:
+    try:
+        cli.main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
 
 
 @pytest.fixture

@@ -26,10 +26,8 @@ def test_a_folder_is_indexed_and_searched_with_two_commands(run):
     assert {signal["retriever"] for signal in found[0]["signals"]} == {"bm25", "vector"}
 
 
-def test_indexing_again_says_that_nothing_changed(run):
-    run("index", "manual")
-
-    assert "nothing changed" in run("index").out
+def test_indexing_again_says_that_nothing_changed(run_indexed):
+    assert "nothing changed" in run_indexed("index").out
 
 
 def test_a_missing_folder_fails_its_own_source_only_and_keeps_its_index(run):
@@ -49,37 +47,34 @@ def test_a_missing_folder_fails_its_own_source_only_and_keeps_its_index(run):
     assert states["library/manual"] == "folder missing, index kept"
 
 
-def test_a_run_that_cannot_even_begin_fails_in_one_line(run):
-    run("index", "manual")
+def test_a_run_that_cannot_even_begin_fails_in_one_line(run_indexed):
     locks = Path(".docindex/locks")
     for file in locks.iterdir():
         file.unlink()
     locks.rmdir()
     locks.write_text("in the way")
 
-    output = run("index")
+    output = run_indexed("index")
 
     assert output.code == 1
     assert len(output.err.splitlines()) == 1
 
 
-def test_a_missing_folder_is_a_line_not_a_stack_trace(run):
-    run("index", "manual")
+def test_a_missing_folder_is_a_line_not_a_stack_trace(run_indexed):
     Path("manual").rename("moved")
 
-    output = run("index")
+    output = run_indexed("index")
 
     assert output.code == 1
     assert len(output.err.splitlines()) == 1
     assert "manual" in output.err
 
 
-def test_a_folder_inside_a_source_stands_for_that_source(run):
-    run("index", "manual")
+def test_a_folder_inside_a_source_stands_for_that_source(run_indexed):
     Path("manual/deep").mkdir()
 
-    assert "library/manual:" in run("index", "manual/deep").out
-    assert len(json.loads(run("source", "list", "--json").out)) == 1
+    assert "library/manual:" in run_indexed("index", "manual/deep").out
+    assert len(json.loads(run_indexed("source", "list", "--json").out)) == 1
 
 
 def test_folders_of_a_folder_are_indexed_by_one_command(run):
@@ -98,8 +93,7 @@ def test_the_index_keeps_itself_out_of_git(run, git, tmp_path):
     assert ".docindex" not in git(tmp_path, "status", "--porcelain")
 
 
-def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run, tmp_path):
-    run("index", "manual")
+def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run_indexed, tmp_path):
     command = [sys.executable, "-X", "faulthandler", "-m", "docindex_dagster.cli", "index"]
     log = tmp_path / "errors.log"
     with exclusive(Path(".docindex/locks/library%2Fmanual.lock"), owner="run 42", on_wait=pytest.fail):
@@ -127,8 +121,7 @@ def _interrupted(process: subprocess.Popen[bytes]) -> int:
     return process.wait()
 
 
-def test_a_run_that_was_killed_is_reported_failed_and_the_next_one_starts_at_once(run, tmp_path):
-    run("index", "manual")
+def test_a_run_that_was_killed_is_reported_failed_and_the_next_one_starts_at_once(run_indexed, tmp_path):
     command = [sys.executable, "-m", "docindex_dagster.cli", "index"]
     with exclusive(Path(".docindex/locks/library%2Fmanual.lock"), owner="run 42", on_wait=pytest.fail):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -138,44 +131,41 @@ def test_a_run_that_was_killed_is_reported_failed_and_the_next_one_starts_at_onc
         process.stderr.close()
 
     Path("manual/new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
-    assert run("index").code == 0
+    assert run_indexed("index").code == 0
 
     with runs.instance(load_settings(tmp_path)) as instance:
         statuses = [found.status.value for found in instance.get_runs()]
     assert sorted(statuses) == ["FAILURE", "SUCCESS", "SUCCESS"]
-    assert "new.md" in run("search", "marmots").out
+    assert "new.md" in run_indexed("search", "marmots").out
 
 
-def test_a_single_file_is_indexed_alone(run):
-    run("index", "manual")
+def test_a_single_file_is_indexed_alone(run_indexed):
     Path("manual/guide.md").write_text("# Guide\n\nThe windmill lifts the water now.\n")
     Path("manual/pump.py").write_text("def lower_bucket() -> None:\n    print('down the well')\n")
 
-    assert run("index", "manual/guide.md").code == 0
+    assert run_indexed("index", "manual/guide.md").code == 0
 
-    assert "guide.md" in run("search", "windmill", "--mode", "bm25").out
-    assert "nothing found" in run("search", "lower_bucket", "--mode", "bm25").out
-    assert run("index").code == 0
-    assert "pump.py" in run("search", "lower_bucket", "--mode", "bm25").out
+    assert "guide.md" in run_indexed("search", "windmill", "--mode", "bm25").out
+    assert "nothing found" in run_indexed("search", "lower_bucket", "--mode", "bm25").out
+    assert run_indexed("index").code == 0
+    assert "pump.py" in run_indexed("search", "lower_bucket", "--mode", "bm25").out
 
 
-def test_a_single_file_that_is_not_to_be_indexed_says_why(run):
-    run("index", "manual")
+def test_a_single_file_that_is_not_to_be_indexed_says_why(run_indexed):
     Path("manual/server.log").write_text("started\n")
 
-    refused = run("index", "manual/server.log")
+    refused = run_indexed("index", "manual/server.log")
 
     assert refused.code == 1
     assert "always-skipped" in refused.err
 
 
-def test_a_file_that_is_gone_leaves_the_index_by_its_name(run):
-    run("index", "manual")
+def test_a_file_that_is_gone_leaves_the_index_by_its_name(run_indexed):
     Path("manual/pump.py").unlink()
 
-    assert run("index", "manual/pump.py").code == 0
+    assert run_indexed("index", "manual/pump.py").code == 0
 
-    assert "nothing found" in run("search", "litres", "--mode", "bm25", "--path", "pump.py").out
+    assert "nothing found" in run_indexed("search", "litres", "--mode", "bm25", "--path", "pump.py").out
 
 
 def test_one_is_singular_where_stages_end(run):

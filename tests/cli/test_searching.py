@@ -5,22 +5,18 @@ from pathlib import Path
 import pytest
 
 
-def test_results_are_readable_without_a_terminal(run):
-    run("index", "manual")
-
-    shown = run("search", "prime_pump", "--mode", "bm25", "--language", "python").out
+def test_results_are_readable_without_a_terminal(run_indexed):
+    shown = run_indexed("search", "prime_pump", "--mode", "bm25", "--language", "python").out
 
     assert "pump.py:1-3" in shown
     assert "bm25 #1" in shown
 
 
-def test_show_prints_the_chunk_at_a_line_and_why_explains_a_file(run):
-    run("index", "manual")
-
-    assert "Fill the pump" in run("show", "pump.py:2").out
-    assert "can be found now" in run("why", "manual/pump.py").out
+def test_show_prints_the_chunk_at_a_line_and_why_explains_a_file(run_indexed):
+    assert "Fill the pump" in run_indexed("show", "pump.py:2").out
+    assert "can be found now" in run_indexed("why", "manual/pump.py").out
     Path("manual/photo.png").write_bytes(b"\x89PNG\0\0")
-    answer = run("why", "manual/photo.png").out
+    answer = run_indexed("why", "manual/photo.png").out
     assert "binary" in answer
     assert "nothing of it can be found" in answer
 
@@ -28,22 +24,18 @@ def test_show_prints_the_chunk_at_a_line_and_why_explains_a_file(run):
 @pytest.mark.parametrize(
     "query", ["foo::bar(", '"unbalanced', "x:y AND", "", "a" * 10_000, "🙂", "--", "*", "path:/etc AND -x"]
 )
-def test_any_query_gives_an_answer_or_a_one_line_error(run, query):
-    run("index", "manual")
-
-    output = run("search", "--", query)
+def test_any_query_gives_an_answer_or_a_one_line_error(run_indexed, query):
+    output = run_indexed("search", "--", query)
 
     assert output.code in {0, 1}
     assert "Traceback" not in output.err
     assert len(output.err.splitlines()) <= 1
 
 
-def test_unknown_filter_values_are_explained(run):
-    run("index", "manual")
-
-    assert "languages: markdown, python" in run("search", "pump", "--language", "klingon").err
-    assert run("search", "pump", "--type", "poem").code == 2
-    assert "pump.py" in run("search", "pump", "--language", "Python").out
+def test_unknown_filter_values_are_explained(run_indexed):
+    assert "languages: markdown, python" in run_indexed("search", "pump", "--language", "klingon").err
+    assert run_indexed("search", "pump", "--type", "poem").code == 2
+    assert "pump.py" in run_indexed("search", "pump", "--language", "Python").out
 
 
 def test_what_a_file_holds_cannot_steer_the_terminal(run):
@@ -55,18 +47,14 @@ def test_what_a_file_holds_cannot_steer_the_terminal(run):
 
 
 @pytest.mark.parametrize("place", ["pump.py:2", "manual/pump.py:2", "./manual/../manual/pump.py:2", "pump.py:1-3"])
-def test_show_takes_a_place_as_it_lies_on_disk_or_as_a_search_prints_it(run, place):
-    run("index", "manual")
-
-    assert "Fill the pump" in run("show", place).out
+def test_show_takes_a_place_as_it_lies_on_disk_or_as_a_search_prints_it(run_indexed, place):
+    assert "Fill the pump" in run_indexed("show", place).out
 
 
-def test_why_takes_a_path_as_a_search_prints_it_and_normalises_others(run):
-    run("index", "manual")
-
+def test_why_takes_a_path_as_a_search_prints_it_and_normalises_others(run_indexed):
     for path in ("pump.py", "manual/pump.py", "manual/../manual/pump.py"):
-        assert "can be found now" in run("why", path).out
-    assert "name a file in it" in run("why", "manual").err
+        assert "can be found now" in run_indexed("why", path).out
+    assert "name a file in it" in run_indexed("why", "manual").err
 
 
 def test_why_takes_a_path_below_the_one_source_that_has_it(run):
@@ -83,10 +71,8 @@ def test_why_takes_a_path_below_the_one_source_that_has_it(run):
     assert "there is no build/output.js here or below a source" in run("why", "build/output.js").err
 
 
-def test_show_names_the_last_line_that_there_is(run):
-    run("index", "manual")
-
-    refused = run("show", "pump.py:9999999")
+def test_show_names_the_last_line_that_there_is(run_indexed):
+    refused = run_indexed("show", "pump.py:9999999")
 
     assert refused.code == 1
     assert "no indexed chunk of pump.py is at line 9999999; the last line that is indexed is 3" in refused.err

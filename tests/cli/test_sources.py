@@ -33,13 +33,12 @@ def test_each_child_of_a_folder_becomes_a_library(run):
     assert {hit["source"] for hit in only_two} == {"library/two"}
 
 
-def test_a_source_that_is_no_longer_declared_can_still_be_searched_and_removed_by_its_name(run):
-    run("index", "manual")
+def test_a_source_that_is_no_longer_declared_can_still_be_searched_and_removed_by_its_name(run_indexed):
     Path("docindex.toml").write_text("")
 
-    assert "pump.py" in run("search", "pump", "--source", "manual").out
-    assert run("source", "remove", "manual").code == 0
-    assert json.loads(run("status", "--json").out) == []
+    assert "pump.py" in run_indexed("search", "pump", "--source", "manual").out
+    assert run_indexed("source", "remove", "manual").code == 0
+    assert json.loads(run_indexed("status", "--json").out) == []
 
 
 def test_a_place_is_declared_once_and_a_branch_has_no_settings_of_its_own(run, upstream):
@@ -52,17 +51,16 @@ def test_a_place_is_declared_once_and_a_branch_has_no_settings_of_its_own(run, u
     assert "feature/x of this repository is declared already" in run("source", "add", url, "--branch", "feature/x").err
 
 
-def test_a_url_that_never_could_be_reached_is_not_left_declared(run):
-    run("index", "manual")
+def test_a_url_that_never_could_be_reached_is_not_left_declared(run_indexed):
     declared = Path("docindex.toml").read_text()
 
-    output = run("index", "file:///nonexistent/nosuch")
+    output = run_indexed("index", "file:///nonexistent/nosuch")
 
     assert output.code == 1
     assert "took git/nosuch out of docindex.toml again" in output.err
     assert Path("docindex.toml").read_text() == declared
-    assert run("index").code == 0
-    assert [row["source"] for row in json.loads(run("status", "--json").out)] == ["library/manual"]
+    assert run_indexed("index").code == 0
+    assert [row["source"] for row in json.loads(run_indexed("status", "--json").out)] == ["library/manual"]
 
 
 def test_a_url_that_a_user_declared_stays_declared_though_it_cannot_be_reached(run):

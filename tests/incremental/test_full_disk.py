@@ -107,6 +107,7 @@ def test_a_first_run_on_a_full_disk_is_repaired_by_the_next(project, disk):
     assert leftovers(project.layout) == []
 
 
+@pytest.mark.slow
 def test_commands_say_that_the_disk_is_full(project, disk):
     index_by_command(project)
     project.edit(0.5)
