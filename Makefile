@@ -46,8 +46,10 @@ contracts: $(INSTALLED)  ## Check which module may import which.
 defs: $(INSTALLED)  ## Check that Dagster loads the definitions.
 	$(BIN)/dg check defs
 
+# One process more than there are processors, since some always wait.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 unit: $(INSTALLED)  ## Run the tests.
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-slow: $(INSTALLED)  ## Run the tests that take minutes.
 	$(BIN)/pytest -m slow

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.indexing import index
 from docindex_dagster.layout import Layout
 from docindex_dagster.sources import registry
 from tests.incremental.contents import Contents, from_nothing, stores_of, tables_of
@@ -109,6 +111,12 @@ def index_by_command(project: Project, **variables: str) -> None:
     """`docindex index`, which succeeds."""
     done = docindex(project, "index", **variables)
     assert done.returncode == 0, done.stderr
+
+
+def index_by_library(project: Project) -> None:
+    """Bring every source up to date in this process."""
+    for source in project.sources:
+        index(project.settings, source, StaticEmbedder())
 
 
 def contents_of(project: Project) -> Contents:

@@ -19,7 +19,7 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.reader import open_reader
 from tests.incremental.contents import difference, leftovers, problems
-from tests.incremental.processes import Child, anew, contents_of, docindex, index_by_command
+from tests.incremental.processes import Child, How, anew, contents_of, docindex, index_by_command, index_by_library
 from tests.incremental.projects import Project
 
 SECTIONS = 6
@@ -28,7 +28,7 @@ _MARKED = ("marked.md", "marked.py")
 
 
 def test_indexing_and_searching_at_once(folder):
-    run_at_once(folder, seconds=5, commands=0)
+    run_at_once(folder, seconds=5)
 
 
 @pytest.mark.parallel
@@ -37,11 +37,13 @@ def test_indexing_and_searching_at_once_for_a_minute(folder, say):
     say(f"{counts}")
 
 
-def run_at_once(folder: Path, *, seconds: float, commands: int) -> dict[str, int]:
-    """Edit, index in two processes and in commands, and search; returns how often each was done."""
+def run_at_once(folder: Path, *, seconds: float, commands: int = 0) -> dict[str, int]:
+    """Edit, index in two processes and in some commands, and search; returns how often each was done."""
     project = Project.create(folder, 1, files=20)
     write_marked(project, 0)
-    index_by_command(project)
+    how: How = "command" if commands else "library"
+    index_all = index_by_command if commands else index_by_library
+    index_all(project)
     children = [Child.start(project, "loop") for _ in range(2)]
     for child in children:
         child.go()
@@ -49,8 +51,9 @@ def run_at_once(folder: Path, *, seconds: float, commands: int) -> dict[str, int
     work: dict[str, Callable[[], None]] = {
         "edits": Editor(project).edit,
         "answers": lambda: look(project),
-        "docindex search": lambda: search_by_command(project),
     }
+    if commands:
+        work["docindex search"] = lambda: search_by_command(project)
     work |= {f"docindex index {at}": lambda: index_by_command(project) for at in range(commands)}
     loops = [Loop(name, step, until) for name, step in work.items()]
     for loop in loops:
@@ -60,8 +63,8 @@ def run_at_once(folder: Path, *, seconds: float, commands: int) -> dict[str, int
     assert [child.stop() for child in children] == [0, 0]
     assert [loop.error for loop in loops if loop.error] == []
 
-    index_by_command(project)
-    assert difference(contents_of(project), anew(project, "command")) == ""
+    index_all(project)
+    assert difference(contents_of(project), anew(project, how)) == ""
     assert problems(project.layout) == []
     assert leftovers(project.layout) == []
     return {loop.name: loop.count for loop in loops} | {"generation": open_reader(project.layout).generation.number}

@@ -14,12 +14,11 @@ import pytest
 
 from docindex_dagster import events
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.indexing import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.reader import open_reader
 from tests.incremental.contents import Contents, difference, leftovers, problems, stores_of
-from tests.incremental.processes import Child, How, anew, contents_of, ended, index_by_command
+from tests.incremental.processes import Child, How, anew, contents_of, ended, index_by_command, index_by_library
 from tests.incremental.projects import TOPICS, Project
 
 State = Literal["before", "after", "between", "nothing"]
@@ -166,8 +165,7 @@ def repair(project: Project, how: How) -> None:
     if how == "library":
         waits: list[events.Event] = []
         with events.listening(lambda event: waits.append(event) if isinstance(event, events.Waiting) else None):
-            for source in project.sources:
-                index(project.settings, source, StaticEmbedder())
+            index_by_library(project)
         assert not waits
         return
     index_by_command(project)
