@@ -165,9 +165,12 @@ def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOut
     Raises:
         KeyboardInterrupt: the user stopped the run.
     """
+    from docindex_dagster.defs.dead_runs import process_tags
     from docindex_dagster.defs.jobs import removal_config
 
-    return _execute(settings, opened, "remove_source", run_config=removal_config(key))
+    run_id = str(uuid4())
+    tags = process_tags(run_id)
+    return _execute(settings, opened, "remove_source", run_id=run_id, run_config=removal_config(key), tags=tags)
 
 
 def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **arguments: Any) -> RunOutcome:

@@ -16,7 +16,6 @@ _OUTCOMES: dict[dg.DagsterRunStatus, Outcome] = {
     dg.DagsterRunStatus.QUEUED: "queued",
     dg.DagsterRunStatus.NOT_STARTED: "queued",
 }
-_FINISHED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
 _DISCOVERY = dg.AssetKey("discovered_files")
 _SMALLEST_PAGE = 50
 _MOST_PAGES = 40
@@ -60,7 +59,7 @@ def _newest(instance: dg.DagsterInstance, keys: Collection[str], ending: dg.Dags
                 continue
             is_ending = ending is not None and record.dagster_run.run_id == ending.run_id
             found[key] = _older(found.get(key, NO_RUNS), record, is_settled=key in is_settled, is_ending=is_ending)
-            if is_ending or record.dagster_run.status in _FINISHED:
+            if is_ending or _settles(record.dagster_run):
                 is_settled.add(key)
             if found[key].checked_at is not None:
                 left.discard(key)
@@ -76,7 +75,7 @@ def _older(runs: Runs, record: dg.RunRecord, *, is_settled: bool, is_ending: boo
     Args:
         runs: what is known.
         record: the run.
-        is_settled: a newer run ended, so that this one's failure is of no more interest.
+        is_settled: a newer run tells of the source, so that this one's failure is of no more interest.
         is_ending: the run counts as one that ended well.
     """
     run = record.dagster_run
@@ -85,12 +84,18 @@ def _older(runs: Runs, record: dg.RunRecord, *, is_settled: bool, is_ending: boo
         runs = replace(runs, outcome=outcome, run_id=run.run_id)
     if outcome == "failed" and not is_settled:
         runs = replace(runs, failed_id=run.run_id)
-    if outcome == "succeeded" and _looked_at_all(run):
+    if outcome == "succeeded" and looked_at_all(run):
         ended_at = record.end_time or record.update_timestamp.timestamp()
         runs = replace(runs, checked_at=ended_at)
     return runs
 
 
-def _looked_at_all(run: dg.DagsterRun) -> bool:
+def _settles(run: dg.DagsterRun) -> bool:
+    """Whether a run tells how its source stands: one that ended well does so only if it looked at all of it."""
+    failed = run.status is dg.DagsterRunStatus.FAILURE
+    return failed or (run.status is dg.DagsterRunStatus.SUCCESS and looked_at_all(run))
+
+
+def looked_at_all(run: dg.DagsterRun) -> bool:
     """Whether a run looked at all files of its source, not at some files, and did not begin with a later stage."""
     return ONLY_TAG not in run.tags and (not run.asset_selection or _DISCOVERY in run.asset_selection)

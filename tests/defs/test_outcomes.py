@@ -66,6 +66,13 @@ def test_a_failure_is_over_when_a_later_run_ends_well_not_when_it_begins(instanc
     assert (runs_of(instance).outcome, runs_of(instance).failed_id) == ("succeeded", None)
 
 
+def test_a_run_over_some_files_does_not_end_a_failure(instance):
+    failed_id = quick_run(instance, "broken")
+    quick_run(instance, only=True)
+
+    assert runs_of(instance).failed_id == failed_id
+
+
 def test_a_run_over_some_files_is_no_check_of_the_source(instance):
     quick_run(instance)
     checked_at = runs_of(instance).checked_at

@@ -1,5 +1,6 @@
 """The sensors, driven by their own ticks on a real instance; the runs that they ask for are run."""
 
+import os
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from docindex_dagster import runs
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG
+from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG, VERIFY_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
 from docindex_dagster.defs.sensors.due import delay_s
 from docindex_dagster.settings import load_settings
@@ -274,6 +275,17 @@ class TestFailures:
         assert waits[-1] >= 400
         assert published(project) == [KEY]
 
+    def test_a_run_over_one_file_does_not_end_them(self, daemon, project, clock):
+        daemon.settle()
+        killed_run(project)
+        daemon.requests()
+        settings = load_settings(project.root)
+
+        assert runs.index(settings, KEY, project.instance, only=["guide.md"]).succeeded
+        clock(70)
+
+        assert daemon.settle() == [KEY]
+
     def test_a_mended_declaration_is_tried_at_once(self, daemon, project, git):
         folder = self.break_it(project)
         daemon.settle()
@@ -346,6 +358,39 @@ class TestKilledRuns:
         (project.root / "away").rename(project.notes)
 
         assert daemon.asks_for() == [KEY]
+
+    def test_it_is_asked_for_however_long_the_source_could_not_be_read(self, daemon, project, clock):
+        daemon.settle()
+        killed_run(project)
+        project.notes.rename(project.root / "away")
+        for _ in range(3):
+            assert daemon.asks_for() == []
+            clock(100)
+
+        (project.root / "away").rename(project.notes)
+
+        assert daemon.asks_for() == [KEY]
+
+    def test_a_verification_that_was_killed_is_made_up_for_by_one(self, daemon, project):
+        daemon.settle()
+        run = killed_run(project)
+        project.instance.add_run_tags(run.run_id, {VERIFY_TAG: "true"})
+
+        (request,) = daemon.requests()
+
+        assert request.tags[VERIFY_TAG] == "true"
+
+    def test_runs_of_every_job_tell_their_process(self, daemon, project):
+        daemon.settle()
+        daemon.definitions.resolve_job_def("clean_up_dagster").execute_in_process(instance=project.instance)
+        runs.remove(load_settings(project.root), KEY, project.instance)
+
+        tags = {run.job_name: run.tags for run in project.instance.get_runs()}
+
+        assert {name for name, of_run in tags.items() if of_run[".dagster/docindex/pid"] == str(os.getpid())} == {
+            "clean_up_dagster",
+            "remove_source",
+        }
 
     def test_indexing_a_source_by_hand_makes_up_for_its_killed_run(self, daemon, project):
         daemon.settle()
@@ -492,7 +537,7 @@ class TestLifeOfAPartition:
 
         with dg.DagsterInstance.ephemeral() as fresh:
             other = Daemon(Project(project.root, fresh), daemon.definitions)
-            other.settle()
+            assert other.settle() == []  # what is published and right costs no run
             assert sorted(fresh.get_dynamic_partitions(SOURCES_NAME)) == [KEY, "library/other"]
 
     def test_each_folder_of_a_folder_is_a_partition(self, daemon, project):

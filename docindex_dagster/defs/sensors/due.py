@@ -1,10 +1,13 @@
 """Whether a run may be asked for, as the newest runs of its kind tell: one at a time, and later after each failure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 import dagster as dg
+
+from docindex_dagster.defs.outcomes import looked_at_all
+from docindex_dagster.defs.resources import FULL_TAG, VERIFY_TAG
 
 # Dagster takes half a second to make a run that a tick asks for, and the next tick waits for it.
 MOST_REQUESTS = 25
@@ -29,6 +32,9 @@ class LastRuns:
     ended: float = 0  # when the newest ended
     failures: int = 0  # in a row, up to the newest
     is_lost: bool = False  # the newest failed because its process was gone
+    demands: Mapping[str, str] = field(
+        default_factory=dict
+    )  # tags of those that failed, which the next is to have, too
 
     @property
     def is_unfinished(self) -> bool:
@@ -43,16 +49,25 @@ class LastRuns:
 
 
 def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str], lost_tag: str) -> LastRuns:
-    """Read the newest runs with some tags; `lost_tag` marks those whose process was gone."""
-    records = instance.get_run_records(dg.RunsFilter(tags=dict(tags)), limit=_LOOKED_AT)
+    """Read the newest runs with some tags; `lost_tag` marks those whose process was gone.
+
+    One that looked at a part of its source, and ended well, says nothing of the rest.
+    """
+    found = instance.get_run_records(dg.RunsFilter(tags=dict(tags)), limit=_LOOKED_AT)
+    records = [record for record in found if not _is_partial_success(record.dagster_run)]
     if not records:
         return LastRuns()
     newest = records[0]
-    failed = takewhile(lambda record: record.dagster_run.status is dg.DagsterRunStatus.FAILURE, records)
+    failed = list(takewhile(lambda record: record.dagster_run.status is dg.DagsterRunStatus.FAILURE, records))
     return LastRuns(
         status=newest.dagster_run.status,
         began=newest.create_timestamp.timestamp(),
         ended=newest.end_time or newest.update_timestamp.timestamp(),
-        failures=sum(1 for _ in failed),
+        failures=len(failed),
         is_lost=lost_tag in newest.dagster_run.tags,
+        demands={tag: "true" for tag in (FULL_TAG, VERIFY_TAG) if any(tag in run.dagster_run.tags for run in failed)},
     )
+
+
+def _is_partial_success(run: dg.DagsterRun) -> bool:
+    return run.status is dg.DagsterRunStatus.SUCCESS and not looked_at_all(run)

@@ -24,7 +24,7 @@ from docindex_dagster.hashing import digest_parts
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.fingerprint import fingerprint
-from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.model import Remote, Source
 from docindex_dagster.sources.remote_heads import checked_out, heads
 
 # A tick may take 60 s; what is not looked at within the budget is first in the next tick.
@@ -47,6 +47,7 @@ class Seen(Remembered):
 class RemoteSeen(Remembered):
     """What a remote said when it was last asked."""
 
+    remote: str = ""  # which one it is
     commit: str | None = None  # empty: it has no such branch or tag; None: it never answered
     asked_at: float = 0  # seconds since 1970
     failures: int = 0  # in a row
@@ -115,7 +116,7 @@ def _ask_remotes(
 ) -> dict[str, RemoteSeen]:
     """Ask the remotes that are due, those that were asked longest ago first; later after each failure."""
     now = time.time()
-    remotes = {key: known.get(key, RemoteSeen()) for key, source in repositories.items() if source.remote}
+    remotes = {key: _known(known.get(key), source.remote) for key, source in repositories.items() if source.remote}
     due = [key for key, seen in remotes.items() if now >= seen.asked_at + max(interval_s, delay_s(seen.failures))]
     due = sorted(due, key=lambda key: remotes[key].asked_at)[:_REMOTES_A_TICK]
     wanted = {key: remote for key in due if (remote := repositories[key].remote) is not None}
@@ -124,10 +125,17 @@ def _ask_remotes(
         if isinstance(answer, SourceError):
             context.log.warning(f"{key}: {answer}")
             failures = before.failures + 1
-            remotes[key] = RemoteSeen(commit=before.commit, asked_at=now, failures=failures, problem=str(answer))
+            news = {"asked_at": now, "failures": failures, "problem": str(answer)}
         else:
-            remotes[key] = RemoteSeen(commit=answer or "", asked_at=now)
+            news = {"asked_at": now, "failures": 0, "problem": "", "commit": answer or ""}
+        remotes[key] = before.model_copy(update=news)
     return remotes
+
+
+def _known(seen: RemoteSeen | None, remote: Remote) -> RemoteSeen:
+    """What is known of a remote; nothing of one that was declared anew under the same name."""
+    place = digest_parts(remote.url, remote.ref or "")
+    return seen if seen is not None and seen.remote == place else RemoteSeen(remote=place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +151,9 @@ class _Tick:
         """Compare each source with what was seen before, those looked at longest ago first, within the budget."""
         now = time.time()
         seen = {key: value for key, value in self.memory.seen.items() if key in sources}
-        failed = _failed_since(self.context.instance, self.memory.ticked_at)
+        # Noted before anything is looked at: a source may not be readable now, or be left to the next tick.
+        for key in _failed_since(self.context.instance, self.memory.ticked_at) & seen.keys():
+            seen[key] = seen[key].model_copy(update={"is_open": True})
         position = {key: index for index, key in enumerate(seen)}
         requests: list[dg.RunRequest] = []
         observations, looked_at = [], 0
@@ -155,8 +165,6 @@ class _Tick:
             if look is None:
                 continue
             before = seen.pop(key, None)  # a dictionary keeps its order: what was looked at goes to its end
-            if before is not None and key in failed:
-                before = before.model_copy(update={"is_open": True})
             if before is None or look.state != before.state:
                 observations.append(look.observation())
             seen[key], request = self._follow_up(look, before, may_ask=len(requests) < MOST_REQUESTS)
@@ -193,7 +201,7 @@ class _Tick:
         if step is not Step.ASK or not may_ask:
             return (seen if step is Step.SETTLED else waiting), None
         reason = "again after a failure" if last.failures else "files or settings changed"
-        request = dg.RunRequest(partition_key=look.source.key, tags={REASON_TAG: reason})
+        request = dg.RunRequest(partition_key=look.source.key, tags={REASON_TAG: reason, **last.demands})
         return waiting.model_copy(update={"asked_at": time.time()}), request
 
 
@@ -220,13 +228,13 @@ def _step(last: LastRuns, before: Seen | None, seen: Seen, is_indexed: Callable[
     return Step.ASK if is_time and not is_about_to_be_asked_for else Step.WAIT
 
 
-def _failed_since(instance: dg.DagsterInstance, at: float) -> set[str | None]:
+def _failed_since(instance: dg.DagsterInstance, at: float) -> set[str]:
     """The sources of which a run failed, whoever asked for it. Without a tick before, all sources are looked at."""
     if not at:
         return set()
     since = datetime.fromtimestamp(at - INTERVAL_S, UTC)
     failed = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since))
-    return {run.tags.get(PARTITION_TAG) for run in failed}
+    return {run.tags[PARTITION_TAG] for run in failed if PARTITION_TAG in run.tags}
 
 
 def _is_time(last: LastRuns, *, has_changed: bool) -> bool:

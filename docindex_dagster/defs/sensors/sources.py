@@ -57,7 +57,8 @@ def plan(now: State, before: Memory) -> Plan:
 
     A partition that was there and is not any more was deleted by somebody: its source is taken out of the index, and
     stays out until it is asked for. A source whose files come from where another's came that vanished is that one
-    under a new name. A partition without a declaration stays, since its index does.
+    under a new name. A partition without a declaration stays, since its index does. A partition that Dagster lost with
+    its record costs no run: the sensors on files tell whether the index is right.
     """
     declared = now.places.keys()
     lifted = now.withdrawn & now.partitions
@@ -70,7 +71,7 @@ def plan(now: State, before: Memory) -> Plan:
     add = new | orphaned  # Dagster adds them before it keeps the cursor
     return Plan(
         add=tuple(sorted(add)),
-        index=tuple(sorted(new | (lifted & declared))),
+        index=tuple(sorted((new - now.published) | (lifted & declared))),
         remove={**dict.fromkeys(sorted(deleted), "its partition was deleted"), **replaced},
         forget=tuple(sorted(lifted | (now.withdrawn - declared))),
         renamed=renamed,
