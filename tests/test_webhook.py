@@ -5,8 +5,10 @@ import socket
 import traceback
 
 import pytest
+import requests
 from pydantic import SecretStr
 
+from docindex_dagster import webhook
 from docindex_dagster.errors import AlertError
 from docindex_dagster.webhook import as_text, post
 from tests.webhooks import SECRET, listening
@@ -28,9 +30,20 @@ def nowhere() -> SecretStr:
 
 def test_a_message_is_posted_once_as_json():
     with listening() as hook:
-        post(hook.url, PAYLOAD)
+        assert post(hook.url, PAYLOAD)
 
         assert hook.posted == [PAYLOAD]
+        assert hook.types == ["application/json"]
+
+
+def test_a_server_that_has_the_message_and_does_not_answer_is_not_asked_again(monkeypatch):
+    monkeypatch.setattr(webhook, "_TIMEOUT_S", (3, 0.1))
+    with listening() as hook:
+        hook.is_silent = True
+
+        assert not post(hook.url, PAYLOAD, sleep=lambda _: None)
+
+    assert hook.posted == [PAYLOAD]
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
@@ -79,19 +92,47 @@ def test_a_place_that_cannot_be_reached_is_tried_three_times():
     assert waits == [1, 2]
 
 
-@pytest.mark.parametrize("case", ["taken", "refused", "unable", "unreachable", "no URL"])
-def test_the_url_is_in_no_log_and_no_error(case, caplog, capfd):
+def test_a_connection_that_takes_too_long_is_tried_three_times(monkeypatch):
+    waits: list[float] = []
+
+    def connect(*_, **__):
+        raise requests.ConnectTimeout
+
+    monkeypatch.setattr(requests, "post", connect)
+
+    with pytest.raises(AlertError, match=r"cannot be reached \(ConnectTimeout\)"):
+        post(SecretStr("http://127.0.0.1"), PAYLOAD, sleep=waits.append)
+
+    assert waits == [1, 2]
+
+
+def test_a_handshake_that_takes_too_long_is_tried_again_as_nothing_was_sent_yet(monkeypatch):
+    monkeypatch.setattr(webhook, "_TIMEOUT_S", (0.1, 0.1))
+    waits: list[float] = []
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        url = SecretStr(f"https://127.0.0.1:{mute.getsockname()[1]}/services/{SECRET}")
+
+        with pytest.raises(AlertError, match=r"cannot be reached \(ReadTimeout\)"):
+            post(url, PAYLOAD, sleep=waits.append)
+
+    assert waits == [1, 2]
+
+
+@pytest.mark.parametrize("case", ["taken", "silent", "refused", "unable", "unreachable", "no URL"])
+def test_the_url_is_in_no_log_and_no_error(case, caplog, capfd, monkeypatch):
+    monkeypatch.setattr(webhook, "_TIMEOUT_S", (3, 0.1 if case == "silent" else 7))
     caplog.set_level(logging.DEBUG)
     told = ""
     statuses = {"refused": [404], "unable": [500] * 3}.get(case, [])
     with listening(statuses) as hook:
+        hook.is_silent = case == "silent"
         url = {"unreachable": nowhere(), "no URL": SecretStr(f"http://[{SECRET}/")}.get(case, hook.url)
         try:
             post(url, PAYLOAD, sleep=lambda _: None)
         except AlertError as error:
             told = "".join(traceback.format_exception(error)) + repr(error.__context__) + repr(error.__cause__)
 
-    assert (told == "") == (case == "taken")
+    assert (told == "") == (case in {"taken", "silent"})
     assert SECRET not in told + caplog.text + "".join(capfd.readouterr())
 
 

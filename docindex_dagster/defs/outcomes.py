@@ -16,6 +16,7 @@ _OUTCOMES: dict[dg.DagsterRunStatus, Outcome] = {
     dg.DagsterRunStatus.QUEUED: "queued",
     dg.DagsterRunStatus.NOT_STARTED: "queued",
 }
+_FINISHED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
 _DISCOVERY = dg.AssetKey("discovered_files")
 _SMALLEST_PAGE = 50
 _MOST_PAGES = 40
@@ -59,7 +60,8 @@ def _newest(instance: dg.DagsterInstance, keys: Collection[str], ending: dg.Dags
                 continue
             is_ending = ending is not None and record.dagster_run.run_id == ending.run_id
             found[key] = _older(found.get(key, NO_RUNS), record, is_settled=key in is_settled, is_ending=is_ending)
-            if is_ending or _settles(record.dagster_run):
+            run = record.dagster_run
+            if is_ending or (run.status in _FINISHED and not is_partial_success(run)):
                 is_settled.add(key)
             if found[key].checked_at is not None:
                 left.discard(key)
@@ -90,10 +92,9 @@ def _older(runs: Runs, record: dg.RunRecord, *, is_settled: bool, is_ending: boo
     return runs
 
 
-def _settles(run: dg.DagsterRun) -> bool:
-    """Whether a run tells how its source stands: one that ended well does so only if it looked at all of it."""
-    failed = run.status is dg.DagsterRunStatus.FAILURE
-    return failed or (run.status is dg.DagsterRunStatus.SUCCESS and looked_at_all(run))
+def is_partial_success(run: dg.DagsterRun) -> bool:
+    """Whether a run looked at a part of its source and ended well, which says nothing of the rest."""
+    return run.status is dg.DagsterRunStatus.SUCCESS and not looked_at_all(run)
 
 
 def looked_at_all(run: dg.DagsterRun) -> bool:

@@ -133,6 +133,67 @@ def test_a_source_that_keeps_failing_is_told_of_less_and_less_often(project, sen
     assert stages(project) == ["told", "told", "counted", "told", *["counted"] * 3, "told", "counted"]
 
 
+def repeated(instance: dg.DagsterInstance, run_id: str, failure: str | None, *, hidden: bool = True) -> str:
+    """Re-execute a run as the UI does, with the tags of the first one; some of its ways leave out the hidden ones."""
+    tags = instance.get_run_by_id(run_id).tags
+    return quick_run(
+        instance, failure, tags={key: value for key, value in tags.items() if hidden or not key.startswith(".")}
+    )
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_re_executed_run_that_fails_is_noted_although_it_has_the_tags_of_the_first_one(project, sensor, hook, hidden):
+    first = quick_run(project.instance, "broken")
+    sensor.tick()
+    second = repeated(project.instance, first, "still broken", hidden=hidden)
+
+    assert sensor.tick() == "failed runs: 1, messages: 1"
+    assert [message["run_id"] for message in hook.posted] == [first, second]
+    assert sensor.tick() == "no run failed"
+
+
+def test_a_copied_tag_does_not_count_as_told_today(project, sensor, hook, monkeypatch):
+    first = quick_run(project.instance, "broken")
+    sensor.tick()
+    quick_run(project.instance, "broken")
+    sensor.tick()
+    today, tomorrow = time.time(), time.time() + 25 * 3600
+    third = repeated(project.instance, first, "broken")
+    ended = {run.run_id: tomorrow if run.run_id == third else today for run in project.instance.get_runs()}
+    monkeypatch.setattr("docindex_dagster.defs.alerts._ended_at", lambda record: ended[record.dagster_run.run_id])
+    monkeypatch.setattr("docindex_dagster.defs.alerts.time.time", lambda: tomorrow)
+
+    sensor.tick()
+
+    assert [message["failures"] for message in hook.posted] == [1, 2, 3]
+
+
+def test_a_re_executed_run_that_is_not_over_is_no_alert(project, sensor, hook):
+    hook.statuses = [404]
+    first = quick_run(project.instance, "broken", key=OTHER)
+    with pytest.raises(AlertError):
+        sensor.tick()
+    tags = project.instance.get_run_by_id(first).tags
+    assert tags[ALERT_TAG] == "due"
+    project.instance.add_run(dg.DagsterRun("index_source", tags={**tags, PARTITION_TAG: KEY}))
+
+    sensor.tick()
+
+    assert [message["source"] for message in hook.posted] == [OTHER, OTHER]
+
+
+def test_failures_of_more_than_one_page_are_all_told(project, sensor, hook, monkeypatch):
+    monkeypatch.setattr("docindex_dagster.defs.alerts._PAGE", 2)
+    keys = [f"library/{name}" for name in "abcde"]
+    for key in keys:
+        quick_run(project.instance, "broken", key=key)
+
+    assert sensor.tick() == "failed runs: 5, messages: 5"
+
+    assert sorted(message["source"] for message in hook.posted) == keys
+    assert sensor.tick() == "no run failed"
+
+
 def test_failures_between_two_ticks_are_one_alert(project, sensor, hook):
     for _ in range(5):
         quick_run(project.instance, "broken")
@@ -284,6 +345,37 @@ def test_a_webhook_that_fails_fails_the_tick_and_loses_and_repeats_nothing(proje
     assert sensor.tick() == "no run failed"
     assert pages(project) == 2
     assert stages(project) == ["told"] * 3
+
+
+def test_a_message_that_is_always_refused_holds_back_no_other(project, sensor, hook):
+    quick_run(project.instance, "first", key="library/a")
+    quick_run(project.instance, "refused", key="library/b")
+    hook.statuses = [404]
+
+    with pytest.raises(AlertError, match="answered with status 404"):
+        sensor.tick()
+    assert stages(project) == ["told", "due"]
+    quick_run(project.instance, "third", key="library/c")
+    hook.statuses = [200, 404]
+    with pytest.raises(AlertError, match="answered with status 404"):
+        sensor.tick()
+
+    reasons = [message["reason"].removeprefix("discovered_files: ") for message in hook.posted]
+    assert reasons == ["refused", "first", "third", "refused"]
+    assert stages(project) == ["told", "due", "told"]
+
+
+def test_a_webhook_that_is_slow_to_answer_gets_a_message_once(project, sensor, hook, monkeypatch, capfd):
+    monkeypatch.setattr(webhook, "_TIMEOUT_S", (3, 0.5))
+    hook.is_silent = True
+    quick_run(project.instance, "broken")
+
+    assert sensor.tick() == "failed runs: 1, messages: 1"
+    assert sensor.tick() == "no run failed"
+
+    assert len(hook.posted) == 1
+    assert stages(project) == ["told"]
+    assert "the webhook did not answer in time" in capfd.readouterr().err
 
 
 def test_what_does_not_fit_into_a_tick_is_told_in_the_next_one(project, sensor, hook, monkeypatch):

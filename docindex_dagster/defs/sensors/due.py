@@ -6,7 +6,7 @@ from itertools import takewhile
 
 import dagster as dg
 
-from docindex_dagster.defs.outcomes import looked_at_all
+from docindex_dagster.defs.outcomes import is_partial_success
 from docindex_dagster.defs.resources import FULL_TAG, VERIFY_TAG
 
 # Dagster takes half a second to make a run that a tick asks for, and the next tick waits for it.
@@ -54,7 +54,7 @@ def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str], lost_tag: s
     One that looked at a part of its source, and ended well, says nothing of the rest.
     """
     found = instance.get_run_records(dg.RunsFilter(tags=dict(tags)), limit=_LOOKED_AT)
-    records = [record for record in found if not _is_partial_success(record.dagster_run)]
+    records = [record for record in found if not is_partial_success(record.dagster_run)]
     if not records:
         return LastRuns()
     newest = records[0]
@@ -67,7 +67,3 @@ def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str], lost_tag: s
         is_lost=lost_tag in newest.dagster_run.tags,
         demands={tag: "true" for tag in (FULL_TAG, VERIFY_TAG) if any(tag in run.dagster_run.tags for run in failed)},
     )
-
-
-def _is_partial_success(run: dg.DagsterRun) -> bool:
-    return run.status is dg.DagsterRunStatus.SUCCESS and not looked_at_all(run)
