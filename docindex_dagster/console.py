@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from docindex_dagster import events
-from docindex_dagster.search.model import Hit
+from docindex_dagster.search.model import Hit, Signal
 
 # No markup: brackets in paths and texts are theirs.
 _IS_TERMINAL = sys.stdout.isatty()
@@ -62,8 +62,11 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
-def hits(found: Sequence[Hit], *, with_source: bool) -> None:
-    """Print search results: place, what it is, why it is there, and its first lines."""
+def hits(found: Sequence[Hit], *, with_source: bool, explain: bool = False) -> None:
+    """Print search results: place, what it is, why it is there, and its first lines.
+
+    With `explain`, what each signal did to the score, which adds up to it.
+    """
     for rank, hit in enumerate(found, start=1):
         place = visible(f"{hit.source}  {hit.path}" if with_source else hit.path)
         line = Text.assemble((f"{rank:2} ", "dim"), (f"{place}:{hit.start_line}-{hit.end_line}", "bold cyan"))
@@ -72,9 +75,18 @@ def hits(found: Sequence[Hit], *, with_source: bool) -> None:
         if hit.is_uncommitted:
             line.append("  uncommitted", "yellow")
         out.print(line)
-        signals = ", ".join(f"{signal.retriever} #{signal.rank}" for signal in hit.signals)
-        out.print(Text(f"   {hit.score:.4f} = {signals}", "dim"))
+        out.print(Text(f"   {hit.score:.4f} = {_reasons(hit.signals, with_numbers=explain)}", "dim"))
         out.print(Text(_snippet(hit.text)), no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore")
+
+
+def _reasons(signals: Sequence[Signal], *, with_numbers: bool) -> str:
+    """The signals that changed the score: their names, or also what each added."""
+    named = [(f"{signal.name} #{signal.rank}" if signal.rank else signal.name, signal) for signal in signals]
+    if with_numbers:
+        return " ".join(f"{signal.contribution:+.4f} ({name})" for name, signal in named)
+    return ", ".join(
+        name for name, signal in named if signal.rank or (signal.score is None and signal.contribution > 0)
+    )
 
 
 def _snippet(text: str) -> str:

@@ -61,6 +61,7 @@ def search(
         list[SourceType] | None, typer.Option("--type", "-t", help="Only this type; commits are found only so.")
     ] = None,
     path: PathGlob = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each signal did to the score.")] = False,
     json: Json = False,
 ) -> None:
     """Search what is indexed."""
@@ -90,7 +91,7 @@ def search(
     elif not found:
         console.out.print("nothing found")
     else:
-        console.hits(found, with_source=len(filters.sources) != 1)
+        console.hits(found, with_source=len(filters.sources) != 1, explain=explain)
 
 
 def _glob(path: str | None) -> str | None:

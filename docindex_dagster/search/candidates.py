@@ -4,41 +4,69 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.query import Query
+from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores import tantivy_index
-from docindex_dagster.stores.analysis import terms
+from docindex_dagster.stores.analysis import stems
 from docindex_dagster.stores.lance_table import VECTOR
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
+    import tantivy
+
     from docindex_dagster.embedding.protocol import Vectors
 
 Ranking = list[tuple[str, float]]
 
-# How much a term counts in each field, relative to the text.
-FIELD_WEIGHTS = {"body": 1.0, "symbols": 1.0, "headings": 1.0, "path_terms": 1.0}
-# A pasted file is a query too; its first terms say what it is about.
-_MOST_TERMS = 128
 _PROBES = 20
 _REFINE = 10
+_TYPOS = 1
 
 
-def bm25(reader: Reader, query: str, filters: Filters, limit: int) -> Ranking:
+def bm25(reader: Reader, query: Query, filters: Filters, limit: int, weights: Weights) -> Ranking:
     """Chunks by BM25 over text, symbols, headings and path.
 
     The query is built from analysed terms, so nothing that a user types is syntax. Scores are sums over fields.
     """
-    from tantivy import Occur, Query
+    from tantivy import Query as Clause
 
-    wanted = list(dict.fromkeys(terms(query)))[:_MOST_TERMS]
-    if not wanted:
+    if not query.terms:
         return []
     schema = reader.index.schema
+    fields = {
+        "body": 1.0,
+        "symbols": weights.symbols,
+        "headings": weights.headings,
+        "path_terms": weights.path_terms,
+    }
+    of_stems = list(dict.fromkeys(stems(query.terms)))
     clauses = [
-        (Occur.Should, Query.boost_query(Query.term_query(schema, field, term), weight))
-        for term in wanted
-        for field, weight in FIELD_WEIGHTS.items()
+        Clause.boost_query(Clause.term_query(schema, field, term), weight)
+        for field, weight in fields.items()
+        if weight
+        for term in (of_stems if field in tantivy_index.STEM_FIELDS else query.terms)
     ]
-    whole = Query.boolean_query([(Occur.Must, Query.boolean_query(clauses)), *filters.to_clauses(schema)])
+    return _matching(reader, clauses, filters, limit)
+
+
+def similar_names(reader: Reader, query: Query, filters: Filters, limit: int) -> Ranking:
+    """Chunks whose symbols are named as the query is, but for one typing error."""
+    from tantivy import Query as Clause
+
+    if query.name is None:
+        return []
+    clause = Clause.fuzzy_term_query(reader.index.schema, "symbols", query.name.lower(), distance=_TYPOS)
+    return _matching(reader, [clause], filters, limit)
+
+
+def _matching(reader: Reader, clauses: "Sequence[tantivy.Query]", filters: Filters, limit: int) -> Ranking:
+    """Chunks that meet one of the clauses, and every filter."""
+    from tantivy import Occur
+    from tantivy import Query as Clause
+
+    schema = reader.index.schema
+    anything = Clause.boolean_query([(Occur.Should, clause) for clause in clauses])
+    whole = Clause.boolean_query([(Occur.Must, anything), *filters.to_clauses(schema)])
     # Hits of equal score come in the order of segments: with more than are wanted, the cut can follow the ids.
     hits = reader.searcher.search(whole, limit=2 * limit, count=False).hits
     ids = tantivy_index.chunk_ids(reader.searcher, [address for _, address in hits])

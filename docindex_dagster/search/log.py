@@ -34,7 +34,7 @@ def log(
     *,
     top_k: int = 10,
     filters: CommitFilters | None = None,
-    pool: int = 100,
+    pool: int = 50,
 ) -> list[dict[str, Any]]:
     """Commits as rows of the schema `COMMITS`: the best for a query, or without one the latest.
 

@@ -14,16 +14,17 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What one retriever said of a chunk: its rank there, from 1, and its score."""
+    """What one signal did to the score of a chunk; a retriever also says its rank, from 1, and its own score."""
 
-    retriever: str
-    rank: int
-    score: float
+    name: str
+    contribution: float
+    rank: int | None = None
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: a chunk, its score, and each retriever's part in it."""
+    """One result: a chunk, its score, and the signals whose contributions add up to it."""
 
     chunk_id: str
     source: str

@@ -1,11 +1,16 @@
 """From text to the terms that the full-text index holds; documents and queries go the same way.
 
-Identifiers are kept whole and split at underscores, at changes of case and around digits. There is no stemming and
-there are no stop words: both are syntax in code.
+Identifiers are kept whole and split at underscores, at changes of case and around digits. There are no stop words,
+which are syntax in code. Text and headings are held as stems, names and paths as they are.
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tantivy import TextAnalyzer
 
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
@@ -25,3 +30,18 @@ def _split(word: str) -> tuple[str, ...]:
 def terms(text: str) -> list[str]:
     """All terms of a text, in order, repeats included."""
     return [term for word in _WORD.findall(text) for term in _split(word)]
+
+
+@cache
+def stemmer() -> "TextAnalyzer":
+    """Cuts terms, joined by spaces, to their stems: Snowball's for English, which leaves most names alone."""
+    import tantivy
+
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    return builder.filter(tantivy.Filter.stemmer("english")).build()
+
+
+def stems(of_terms: Sequence[str]) -> list[str]:
+    """The stem of each term."""
+    found: list[str] = stemmer().analyze(" ".join(of_terms))
+    return found

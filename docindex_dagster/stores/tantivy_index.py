@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from docindex_dagster.stores.analysis import terms
+from docindex_dagster.stores.analysis import stemmer, terms
 from docindex_dagster.stores.difference import Difference, difference
 
 if TYPE_CHECKING:
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
 # Fields that are matched as they are, for filters; each is also a column of the chunks.
 EXACT_FIELDS = ("chunk_id", "source", "path", "language", "source_type")
-# Fields of terms, for ranking.
-TERM_FIELDS = ("body", "symbols", "headings", "path_terms")
+# Fields of terms, for ranking; those of stems are words more than names.
+STEM_FIELDS = ("body", "headings")
+TERM_FIELDS = (*STEM_FIELDS, "symbols", "path_terms")
 # Numbers that make up (chunk_id, row_hash), since only numbers can be read as a column.
 _ID_FIELDS = ("id_high", "id_low")
 _HASH_FIELDS = ("hash_high", "hash_low")
 _KEY_FIELDS = (*_ID_FIELDS, *_HASH_FIELDS)
 _ROW = "row"
+_STEMS = "stems"
 _MUTABLE = ("meta.json", ".managed.json")
 _HEAP_BYTES = 64 << 20
 _HEX_DIGITS = 32
@@ -41,7 +43,8 @@ def schema() -> "Schema":
     for name in EXACT_FIELDS:
         builder.add_text_field(name, stored=False, tokenizer_name="raw", index_option="basic")
     for name in TERM_FIELDS:
-        builder.add_text_field(name, stored=False, tokenizer_name="whitespace", index_option="freq")
+        tokenizer = _STEMS if name in STEM_FIELDS else "whitespace"
+        builder.add_text_field(name, stored=False, tokenizer_name=tokenizer, index_option="freq")
     for name in _KEY_FIELDS:
         builder.add_unsigned_field(name, stored=False, indexed=False, fast=True)
     builder.add_bytes_field(_ROW, stored=True, indexed=False, fast=False)
@@ -53,7 +56,7 @@ def create(folder: Path) -> "Index":
     import tantivy
 
     folder.mkdir(parents=True)
-    return tantivy.Index(schema(), path=str(folder), reuse=False)
+    return _with_stems(tantivy.Index(schema(), path=str(folder), reuse=False))
 
 
 def clone(published: Path, folder: Path) -> "Index":
@@ -73,7 +76,13 @@ def open_index(folder: Path) -> "Index":
     """Open an index that exists; raises ValueError where there is none."""
     import tantivy
 
-    return tantivy.Index.open(str(folder))
+    return _with_stems(tantivy.Index.open(str(folder)))
+
+
+def _with_stems(index: "Index") -> "Index":
+    """The index with the tokenizer that its fields name."""
+    index.register_tokenizer(_STEMS, stemmer())
+    return index
 
 
 def held(searcher: "Searcher", index_schema: "Schema", source: str) -> pa.Table:

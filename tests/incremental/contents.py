@@ -18,7 +18,7 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import graph_files, tantivy_index
-from docindex_dagster.stores.analysis import terms
+from docindex_dagster.stores.analysis import stems, terms
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.reader import Reader, open_reader
@@ -130,6 +130,7 @@ def _postings(reader: Reader, stored: list[dict[str, Any]], words: Iterable[str]
 
     texts = (text for row in stored for text in (row["text"], row["path"], *(row["heading_path"] or ())))
     vocabulary = {term for text in texts for term in terms(text)} | set(words)
+    vocabulary |= set(stems(sorted(vocabulary)))
     wanted = {(field, term) for field in tantivy_index.TERM_FIELDS for term in vocabulary}
     wanted |= {(name, row[name]) for row in stored for name in tantivy_index.EXACT_FIELDS if row[name] is not None}
     found = []

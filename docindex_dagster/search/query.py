@@ -1,0 +1,74 @@
+"""What a query asks for, told from its form alone: its kind, its terms, and the name that it may be."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from docindex_dagster.stores.analysis import terms
+
+# A pasted file is a query too; its first terms say what it is about.
+_MOST_TERMS = 128
+_NAME = r"[^\W\d][\w$]*"
+_SYMBOL = re.compile(rf"[@#&*]?{_NAME}(?:(?:::|->|[.#])~?{_NAME})*[!?]?(?:\(\))?")
+_PATH = re.compile(r"[^\s/\\]*[/\\]\S*|\S+\.[a-z]\w{0,3}(?::\d+)*")
+_ERROR = re.compile(r"\b\w*(?:Error|Exception|Warning|Panic)\b\s*[:(]|^\s*(?:error|fatal|panic|warning)\b.*:|Traceback")
+# Asking for instructions or for a fact, which documentation gives, rather than for the place of something.
+_QUESTION = re.compile(
+    r"(?:how (?:to|much|many|(?:do|can|should) (?:i|you|we))|what|which|where (?:do|can|should) (?:i|you|we)"
+    r"|(?:can|should|could|may|do|does|is|are) (?:i|you|we|it|there|this)|my|why)\b",
+    re.IGNORECASE,
+)
+# Articles, prepositions, conjunctions, auxiliary verbs, pronouns and interrogatives. Some of them are rare in code, so
+# that they would outweigh the words that matter.
+_FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """a an the and or but if then of in into on at by for from to with as not no such
+        is are was be been do does did will would can could should
+        it its this that these those there their they i you we my your our me us
+        how what which when where why who""",
+    )
+)
+
+
+class Kind(StrEnum):
+    """What a query is."""
+
+    SYMBOL = "symbol"
+    PATH = "path"
+    ERROR = "error"
+    QUESTION = "question"  # that documentation answers
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query, understood.
+
+    `terms` are distinct and analysed; `name` is the last name of a symbol, without what qualifies it.
+    """
+
+    text: str
+    kind: Kind
+    terms: tuple[str, ...]
+    name: str | None = None
+
+
+def understand(text: str) -> Query:
+    """Tell what a query asks for."""
+    kind = _kind(text.strip())
+    found = dict.fromkeys(terms(text))
+    if kind in {Kind.QUESTION, Kind.TEXT}:
+        found = dict.fromkeys(term for term in found if term not in _FUNCTION_WORDS) or found
+    name = re.findall(_NAME, text)[-1] if kind is Kind.SYMBOL else None
+    return Query(text, kind, tuple(found)[:_MOST_TERMS], name)
+
+
+def _kind(text: str) -> Kind:
+    if _PATH.fullmatch(text):
+        return Kind.PATH
+    if _SYMBOL.fullmatch(text):
+        return Kind.SYMBOL
+    if _ERROR.search(text):
+        return Kind.ERROR
+    return Kind.QUESTION if _QUESTION.match(text) else Kind.TEXT

@@ -1,0 +1,84 @@
+"""What is known of code: each signal by itself, on an index of a few files."""
+
+import pyarrow as pa
+import pytest
+
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.layout import Layout
+from docindex_dagster.schemas import CHUNKS
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.model import Hit, Mode
+from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.reader import Reader, open_reader
+from tests.conftest import MODEL, chunks_of, vectors_of
+
+FILES = {
+    "lib/caller.py": ["run calls parse_token and parse_token and parse_token"],
+    "lib/tokens.py": ["parse_token reads a token"],
+    "lib/retry.py": ["attempt waits before it goes on"],
+    "lib/waiting.py": ["pause waits before it goes on"],
+    "tests/test_flow.py": ["test_flow opens and closes the valve of the pump"],
+    "lib/flow.py": ["flow opens the valve of the pump after a while, and some time later closes it again"],
+    "lib/big.py": ["one ferries goods", "two ferries goods", "three ferries goods", "four ferries goods"],
+    "lib/small.py": ["ship ferries a few goods over"],
+    "docs/mill.md": ["Milling describes how a mill grinds the corn"],
+    "lib/mill.py": ["mill grinds the corn"],
+}
+TYPES = {"tests/test_flow.py": "test", "docs/mill.md": "doc"}
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory) -> Reader:
+    layout = Layout(tmp_path_factory.mktemp("index"))
+    chunks = chunks_of(FILES)
+    types = [TYPES.get(path, "code") for path in chunks["path"].to_pylist()]
+    chunks = chunks.set_column(CHUNKS.get_field_index("source_type"), CHUNKS.field("source_type"), pa.array(types))
+    publish(layout, SourceRows("library/sample", chunks, vectors_of(chunks)), MODEL)
+    return open_reader(layout)
+
+
+def find(reader: Reader, query: str) -> list[Hit]:
+    return search(reader, query, StaticEmbedder, mode=Mode.BM25)
+
+
+def paths(reader: Reader, query: str) -> list[str]:
+    return [hit.path for hit in find(reader, query)]
+
+
+def test_the_definition_of_a_symbol_comes_before_its_uses(reader):
+    assert paths(reader, "parse_token")[0] == "lib/tokens.py"
+
+
+def test_a_file_whose_name_says_it_comes_first(reader):
+    assert paths(reader, "retrying waits before it goes on")[0] == "lib/retry.py"
+
+
+def test_tests_stand_back_unless_they_are_asked_for(reader):
+    assert paths(reader, "opens and closes the valve of the pump")[0] == "lib/flow.py"
+    assert paths(reader, "test that opens and closes the valve of the pump")[0] == "tests/test_flow.py"
+
+
+def test_documents_come_first_where_a_question_asks_for_them(reader):
+    assert paths(reader, "what grinds the corn")[0] == "docs/mill.md"
+    assert paths(reader, "grinds the corn")[0] == "lib/mill.py"
+
+
+def test_one_file_does_not_fill_the_first_page(reader):
+    found = paths(reader, "ferries goods")
+
+    assert "lib/small.py" in found[:4]
+    assert found.count("lib/big.py") == 4
+
+
+def test_a_name_with_a_typing_error_is_found(reader):
+    assert paths(reader, "parse_tokem")[0] == "lib/tokens.py"
+
+
+def test_other_forms_of_a_word_are_found(reader):
+    assert "lib/mill.py" in paths(reader, "corn grinding")
+
+
+@pytest.mark.parametrize("query", ["parse_token", "opens the valve", "ferries goods", "how does a mill grind"])
+def test_the_contributions_of_the_signals_add_up_to_the_score(reader, query):
+    for hit in find(reader, query):
+        assert hit.score == pytest.approx(sum(signal.contribution for signal in hit.signals))
