@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from docindex_dagster.search.model import Mode
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.watching import loop, watched
 from docindex_dagster.watching.loop import Watch
 
 LIBRARY = '[[source]]\nkind = "library"\npath = "{}"\n'
@@ -202,6 +204,67 @@ def test_files_in_new_folders_are_noticed(project):
         until(watch, lambda: project.finds("Moles") and not project.finds("Shrews"))
 
 
+def rename_into_place(folder: Path) -> None:
+    """Replace a folder by another one with the same files, as tools do that build it elsewhere."""
+    new = shutil.copytree(folder, folder.parent.parent / "new")
+    shutil.rmtree(folder)
+    new.rename(folder)
+
+
+def swap(folder: Path) -> None:
+    """Replace a folder by another one, and keep the old one elsewhere."""
+    new = shutil.copytree(folder, folder.parent.parent / "new")
+    folder.rename(folder.parent.parent / "old")
+    new.rename(folder)
+
+
+def make_anew(folder: Path) -> None:
+    """Delete a folder and make it again, which the file system may give the number of the old one."""
+    texts = {file.name: file.read_text() for file in folder.iterdir() if file.is_file()}
+    shutil.rmtree(folder)
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+
+
+@pytest.fixture
+def patient(monkeypatch) -> None:
+    """Without events, no source is looked at within the time of a test."""
+    monkeypatch.setattr(loop, "_ROUND_S", 3600.0)
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("replace", [rename_into_place, swap, make_anew])
+@pytest.mark.parametrize("name", ["shelf/notes", "shelf/notes/deep"])
+def test_edits_in_a_folder_that_was_replaced_are_noticed(project, replace, name):
+    project.declare(LIBRARY.format("shelf/notes"))
+    project.write("shelf/notes/guide.md", "# Guide\n")
+    project.write("shelf/notes/deep/page.md", "# Page\n")
+    with project.watched() as watch:
+        replace(project.root / name)
+        for_a_while(watch)
+        project.write(f"{name}/page.md", "# Page\n\nVoles hide.\n")
+        until(watch, lambda: project.finds("Voles"))
+
+
+@pytest.mark.usefixtures("patient")
+def test_edits_are_noticed_after_a_folder_around_the_source_was_replaced(project):
+    project.declare(LIBRARY.format("room/shelf/notes"))
+    project.write("room/shelf/notes/guide.md", "# Guide\n")
+    with project.watched() as watch:
+        swap(project.root / "room/shelf")
+        for_a_while(watch)
+        project.write("room/shelf/notes/guide.md", "# Guide\n\nVoles hide.\n")
+        until(watch, lambda: project.finds("Voles"))
+
+
+def test_an_edit_of_a_file_does_not_list_the_folders(project, monkeypatch):
+    with project.watched() as watch:
+        monkeypatch.setattr(watched, "folders_of", NotImplemented)
+        project.write("notes/guide.md", "# Guide\n\nMarmots live in burrows.\n")
+        until(watch, lambda: project.finds("Marmots"))
+
+
 def test_the_index_inside_of_a_source_wakes_nobody(project, git):
     project.declare(GIT.format("."), LIBRARY.format("."))
     git(project.root, "init", "-q")
@@ -296,6 +359,30 @@ def test_a_new_child_of_a_folder_of_libraries_is_watched(project):
     assert project.runs == ["library/second"]
 
 
+def test_a_new_child_is_watched_after_the_folder_of_libraries_was_replaced(project):
+    project.declare(LIBRARY.format("shelf/{library}"))
+    (project.root / "shelf").mkdir()
+    with project.watched() as watch:
+        make_anew(project.root / "shelf")
+        for_a_while(watch)
+        project.write("shelf/second/page.md", "# Page\n\nLynxes climb.\n")
+        until(watch, lambda: project.finds("Lynxes"))
+
+
+@pytest.mark.usefixtures("patient")
+def test_the_settings_count_after_their_folder_was_replaced(project, monkeypatch):
+    monkeypatch.setenv("DOCINDEX_HOME", str(project.root / "memory"))
+    project.write("elsewhere/guide.md", "# Guide\n")
+    inner = Project(project.root / "deep/project")
+    inner.root.mkdir(parents=True)
+    inner.declare(LIBRARY.format("../../notes"))
+    with inner.watched() as watch:
+        make_anew(inner.root)
+        for_a_while(watch)
+        inner.declare(LIBRARY.format("../../notes"), LIBRARY.format("../../elsewhere"))
+        until(watch, lambda: inner.runs == ["library/elsewhere"])
+
+
 def test_a_folder_that_is_missing_is_told_once_and_watched_when_it_comes(project):
     project.declare(LIBRARY.format("notes"), LIBRARY.format("later"))
     with project.watched() as watch:
@@ -350,6 +437,16 @@ def test_a_file_whose_name_is_no_text_is_indexed_as_well(project):
             "# Coffee\n\nDormice sleep.\n"
         )
         until(watch, lambda: project.finds("Dormice"))
+
+
+@pytest.mark.usefixtures("patient")
+def test_edits_in_a_folder_that_came_with_such_a_file_are_noticed(project):
+    with project.watched() as watch:
+        project.write("notes/deep/page.md", "# Page\n")
+        Path(os.fsdecode(os.fsencode(project.root / "notes") + b"/caf\xe9.md")).write_text("# Coffee\n")
+        for_a_while(watch)
+        project.write("notes/deep/page.md", "# Page\n\nVoles hide.\n")
+        until(watch, lambda: project.finds("Voles"))
 
 
 def test_polling_notices_edits_and_new_folders(project):

@@ -102,15 +102,19 @@ def _workers_for(size: int) -> int:
 
 @contextmanager
 def _pool(workers: int) -> "Iterator[ProcessPool]":
-    """One worker stays for the next small change; more of them are let go, since each holds about 150 MiB."""
-    if workers == 1:
-        yield _lasting_worker()
-        return
-    pool = _spawn(workers)
+    """One worker stays for the next small change; more of them are let go, since each holds about 150 MiB.
+
+    One that still has batches of a run that failed is let go, too: it would work them off before those of the next.
+    Cancelling them takes longer yet, since pebble has sent them ahead, and ends the worker anew for each.
+    """
+    pool = _lasting_worker() if workers == 1 else _spawn(workers)
+    is_kept = False
     try:
         yield pool
+        is_kept = workers == 1
     finally:
-        _close(pool)
+        if not is_kept:
+            _close(pool)
 
 
 def _lasting_worker() -> "ProcessPool":

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +32,7 @@ def index(
     json: Json = False,
 ) -> None:
     """Bring the index up to date: only what changed is chunked and embedded again."""
+    _check_options(sources or (), full=full, verify=verify)
     wanted: dict[str, set[str]] = {}  # the names of files by source; none for all of it
     added: list[str] = []
     for argument in sources or ():
@@ -54,6 +55,25 @@ def index(
             _take_back(settings, key)
     if failed:
         raise typer.Exit(1)
+
+
+def _check_options(arguments: Sequence[str], *, full: bool, verify: bool) -> None:
+    """Refuse what the run could only obey in part, before anything is declared.
+
+    Raises:
+        BadParameter: options exclude each other, or are for whole sources and a file is given.
+    """
+    if full and verify:
+        raise typer.BadParameter("give --full or --verify, not both")
+    if full or verify:
+        files = [argument for argument in arguments if _names_file(argument)]
+        if files:
+            raise typer.BadParameter(f"{'--full' if full else '--verify'} is for whole sources; {files[0]} is a file")
+
+
+def _names_file(argument: str) -> bool:
+    """Whether an argument is the path of a file, be it in no source yet, or of one that is gone."""
+    return normal(argument).is_file() or _file(argument) is not None
 
 
 def _take_back(settings: Settings, key: str) -> None:

@@ -5,6 +5,7 @@ more folders than everything else, change all the time, and mean nothing.
 """
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,17 @@ from docindex_dagster.sources.rules import Pruned, path_rules
 # HEAD and the index lie in git's folder itself; a commit on the branch that is checked out shows in its log.
 _OF_GIT = ("", "logs", "refs/heads", "reftable")
 _IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+
+Place = tuple[int, int]  # device and number: two folders that follow each other at one path mostly differ in it
+
+
+def place_of(path: Path | str) -> Place | None:
+    """Which folder is at a path now; None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 there may be thousands
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
 def folders_of(source: Source, home: Path) -> frozenset[str]:

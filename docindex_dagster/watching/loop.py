@@ -7,14 +7,13 @@ that git ignores, a log that grows, our own git commands, and what another proce
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from docindex_dagster.errors import DocindexError, SettingsError
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.sources import noise, registry, withdrawn
-from docindex_dagster.watching.folders import folders_of
 from docindex_dagster.watching.notifier import Notifier, PathEvent
 from docindex_dagster.watching.watched import Watched
 
@@ -106,52 +105,48 @@ class Watch:
             self._tell(f"{key} is not declared any more, and not watched")
         self._parents = _parents(self._settings)
         self._list(self._watched)
-        self._rewatch()
         self._due = dict.fromkeys(self._watched)
 
-    def _list(self, keys: Iterable[str]) -> None:
+    def _list(self, keys: Collection[str]) -> None:
         """Find the folders of some sources, and watch them.
 
         A folder that is made after the one around it was listed, and before that was watched, the next listing finds.
         """
-        stale = {key: self._watched[key] for key in keys}
         for _ in range(_LISTINGS):
-            for watched in stale.values():
-                watched.place = watched.find_place()
-            found = {key: folders_of(watched.source, self._settings.home) for key, watched in stale.items()}
-            stale = {key: watched for key, watched in stale.items() if found[key] != watched.folders}
-            if not stale:
+            for key in keys:
+                self._watched[key].list_folders(self._settings.home)
+            if not self._rewatch():
                 return
-            for key, watched in stale.items():
-                watched.folders = found[key]
-            self._rewatch()
 
-    def _rewatch(self) -> None:
+    def _rewatch(self) -> bool:
+        """Watch the folders of all sources as they were listed; whether this changed anything."""
         by_folder = defaultdict(list)
         for key, watched in self._watched.items():
             for folder in watched.folders:
                 by_folder[folder].append(key)
         self._by_folder = dict(by_folder)
-        self._notifier.watch({self._config_folder, *self._parents, *by_folder})
+        return self._notifier.watch({self._config_folder, *self._parents, *by_folder})
 
     def _take(self, events: list[PathEvent] | None) -> None:
         """Find out what events are about: sources to be looked at, before others; their folders; the settings."""
         if events is None:
+            self._list(self._watched)
             self._due |= dict.fromkeys(self._watched)
             return
         touched, stale = dict[str, None](), set[str]()
-        is_config_touched = has_new_child = False
+        is_config_touched = has_new_child = has_stale = False
         for event in events:
             folder, _, name = event.path.rpartition("/")
             is_config_touched |= (folder, name) == (self._config_folder, CONFIG_NAME)
-            has_new_child |= folder in self._parents and not event.is_modification
+            has_new_child |= not event.is_modification and not self._parents.isdisjoint((folder, event.path))
             if event.is_modification and noise.file_reason(name.encode()):
                 continue
             keys = [*self._by_folder.get(folder, ()), *self._by_folder.get(event.path, ())]
             touched |= dict.fromkeys(keys)
             if name in _IGNORE_FILES or (not event.is_modification and self._is_folder(event.path)):
                 stale.update(keys)
-        if stale:
+                has_stale = True  # it may be a folder of no source: that of the settings
+        if has_stale:
             self._list(stale)
         self._due = {**touched, **self._due}
         if is_config_touched or has_new_child:
@@ -180,7 +175,7 @@ class Watch:
         if now < self._places_at + _TICK_S:
             return
         self._places_at = now
-        moved = [key for key, watched in self._watched.items() if watched.find_place() != watched.place]
+        moved = [key for key, watched in self._watched.items() if watched.has_moved()]
         if moved:
             self._list(moved)
             self._due |= dict.fromkeys(moved)

@@ -1,7 +1,6 @@
 """The events of the file system: which paths changed in a set of folders, gathered until they pause."""
 
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 from typing import NamedTuple
 
 # The loop of `watchfiles.watch` waits for the same time at each turn, and cannot change what it watches.
@@ -9,6 +8,7 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 from watchfiles.main import Change
 
 from docindex_dagster.errors import WatchError
+from docindex_dagster.watching.folders import Place, place_of
 
 # An editor writes a file in several steps within milliseconds. A command that changes many files pauses less than this…
 _PAUSE_MS = 50
@@ -26,29 +26,37 @@ class PathEvent(NamedTuple):
 
 
 class Notifier:
-    """Tells what happens in some folders, each without those below it."""
+    """Tells what happens in some folders, each without those below it.
+
+    The system watches a folder, not its path: when it is replaced, whoever follows the path has to watch again.
+    """
 
     def __init__(self, *, poll: bool) -> None:
         """With `poll`, look at all files once a second, as network file systems need."""
         self._poll = poll
         self._folders: AbstractSet[str] = frozenset()
+        self._places: dict[str, Place] = {}  # those that are watched; empty when one of them may be another by now
         self._open: RustNotify | None = None
         self._missed: set[tuple[int, str]] = set()
 
-    def watch(self, folders: AbstractSet[str]) -> None:
+    def watch(self, folders: AbstractSet[str]) -> bool:
         """Watch these folders instead of those before; what happened until then is still told.
+
+        Returns:
+            Whether this changed anything. If so, what happened in new or replaced folders before is not told.
 
         Raises:
             WatchError: the system watches no more folders.
         """
-        if folders == self._folders and self._open is not None:
-            return
+        if self._open is not None and folders == self._folders and _places_of(folders) == self._places:
+            return False
         before, self._open = self._open, self._opened(folders)
         self._folders = folders
         if before is not None:
             found = _taken(before, 1, 1, 1)
             self._missed |= found or set()
             before.close()
+        return True
 
     def wait(self, timeout_s: float) -> list[PathEvent] | None:
         """Return what happened; nothing after the time-out, and None where it is not known what it was.
@@ -65,7 +73,10 @@ class Notifier:
             return None
         found |= self._missed
         self._missed = set()
-        return [PathEvent(path, change == Change.modified) for change, path in sorted(found)]
+        events = [PathEvent(path, change == Change.modified) for change, path in sorted(found)]
+        if any(not event.is_modification and event.path in self._folders for event in events):
+            self._places = {}  # numbers are used again: a folder that is made anew may have the one of the old
+        return events
 
     def close(self) -> None:
         """Watch nothing any more."""
@@ -75,14 +86,20 @@ class Notifier:
 
     def _opened(self, folders: AbstractSet[str]) -> RustNotify:
         for _ in range(_ATTEMPTS):
-            present = [folder for folder in sorted(folders) if Path(folder).is_dir()]
+            self._places = _places_of(folders)
             try:
-                return RustNotify(present, False, self._poll, _POLL_MS, False, True)  # noqa: FBT003 it has no names
+                return RustNotify(sorted(self._places), False, self._poll, _POLL_MS, False, True)  # noqa: FBT003 it has no names
             except FileNotFoundError:  # a folder went away meanwhile
                 continue
             except (OSError, WatchfilesRustInternalError) as error:
-                raise WatchError(_explain(error, len(present))) from error
+                raise WatchError(_explain(error, len(self._places))) from error
         raise WatchError("folders come and go too quickly to be watched; try again, or with --poll")
+
+
+def _places_of(folders: AbstractSet[str]) -> dict[str, Place]:
+    """The folders that exist."""
+    found = {folder: place_of(folder) for folder in folders}
+    return {folder: place for folder, place in found.items() if place is not None}
 
 
 def _taken(notifier: RustNotify, longest_ms: int, pause_ms: int, timeout_ms: int) -> set[tuple[int, str]] | None:

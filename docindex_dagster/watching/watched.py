@@ -3,12 +3,14 @@
 import math
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from docindex_dagster.errors import DocindexError
 from docindex_dagster.indexing import is_current
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source
+from docindex_dagster.watching.folders import Place, folders_of, place_of
 
 _FIRST_RETRY_S, _LAST_RETRY_S = 60.0, 3600.0
 
@@ -19,19 +21,20 @@ class Watched:
 
     source: Source
     folders: frozenset[str] = frozenset()  # those that tell of its changes
-    place: tuple[int, int] | None = None  # device and number of its own folder; None while it is missing
+    place: Place | None = None  # its own folder; None while it is missing
     seen: str | None = None  # its fingerprint before its last run; None: it may not be up to date
     failures: int = 0  # runs since the last one that succeeded
     retry_at: float = math.inf
     problem: str = ""  # why it cannot be looked at, as the user was told
 
-    def find_place(self) -> tuple[int, int] | None:
-        """Which folder is there now."""
-        try:
-            found = self.source.path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+    def has_moved(self) -> bool:
+        """Whether its own folder came, went or was replaced."""
+        return place_of(self.source.path) != self.place
+
+    def list_folders(self, home: Path) -> None:
+        """Find out which folder is its own, and which ones tell of its changes; `home` is where the index lies."""
+        self.place = place_of(self.source.path)
+        self.folders = folders_of(self.source, home)
 
     def look(self, settings: Settings) -> str | None:
         """The fingerprint of what is there now, if it is to be indexed; None if there is nothing to do.

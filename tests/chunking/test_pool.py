@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path, PosixPath
 from typing import Any
 
@@ -63,6 +64,31 @@ def test_only_the_file_to_blame_is_cut_as_text(tmp_path, kind, timeout_s, reason
     assert {path: rows[0]["fallback"] for path, rows in found.items() if path != "b.py"} == {"a.py": None, "c.py": None}
     assert found["b.py"][0]["fallback"].startswith(reason)
     assert "".join(row["text"] for row in found["b.py"]) == CODE
+
+
+def fail_after_the_first(jobs: list[FileJob]) -> None:
+    for _ in chunk_in_workers(jobs, OPTIONS, workers=1, timeout_s=600):
+        raise RuntimeError("the consumer fails")
+
+
+def test_what_a_failed_run_left_in_the_worker_does_not_hold_up_the_next(tmp_path):
+    fine, endless = job(tmp_path, "a.py"), job(HangsWorker(tmp_path), "b.py")
+    with pytest.raises(RuntimeError):
+        fail_after_the_first([replace(one, size=1 << 20) for one in (fine, endless)])  # a batch each
+
+    started = time.monotonic()
+    found = chunk([job(tmp_path, "c.py")], workers=1)
+
+    assert [row["fallback"] for row in found["c.py"]] == [None] * len(found["c.py"])
+    assert time.monotonic() - started < 60  # a new worker, on a busy machine
+
+
+def test_the_worker_stays_after_a_run_that_succeeded(tmp_path):
+    chunk([job(tmp_path, "a.py")], workers=1)
+    workers = multiprocessing.active_children()
+    chunk([job(tmp_path, "b.py")], workers=1)
+
+    assert [one.pid for one in workers] == [one.pid for one in multiprocessing.active_children()]
 
 
 def test_one_worker_and_two_give_the_same_rows(tmp_path):

@@ -29,6 +29,8 @@ import pytest
         (("why", "/etc/hostname"), 1, "lies in no source"),
         (("search", "pump", "--mode", "psychic"), 2, "psychic"),
         (("search", "pump", "--top-k", "0"), 2, "--top-k"),
+        (("index", "manual/guide.md", "--full"), 2, "--full is for whole sources; manual/guide.md is a file"),
+        (("index", "manual", "--full", "--verify"), 2, "give --full or --verify, not both"),
     ],
 )
 def test_mistakes_are_explained_in_a_line_or_two(run, arguments, code, message):
@@ -46,6 +48,24 @@ def test_a_wrong_setting_names_its_file_and_key(run):
 
     assert output.code == 1
     assert "docindex.toml: search.top_k" in output.err
+
+
+@pytest.mark.parametrize("option", ["--full", "--verify"])
+def test_a_file_with_an_option_for_whole_sources_is_refused_before_anything_is_declared(run, option):
+    output = run("index", "manual", "manual/guide.md", option)
+
+    assert output.code == 2
+    assert not Path("docindex.toml").exists()
+
+
+def test_so_is_a_file_that_was_indexed_and_is_gone(run_indexed):
+    Path("manual/guide.md").unlink()
+
+    output = run_indexed("index", "manual/guide.md", "--verify")
+
+    assert output.code == 2
+    assert "--verify is for whole sources" in " ".join(output.err.split())
+    assert run_indexed("search", "well", "--mode", "bm25").out
 
 
 @pytest.mark.parametrize("text", ["not: [yaml", "no_such_key: 1\n"])
