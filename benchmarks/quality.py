@@ -222,7 +222,10 @@ def main() -> None:
     questions = questions_of(arguments.bench)
     plain = Weights(**NEUTRAL)
     modes = [Variation("hybrid"), *(Variation(mode.value, mode) for mode in (Mode.BM25, Mode.VECTOR))]
-    modes += [Variation("plain bm25", Mode.BM25, plain), Variation("plain vectors", Mode.VECTOR, plain)]
+    modes += [
+        Variation("plain bm25", Mode.BM25, plain),
+        Variation("plain vectors", Mode.VECTOR, replace(plain, vector=1)),
+    ]
     without = [Variation(f"- {name}", weights=replace(WEIGHTS, **{name: value})) for name, value in NEUTRAL.items()]
     grid = [
         Variation(f"{name} = {value:g}", weights=replace(WEIGHTS, **{name: value}))
