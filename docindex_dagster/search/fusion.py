@@ -5,29 +5,15 @@ sure of its first answer counts no more than one that has found fifty alike; the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from docindex_dagster.search.model import Signal
+from docindex_dagster.search.model import Scored, Signal
 
 RRF_K = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """A chunk with what each retriever gave it, which add up to its score."""
-
-    chunk_id: str
-    signals: tuple[Signal, ...]
-
-    @property
-    def score(self) -> float:
-        """The sum of the contributions."""
-        return sum(signal.contribution for signal in self.signals)
-
-
 def fuse(
     rankings: Mapping[str, Sequence[tuple[str, float]]], shares: Mapping[str, float], limit: int, score_weight: float
-) -> list[Fused]:
+) -> list[Scored]:
     """Rank by the weighted sums over retrievers; equal sums in the order of ids.
 
     A retriever that gave as many as it was asked for may have left a chunk out that is as good as its last one; so
@@ -51,5 +37,5 @@ def fuse(
             reciprocal = (RRF_K + 1) / (RRF_K + rank) if rank else 0.0
             contribution = shares[name] / total * (reciprocal + score_weight * share)
             of_chunk.append(Signal(name, contribution, rank, score if rank else None))
-    fused = [Fused(chunk_id, tuple(of_chunk)) for chunk_id, of_chunk in signals.items()]
+    fused = [Scored(chunk_id, tuple(of_chunk)) for chunk_id, of_chunk in signals.items()]
     return sorted(fused, key=lambda item: (-item.score, item.chunk_id))

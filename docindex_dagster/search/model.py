@@ -23,6 +23,23 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
+class Scored:
+    """A chunk with the signals that make its score."""
+
+    chunk_id: str
+    signals: tuple[Signal, ...]
+
+    @property
+    def score(self) -> float:
+        """The sum of the contributions."""
+        return sum(signal.contribution for signal in self.signals)
+
+    def plus(self, name: str, contribution: float) -> "Scored":
+        """The same with a further signal, if it makes a difference."""
+        return Scored(self.chunk_id, (*self.signals, Signal(name, contribution))) if contribution else self
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One result: a chunk, its score, and the signals whose contributions add up to it."""
 

@@ -48,7 +48,6 @@ class Query:
     `terms` are distinct and analysed; `name` is the last name of a symbol, without what qualifies it.
     """
 
-    text: str
     kind: Kind
     terms: tuple[str, ...]
     name: str | None = None
@@ -61,7 +60,7 @@ def understand(text: str) -> Query:
     if kind in {Kind.QUESTION, Kind.TEXT}:
         found = dict.fromkeys(term for term in found if term not in _FUNCTION_WORDS) or found
     name = re.findall(_NAME, text)[-1] if kind is Kind.SYMBOL else None
-    return Query(text, kind, tuple(found)[:_MOST_TERMS], name)
+    return Query(kind, tuple(found)[:_MOST_TERMS], name)
 
 
 def _kind(text: str) -> Kind:

@@ -6,12 +6,10 @@ Each signal multiplies or adds to the score; its contribution is what the score 
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from docindex_dagster.search.fusion import Fused
-from docindex_dagster.search.model import Signal
+from docindex_dagster.search.model import Scored
 from docindex_dagster.search.query import Kind, Query
 from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores.analysis import terms
@@ -22,18 +20,9 @@ _DOCUMENTS = frozenset({"doc", "config"})
 _TESTS = frozenset({"test", "tests", "testing"})
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A chunk, its score, and the signals that add up to it."""
-
-    chunk_id: str
-    score: float
-    signals: tuple[Signal, ...]
-
-
 def rank(
-    query: Query, found: Sequence[Fused], rows: Mapping[str, Mapping[str, Any]], top_k: int, weights: Weights
-) -> list[Ranked]:
+    query: Query, found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]], top_k: int, weights: Weights
+) -> list[Scored]:
     """The best chunks of those found, best first.
 
     Args:
@@ -46,33 +35,24 @@ def rank(
     if not found:
         return []
     best = found[0].score
-    ranked = [_one(query, item, rows[item.chunk_id], best, weights) for item in found]
-    files = [(rows[item.chunk_id]["source"], rows[item.chunk_id]["path"]) for item in ranked]
-    return list(_with_repeats_behind(_with_files(ranked, files, weights), top_k, weights))
+    ranked = [_by_itself(query, item, rows[item.chunk_id], best, weights) for item in found]
+    files = {chunk_id: (row["source"], row["path"]) for chunk_id, row in rows.items()}
+    return list(_repeats_behind(_best_of_files_lifted(ranked, files, weights), files, top_k, weights))
 
 
-def _one(query: Query, item: Fused, row: Mapping[str, Any], best: float, weights: Weights) -> Ranked:
-    """What a chunk is by itself."""
-    score, signals = item.score, list(item.signals)
-
-    def change(name: str, by: float) -> None:
-        nonlocal score
-        if by:
-            signals.append(Signal(name, by))
-            score += by
-
+def _by_itself(query: Query, item: Scored, row: Mapping[str, Any], best: float, weights: Weights) -> Scored:
+    """A chunk with the signals that need no other chunk."""
+    is_document = row["source_type"] in _DOCUMENTS
     if query.name is not None and any(symbol["name"] == query.name for symbol in row["symbols"] or ()):
-        change("definition", weights.definition * best)
-    if query.kind is Kind.QUESTION:
-        if row["source_type"] in _DOCUMENTS:
-            change("document", score * (weights.answer - 1))
-    else:
-        change("path", score * weights.path * _share_of_name(row["path"], query.terms))
-        if row["source_type"] in _DOCUMENTS:
-            change("document", score * (weights.document - 1))
+        item = item.plus("definition", weights.definition * best)
+    if query.kind is not Kind.QUESTION:
+        item = item.plus("path", item.score * weights.path * _share_of_name(row["path"], query.terms))
+    if is_document:
+        factor = weights.answer if query.kind is Kind.QUESTION else weights.document
+        item = item.plus("document", item.score * (factor - 1))
     if row["source_type"] == "test" and not _TESTS.intersection(query.terms):
-        change("test", score * (weights.test - 1))
-    return Ranked(item.chunk_id, score, tuple(signals))
+        item = item.plus("test", item.score * (weights.test - 1))
+    return item
 
 
 def _share_of_name(path: str, words: Sequence[str]) -> float:
@@ -89,46 +69,32 @@ def _is_same(left: str, right: str) -> bool:
     return len(short) >= _SHORTEST and long.startswith(short)
 
 
-def _with_files(ranked: Sequence[Ranked], files: Sequence[object], weights: Weights) -> list["_InFile"]:
-    """The best chunk of a file is lifted by how much of what was found is in that file."""
+def _best_of_files_lifted(ranked: Sequence[Scored], files: Mapping[str, object], weights: Weights) -> list[Scored]:
+    """The best chunk of each file is lifted by how much of what was found is in that file."""
     sums: dict[object, float] = defaultdict(float)
-    first: dict[object, Ranked] = {}
-    for item, file in zip(ranked, files, strict=True):
+    first: dict[object, Scored] = {}
+    for item in ranked:
+        file = files[item.chunk_id]
         sums[file] += item.score
         if file not in first or item.score > first[file].score:
             first[file] = item
-    most, best = max(sums.values()), max(item.score for item in ranked)
-    lifted = []
-    for item, file in zip(ranked, files, strict=True):
-        gain = weights.file * best * sums[file] / most if first[file] is item and most > 0 else 0.0
-        lifted.append(_InFile(_plus(item, "file", gain), file))
-    return lifted
+    share = weights.file * max(item.score for item in ranked) / (max(sums.values()) or 1.0)
+    gains = {item.chunk_id: share * sums[file] for file, item in first.items()}
+    return [item.plus("file", gains.get(item.chunk_id, 0.0)) for item in ranked]
 
 
-@dataclass(frozen=True, slots=True)
-class _InFile:
-    ranked: Ranked
-    file: object
-
-
-def _with_repeats_behind(items: Sequence[_InFile], top_k: int, weights: Weights) -> Iterator[Ranked]:
+def _repeats_behind(
+    ranked: Sequence[Scored], files: Mapping[str, object], top_k: int, weights: Weights
+) -> Iterator[Scored]:
     """Best first, each further chunk of a file counting less."""
     shown: dict[object, int] = defaultdict(int)
-    heap = [(-item.ranked.score, item.ranked.chunk_id, 0, item) for item in items]
+    heap = [(-item.score, item.chunk_id, 0, item) for item in ranked]
     heapq.heapify(heap)
-    given = 0
-    while heap and given < top_k:
-        score, chunk_id, seen, item = heapq.heappop(heap)
-        repeats = shown[item.file]
-        if seen < repeats:
-            heapq.heappush(heap, (-item.ranked.score * weights.repeat**repeats, chunk_id, repeats, item))
+    while heap and sum(shown.values()) < top_k:
+        score, chunk_id, expected, item = heapq.heappop(heap)
+        repeats = shown[files[chunk_id]]
+        if expected < repeats:  # another chunk of the file came first: it counts less than it was thought to
+            heapq.heappush(heap, (-item.score * weights.repeat**repeats, chunk_id, repeats, item))
             continue
-        shown[item.file] += 1
-        given += 1
-        yield _plus(item.ranked, "repeat", -score - item.ranked.score)
-
-
-def _plus(item: Ranked, name: str, by: float) -> Ranked:
-    if not by:
-        return item
-    return replace(item, score=item.score + by, signals=(*item.signals, Signal(name, by)))
+        shown[files[chunk_id]] += 1
+        yield item.plus("repeat", -score - item.score)

@@ -1,6 +1,7 @@
 """A project on disk, and the Dagster runs that index it."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,3 +86,22 @@ def new_project(root: Path) -> Iterator[Project]:
 def project(tmp_path: Path) -> Iterator[Project]:
     with new_project(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def daemon(project):
+    from tests.defs.daemon import Daemon  # which builds on this module
+
+    return Daemon(project, build_definitions(project.root))
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Callable[[float], None]:
+    """Move the time that the sensors see by so many seconds."""
+    now, moved = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: now() + moved[0])
+
+    def forward(seconds: float) -> None:
+        moved[0] += seconds
+
+    return forward

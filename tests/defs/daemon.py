@@ -1,0 +1,98 @@
+"""Dagster's daemon as far as the sensors go: ticks on a real instance, and the runs that they ask for."""
+
+from dataclasses import dataclass, field
+
+import dagster as dg
+
+from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.resources import SOURCE_TAG
+from docindex_dagster.defs.resources import Project as ProjectResource
+from docindex_dagster.stores.generation import read_generation
+from tests.defs.conftest import QUIET, Project
+
+SENSORS = ("sources_changed", "library_files_changed", "git_head_changed")
+GIT = "git/code"
+
+
+@dataclass
+class Daemon:
+    """Does what Dagster's daemon does with the sensors: ticks, partitions, events, runs."""
+
+    project: Project
+    definitions: dg.Definitions
+    cursors: dict[str, str | None] = field(default_factory=dict)
+    events: list[object] = field(default_factory=list)
+
+    def tick(self, name: str) -> dg.SensorResult:
+        """One evaluation of a sensor, and what becomes of it but for its runs."""
+        repository = self.definitions.get_repository_def()
+        resources = {"project": ProjectResource(root=str(self.project.root))}
+        with dg.build_sensor_context(
+            instance=self.project.instance,
+            cursor=self.cursors.get(name),
+            resources=resources,
+            repository_def=repository,
+            sensor_name=name,
+        ) as context:
+            result = repository.get_sensor_def(name)(context)
+        assert isinstance(result, dg.SensorResult)
+        self.cursors[name] = result.cursor
+        for request in result.dynamic_partitions_requests or ():
+            self.project.instance.add_dynamic_partitions(SOURCES_NAME, list(request.partition_keys))
+        self.events += result.asset_events
+        for event in result.asset_events:
+            self.project.instance.report_runless_asset_event(event)
+        return result
+
+    def requests(self) -> list[dg.RunRequest]:
+        """Tick every sensor once."""
+        return [request for name in SENSORS for request in self.tick(name).run_requests or ()]
+
+    def asks_for(self) -> list[str]:
+        """Tick every sensor once: the sources to index, and with a minus those to take out."""
+        return [request.partition_key or f"-{request.tags[SOURCE_TAG]}" for request in self.requests()]
+
+    def run(self, request: dg.RunRequest) -> dg.ExecuteInProcessResult:
+        """Run what a sensor asked for."""
+        job = self.definitions.resolve_job_def(request.job_name or "index_source")
+        return job.execute_in_process(
+            instance=self.project.instance,
+            partition_key=request.partition_key,
+            run_config={**request.run_config, **QUIET},
+            tags=dict(request.tags),
+            raise_on_error=False,
+        )
+
+    def settle(self) -> list[str]:
+        """Tick and run until nothing is asked for; returns what was."""
+        asked: list[str] = []
+        for _ in range(5):
+            requests = self.requests()
+            if not requests:
+                return asked
+            asked += [request.partition_key or f"-{request.tags[SOURCE_TAG]}" for request in requests]
+            for request in requests:
+                self.run(request)
+        raise AssertionError(f"the sensors ask for ever: {asked}")
+
+
+def declare(project: Project, text: str) -> None:
+    (project.root / "docindex.toml").write_text(text)
+
+
+def published(project: Project) -> list[str]:
+    generation = read_generation(project.layout)
+    return sorted(generation.sources) if generation else []
+
+
+def partitions(project: Project) -> list[str]:
+    return sorted(project.instance.get_dynamic_partitions(SOURCES_NAME))
+
+
+def check(project: Project, name: str) -> dg.AssetCheckEvaluation:
+    key = dg.AssetCheckKey(dg.AssetKey("source"), name)
+    storage = project.instance.event_log_storage
+    record = storage.get_latest_asset_check_execution_by_key([key])[key]
+    evaluation = record.event.dagster_event.event_specific_data
+    assert isinstance(evaluation, dg.AssetCheckEvaluation)
+    return evaluation
