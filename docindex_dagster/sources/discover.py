@@ -24,6 +24,9 @@ from docindex_dagster.sources.walk import walk
 from docindex_dagster.sources.worktree import list_files, read_work_trees
 from docindex_dagster.tables import STARTED_NS
 
+# Time stamps of files come from a clock of the kernel's that ticks a hundred times a second, or more often: that of a
+# file which is written now may be so much older.
+_CLOCK_TICK_NS = 10_000_000
 _UNWANTED = "code-not-wanted: include_code is false"
 
 
@@ -51,7 +54,7 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     Raises:
         SourceError: The folder is missing, or is not the root of a git work tree.
     """
-    started_ns = time.time_ns()
+    started_ns = time.time_ns() - _CLOCK_TICK_NS
     if previous is not None and not previous.schema.equals(DISCOVERED_FILES):  # another version made it
         previous = None
     found = _find_only(source, previous, only) if only and previous is not None else _find(source, previous)

@@ -38,7 +38,8 @@ def stamp(path: bytes) -> tuple[int, int] | None:
         found = os.lstat(path)
     except OSError:
         return None
-    if not _may_read(path, found.st_mode):
+    # Whether this process may read a file tells neither its size nor its time stamp.
+    if found.st_mode & _READ_BY_ALL != _READ_BY_ALL and not os.access(path, os.R_OK):
         return None
     return found.st_size, found.st_mtime_ns
 
@@ -54,16 +55,12 @@ def state_reason(root: bytes, path: bytes, mode: int) -> str | None:
     `mode` is that of the entry, not of a target.
     """
     if stat.S_ISREG(mode):
-        may_read = _may_read(join(root, path), mode)
-        return None if may_read else error_reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+        if mode & _READ_BY_ALL == _READ_BY_ALL or os.access(join(root, path), os.R_OK):
+            return None
+        return error_reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
     if stat.S_ISLNK(mode):
         return f"symlink: {_target(root, path)}"
     return f"special-file: {_SPECIAL.get(stat.S_IFMT(mode), 'unknown')}"
-
-
-def _may_read(path: bytes, mode: int) -> bool:
-    """Whether this process may read a file, which neither its size nor its time stamp tells."""
-    return mode & _READ_BY_ALL == _READ_BY_ALL or os.access(path, os.R_OK)
 
 
 def error_reason(error: OSError) -> str:

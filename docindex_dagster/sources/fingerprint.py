@@ -38,7 +38,11 @@ def fingerprint(source: Source) -> str:
 
 def of_entries(source: Source, entries: Iterable[Entry]) -> str:
     """The fingerprint of a library in which `walk` found these entries."""
-    return _of(source, sorted((entry.path, *_state(entry)) for entry in entries))
+    # Of an entry that a rule skips, only that counts.
+    states = [
+        (path, reason, 0, 0) if reason else (path, "", size, mtime_ns) for path, size, mtime_ns, reason, *_ in entries
+    ]
+    return _of(source, sorted(states))
 
 
 def of_work_trees(source: Source, rules: PathRules, trees: Sequence[WorkTree], state: bytes) -> str:
@@ -52,11 +56,6 @@ def _of(source: Source, seen: object) -> str:
     remote = source.remote and replace(source.remote, repository=Path())
     settings = replace(source, path=Path(), remote=remote)
     return digest(repr((RULES_VERSION, settings, seen)).encode())
-
-
-def _state(entry: Entry) -> tuple[str, int, int]:
-    """What counts of an entry; of one that a rule skips, only that."""
-    return (entry.reason, 0, 0) if entry.reason else ("", entry.size, entry.mtime_ns)
 
 
 def _work_tree_state(rules: PathRules, tree: WorkTree) -> list[object]:

@@ -5,6 +5,7 @@ to case, folder names as they are.
 """
 
 import re
+from functools import lru_cache
 
 _VERSION_CONTROL = frozenset({b".git", b".hg", b".svn"})
 _FOLDERS = _VERSION_CONTROL | frozenset(
@@ -57,6 +58,7 @@ def folder_reason(name: bytes) -> str | None:
     return f"always-skipped: {name.decode()}/" if name in _FOLDERS else None
 
 
+@lru_cache(maxsize=1 << 16)  # names come again, from folder to folder and from one look of a sensor to the next
 def file_reason(name: bytes) -> str | None:
     """Why a file of this name is skipped, if it is."""
     lower = name.lower()

@@ -64,8 +64,11 @@ class PathRules:
 
     def file_reason(self, scope: Scope, name: bytes) -> str | None:
         """Why the file `name` in the folder of `scope` is skipped, if it is."""
+        reason = noise.file_reason(name)
+        if reason is not None or not (scope.chains or self.include or self.exclude):
+            return reason
         path = scope.path + name
-        reason = noise.file_reason(name) or self._listed_reason(scope, path, name, is_folder=False)
+        reason = self._listed_reason(scope, path, name, is_folder=False)
         if reason is None and not self._is_included(scope, path, name, is_folder=False):
             return "not-included: no include glob matches"
         return reason

@@ -1,8 +1,11 @@
+import itertools
 import subprocess
+import threading
 
 import pytest
 
 from docindex_dagster.errors import SourceError
+from docindex_dagster.sources import status
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from tests.sources.conftest import LONG_AGO_NS, rows
@@ -219,3 +222,45 @@ def test_the_index_is_not_written(repository):
     repository.write("a.md", mtime_ns=LATER_NS)  # git would note the new time stamp
     repository.discover()
     assert index.read_bytes() == before
+
+
+def test_a_file_that_is_committed_while_git_is_asked_is_found_with_its_blob(repository, monkeypatch):
+    repository.write("edited.md", "before\n")
+    repository.commit()
+    repository.write("edited.md", "after\n", mtime_ns=LATER_NS)
+    repository.write("new.md", "new\n")
+    read_index, ask_status = status.read_index, status._status_of
+    is_read, is_asked = threading.Event(), threading.Event()
+
+    def read_and_commit(root: bytes) -> status.Index:
+        index = read_index(root)
+        if not is_read.is_set():
+            repository.commit()
+            is_read.set()
+        return index
+
+    def ask_after_that(root: bytes, *, untracked: bool) -> bytes:
+        assert is_read.wait(30)
+        is_asked.set()
+        return ask_status(root, untracked=untracked)
+
+    monkeypatch.setattr(status, "read_index", read_and_commit)
+    monkeypatch.setattr(status, "_status_of", ask_after_that)
+    blobs = {path: row["git_blob"] for path, row in repository.discover().items()}
+    assert is_asked.is_set()
+    assert blobs == {path: repository.git("rev-parse", f"HEAD:{path}") for path in ("edited.md", "new.md")}
+
+
+def test_an_index_that_is_written_all_the_time_is_an_error_that_says_so(repository, monkeypatch):
+    repository.write_all("a.md")
+    ask_status, sizes = status._status_of, itertools.count(1)
+
+    def ask_and_write(root: bytes, *, untracked: bool) -> bytes:
+        output = ask_status(root, untracked=untracked)
+        repository.write("a.md", "x" * next(sizes))
+        repository.git("add", "a.md")
+        return output
+
+    monkeypatch.setattr(status, "_status_of", ask_and_write)
+    with pytest.raises(SourceError, match="changed 5 times while git read it"):
+        repository.discover()
