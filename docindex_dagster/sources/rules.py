@@ -23,6 +23,7 @@ class Scope:
     path: bytes  # empty for the root, else ending in a slash
     chains: tuple[tuple[tuple[int, RuleSet], ...], ...]  # for each kind of ignore file: (length of its path, rules)
     is_included: bool  # by an include glob for this folder or one above
+    has_rules: bool  # of the user's, for the files in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class PathRules:
     def file_reason(self, scope: Scope, name: bytes) -> str | None:
         """Why the file `name` in the folder of `scope` is skipped, if it is."""
         reason = noise.file_reason(name)
-        if reason is not None or not (scope.chains or self.include or self.exclude):
+        if reason is not None or not scope.has_rules:
             return reason
         path = scope.path + name
         reason = self._listed_reason(scope, path, name, is_folder=False)
@@ -100,7 +101,7 @@ class PathRules:
         for name, outer in zip(self.ignore_files, inherited, strict=True):
             rules = self._read(folder + name)
             chains.append(((len(folder), rules), *outer) if rules else outer)
-        return Scope(folder, tuple(chains), is_included)
+        return Scope(folder, tuple(chains), is_included, bool(any(chains) or self.include or self.exclude))
 
     def _read(self, path: bytes) -> RuleSet | None:
         if not os.path.lexists(join(self.root, path)):  # the usual case, and reading safely has its price
