@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from docindex_dagster import events
-from docindex_dagster.search.model import Hit, Signal
+from docindex_dagster.search.model import Hit, Signal, Snippet
 
 # No markup: brackets in paths and texts are theirs.
 _IS_TERMINAL = sys.stdout.isatty()
@@ -23,10 +23,8 @@ _IS_TERMINAL = sys.stdout.isatty()
 out = Console(highlight=False, markup=False, soft_wrap=not _IS_TERMINAL, width=None if _IS_TERMINAL else 1000)
 err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
-_SNIPPET_LINES = 4
 _HASH = 10  # characters of a commit's
 _FILES_SHOWN = 3
-_WIDEST = 110
 # An indexed file may hold sequences that steer a terminal: they are shown as pictures of themselves.
 _VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
 _VISIBLE |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
@@ -74,9 +72,12 @@ def hits(found: Sequence[Hit], *, with_source: bool, explain: bool = False) -> N
         line.append(visible(f"  {hit.chunk_type} {name}".rstrip()))
         if hit.is_uncommitted:
             line.append("  uncommitted", "yellow")
+        if hit.stale:
+            line.append("  changed on disk since it was indexed", "yellow")
         out.print(line)
         out.print(Text(f"   {hit.score:.4f} = {_reasons(hit.signals, with_numbers=explain)}", "dim"))
-        out.print(Text(_snippet(hit.text)), no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore")
+        for shown in _snippet(hit.snippet):
+            out.print(shown, no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore")
 
 
 def _reasons(signals: Sequence[Signal], *, with_numbers: bool) -> str:
@@ -89,11 +90,17 @@ def _reasons(signals: Sequence[Signal], *, with_numbers: bool) -> str:
     )
 
 
-def _snippet(text: str) -> str:
-    """The first lines that are not blank, indented."""
-    lines = [line.expandtabs(4) for line in visible(text).split("\n") if line.strip()]
-    cut = [*lines[:_SNIPPET_LINES], *(["…"] if len(lines) > _SNIPPET_LINES else [])]
-    return "\n".join(f"   {line}" if len(line) <= _WIDEST else f"   {line[:_WIDEST]}…" for line in cut)
+def _snippet(snippet: Snippet) -> Iterator[Text]:
+    """Its lines that are not blank, indented, with what matched in bold."""
+    start = 0
+    for line in snippet.text.split("\n"):
+        shown = Text(visible(line))  # as long as the line: a character stands for each
+        for first, end in snippet.highlights:
+            shown.stylize("bold yellow", max(0, first - start), max(0, end - start))
+        start += len(line) + 1
+        if line.strip():
+            shown.expand_tabs(4)
+            yield Text("   ").append_text(shown)
 
 
 def chunk(row: dict[str, Any]) -> None:
@@ -186,6 +193,11 @@ def count(number: int, noun: str) -> str:
 def warning(message: str) -> None:
     """Print what did not stop the command but should be known."""
     err.print(Text(f"warning: {visible(message)}", "yellow"))
+
+
+def plain(text: str) -> None:
+    """Print a text as it is, but for what would steer a terminal."""
+    sys.stdout.write(visible(text).encode("utf-8", "replace").decode() + "\n")
 
 
 def failure(message: str) -> None:

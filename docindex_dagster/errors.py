@@ -86,6 +86,10 @@ class QueryError(DocindexError):
     """A search cannot be run as asked."""
 
 
+class RerankError(DocindexError):
+    """A reranker cannot be loaded or reached, or answers what cannot be used."""
+
+
 def first_line(error: BaseException) -> str:
     """What an error of a library says, without the pages that some add."""
     lines = str(error).strip().splitlines()

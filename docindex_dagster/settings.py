@@ -32,6 +32,8 @@ LIBRARY_PLACEHOLDER = "{library}"
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # What git refuses in the name of a branch or tag.
 _NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|$)|[/.]$|^@?$")
+# They come from the environment alone.
+_SECRETS = (("alerts", "webhook"), ("rerank", "api_key"))
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
@@ -81,6 +83,12 @@ def _timezone(value: str) -> str:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError) as error:
         raise ValueError("must be a time zone of the IANA database, such as 'Europe/Berlin'") from error
+    return value
+
+
+def _http(value: str) -> str:
+    if not value.startswith(("https://", "http://")):
+        raise ValueError("must be an http or https URL")
     return value
 
 
@@ -203,6 +211,26 @@ class SearchSettings(_Section):
     default_source: str | None = None
 
 
+class RerankSettings(_Section):
+    """What looks at the best results once more."""
+
+    provider: Literal["none", "mmr", "cross-encoder", "remote"] = "none"
+    candidates: int = Field(default=50, ge=2, le=1000)  # how many of the best it looks at
+    weight: float = Field(default=0.5, ge=0, le=1)  # of its opinion, beside the score of the search
+    relevance: float = Field(default=0.5, ge=0, le=1)  # mmr: against variety; the lambda of the paper
+    model: str | None = None  # of cross-encoder and remote
+    url: Annotated[str, AfterValidator(_http)] | None = None  # remote: where to post, with its path
+    timeout_s: float = Field(default=5, gt=0)  # remote: for the whole answer
+    # A secret, from the environment alone.
+    api_key: SecretStr | None = None
+
+    @model_validator(mode="after")
+    def _remote_has_a_place(self) -> Self:
+        if self.provider == "remote" and self.url is None:
+            raise ValueError("url must say where to post, as 'https://api.cohere.com/v2/rerank'")
+        return self
+
+
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
@@ -223,8 +251,7 @@ class RetentionSettings(_Section):
 
 
 def _secret_url(value: SecretStr) -> SecretStr:
-    if not value.get_secret_value().startswith(("https://", "http://")):
-        raise ValueError("must be an http or https URL")
+    _http(value.get_secret_value())
     return value
 
 
@@ -263,6 +290,7 @@ class Settings(BaseSettings):
     history: HistorySettings = HistorySettings()
     graph: GraphSettings = GraphSettings()
     search: SearchSettings = SearchSettings()
+    rerank: RerankSettings = RerankSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     retention: RetentionSettings = RetentionSettings()
     alerts: AlertSettings = AlertSettings()
@@ -327,8 +355,10 @@ def check_settings(root: Path, values: dict[str, Any]) -> Settings:
     for reserved in ("root", "home"):
         if reserved in values:
             raise SettingsError(f"{file}: {reserved} cannot be set in the file; set DOCINDEX_HOME to move the index")
-    if _is_in(values, ("alerts", "webhook")):
-        raise SettingsError(f"{file}: alerts.webhook is a secret; set DOCINDEX_ALERTS__WEBHOOK instead")
+    for section, name in _SECRETS:
+        if _is_in(values, (section, name)):
+            variable = f"DOCINDEX_{section}__{name}".upper()
+            raise SettingsError(f"{file}: {section}.{name} is a secret; set {variable} instead")
     try:
         return Settings(root=root, **values)
     except ValidationError as error:

@@ -30,6 +30,7 @@ for command in (
     upkeep.rollback,
     upkeep.prune,
     serving.ui,
+    serving.mcp,
 ):
     app.command()(command)
 

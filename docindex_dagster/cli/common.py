@@ -13,11 +13,9 @@ from docindex_dagster.errors import SourceError
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import CONFIG_NAME, Settings, load_settings
-from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 
 if TYPE_CHECKING:
-    from docindex_dagster.stores.generation import Generation
     from docindex_dagster.stores.reader import Reader
 
 INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
@@ -57,28 +55,6 @@ def publication(layout: Layout, command: str) -> Iterator[None]:
         layout.publication_lock, f"docindex {command}", on_wait=lambda owner: console.err.print(f"waiting for {owner}")
     ):
         yield
-
-
-def key_of(settings: Settings, generation: "Generation | None", name: str) -> str:
-    """The key that a name means, among the sources that are declared and those that are indexed."""
-    known = {*registry.sources(settings), *(generation.sources if generation else ())}
-    fitting = [key for key in known if name in {key, key.partition("/")[2]}]
-    return fitting[0] if len(fitting) == 1 else registry.find(settings, name).key
-
-
-def searched(settings: Settings, generation: "Generation", names: list[str], *, all_sources: bool) -> tuple[str, ...]:
-    """The keys of the sources to look at; empty for all. Further branches are looked at when they are asked for."""
-    from docindex_dagster.search.scope import without_branches
-
-    default = settings.search.default_source
-    wanted = names or ([default] if default and not all_sources else [])
-    keys = tuple(key_of(settings, generation, name) for name in wanted)
-    if not keys and not all_sources:
-        return without_branches(generation.sources)
-    for key in keys:
-        if key not in generation.sources:
-            raise SourceError(f"{key} is not indexed yet: run `docindex index {key}`")
-    return keys
 
 
 def utf8(argument: str) -> str:

@@ -1,4 +1,4 @@
-"""`docindex ui`."""
+"""Serving others: `docindex ui` for people, `docindex mcp` for agents."""
 
 import os
 import signal
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from docindex_dagster import console
+from docindex_dagster.cli.common import project
 from docindex_dagster.errors import SourceError
 from docindex_dagster.settings import load_settings
 
@@ -33,6 +34,16 @@ def ui(
     console.out.print(f"the Dagster UI starts at http://{host}:{port}; stop it with Ctrl-C")
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
     os.execv(command[0], [*command, "--port", str(port), "--host", host])  # noqa: S606 there is no shell in between
+
+
+def mcp() -> None:
+    """Answer agents over the Model Context Protocol, on standard input and output.
+
+    An agent starts this command itself; the README says how to tell it.
+    """
+    from docindex_dagster.serving.mcp_server import serve
+
+    serve(project())
 
 
 def _refuse_busy_port(host: str, port: int) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from docindex_dagster import console
-from docindex_dagster.cli.common import Json, key_of
+from docindex_dagster.cli.common import Json
 from docindex_dagster.errors import SourceError
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import Settings, find_root, is_parent_of_libraries, load_settings
@@ -56,6 +56,8 @@ def source_remove(
     if is_parent_of_libraries(source):
         _remove_children(settings, source)
         return
+    from docindex_dagster.search.scope import key_of
+
     key = key_of(settings, read_generation(Layout(settings.home)), source)
     was_declared = remove(settings, key)
     console.out.print(f"removed {key}" + ("" if was_declared else " (it was not in docindex.toml)"))

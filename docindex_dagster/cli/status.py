@@ -1,7 +1,6 @@
 """`docindex status`: what is indexed of each source, whether files have changed since, and how the last run ended."""
 
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -56,14 +55,18 @@ def status(
 
     Remotes are not asked for news. A source that was not looked at for changes has `is_current` null in the JSON.
     """
-    from docindex_dagster import catalog, standing
+    from docindex_dagster import catalog, currency, standing
 
     settings = load_settings()
     entries = catalog.entries(Layout(settings.home))
     declared = registry.sources(settings)
     standings = standing.of_all(settings, entries, _runs(settings, {*declared, *(entry.source for entry in entries)}))
-    local = [declared[one.source] for one in standings if one.entry is not None and _is_there(declared.get(one.source))]
-    current = _current(settings, local, budget_s=None if check else _BUDGET_S)
+    local = [
+        declared[one.source]
+        for one in standings
+        if one.entry is not None and currency.is_there(declared.get(one.source))
+    ]
+    current = currency.look(settings, local, None if check else _BUDGET_S)
     rows = [_row(one, declared.get(one.source), current) for one in sorted(standings, key=lambda one: one.source)]
     if json:
         console.as_json(rows)
@@ -90,33 +93,13 @@ def _runs(settings: Settings, keys: set[str]) -> "Mapping[str, Runs]":
         return {}
 
 
-def _current(settings: Settings, sources: list[Source], budget_s: float | None) -> dict[str, bool | None]:
-    """Whether the files of sources are those of the index, for as many as the budget allows; None: nobody can tell."""
-    from docindex_dagster.indexing import is_current
-
-    started = time.monotonic()
-    found: dict[str, bool | None] = {}
-    for source in sources:
-        if source.remote is not None:
-            continue
-        if budget_s is not None and time.monotonic() - started > budget_s:
-            break
-        try:
-            found[source.key] = is_current(settings, source)
-        except (DocindexError, OSError):
-            found[source.key] = None
-    return found
-
-
-def _is_there(source: Source | None) -> bool:
-    return source is not None and (source.remote is not None or source.path.is_dir())
-
-
 def _row(one: "Standing", source: Source | None, current: Mapping[str, bool | None]) -> _Row:
+    from docindex_dagster import currency
+
     entry, runs = one.entry, one.runs
     return _Row(
         source=one.source,
-        state=_state(source, is_indexed=entry is not None),
+        state=currency.state(source, is_indexed=entry is not None),
         files=entry.files if entry else 0,
         chunks=entry.chunks if entry else 0,
         commits=entry.commits if entry else 0,
@@ -129,14 +112,6 @@ def _row(one: "Standing", source: Source | None, current: Mapping[str, bool | No
         failure=runs.failure,
         repository=entry.repository if entry else None,
     )
-
-
-def _state(source: Source | None, *, is_indexed: bool) -> str:
-    if source is None:
-        return "indexed, no longer declared"
-    if not _is_there(source):
-        return "folder missing, index kept" if is_indexed else "folder missing"
-    return "indexed" if is_indexed else "not indexed"
 
 
 def _show(rows: list[_Row], left: int) -> None:

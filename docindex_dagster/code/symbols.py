@@ -24,3 +24,10 @@ class Symbol:
     return_type: str | None = None
     decorators: tuple[str, ...] | None = None
     docstring: str | None = None
+
+
+# Every kind that a query file names.
+SYMBOL_KINDS = (
+    *("class", "constant", "enum", "function", "impl", "interface", "macro", "method", "module", "property"),
+    *("struct", "trait", "type", "union"),
+)

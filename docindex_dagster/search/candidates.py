@@ -1,6 +1,7 @@
 """The retrievers: each gives chunk ids, best first, with the score by which it ranked them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from docindex_dagster.search.filters import Filters
@@ -18,12 +19,22 @@ if TYPE_CHECKING:
 
 Ranking = list[tuple[str, float]]
 
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Where candidates come from: the chunks of a generation that meet the filters, so many from each retriever."""
+
+    reader: Reader
+    filters: Filters
+    limit: int
+
+
 _PROBES = 20
 _REFINE = 10
 _TYPOS = 1
 
 
-def bm25(reader: Reader, query: Query, filters: Filters, limit: int, weights: Weights) -> Ranking:
+def bm25(pool: Pool, query: Query, weights: Weights) -> Ranking:
     """Chunks by BM25 over text, symbols, headings and path.
 
     The query is built from analysed terms, so nothing that a user types is syntax. Scores are sums over fields.
@@ -32,7 +43,7 @@ def bm25(reader: Reader, query: Query, filters: Filters, limit: int, weights: We
 
     if not query.terms:
         return []
-    schema = reader.index.schema
+    schema = pool.reader.index.schema
     fields = {
         "body": 1.0,
         "symbols": weights.symbols,
@@ -46,39 +57,39 @@ def bm25(reader: Reader, query: Query, filters: Filters, limit: int, weights: We
         if weight
         for term in (of_stems if field in tantivy_index.STEM_FIELDS else query.terms)
     ]
-    return _matching(reader, clauses, filters, limit)
+    return _matching(pool, clauses)
 
 
-def similar_names(reader: Reader, query: Query, filters: Filters, limit: int) -> Ranking:
+def similar_names(pool: Pool, query: Query) -> Ranking:
     """Chunks whose symbols are named as the query is, but for one typing error."""
     from tantivy import Query as Clause
 
     if query.name is None:
         return []
-    clause = Clause.fuzzy_term_query(reader.index.schema, "symbols", query.name.lower(), distance=_TYPOS)
-    return _matching(reader, [clause], filters, limit)
+    clause = Clause.fuzzy_term_query(pool.reader.index.schema, "symbols", query.name.lower(), distance=_TYPOS)
+    return _matching(pool, [clause])
 
 
-def _matching(reader: Reader, clauses: "Sequence[tantivy.Query]", filters: Filters, limit: int) -> Ranking:
+def _matching(pool: Pool, clauses: "Sequence[tantivy.Query]") -> Ranking:
     """Chunks that meet one of the clauses, and every filter."""
     from tantivy import Occur
     from tantivy import Query as Clause
 
-    schema = reader.index.schema
+    searcher, schema = pool.reader.searcher, pool.reader.index.schema
     anything = Clause.boolean_query([(Occur.Should, clause) for clause in clauses])
-    whole = Clause.boolean_query([(Occur.Must, anything), *filters.to_clauses(schema)])
+    whole = Clause.boolean_query([(Occur.Must, anything), *pool.filters.to_clauses(schema)])
     # Hits of equal score come in the order of segments: with more than are wanted, the cut can follow the ids.
-    hits = reader.searcher.search(whole, limit=2 * limit, count=False).hits
-    ids = tantivy_index.chunk_ids(reader.searcher, [address for _, address in hits])
-    return _ordered(ids, [score for score, _ in hits])[:limit]
+    hits = searcher.search(whole, limit=2 * pool.limit, count=False).hits
+    ids = tantivy_index.chunk_ids(searcher, [address for _, address in hits])
+    return _ordered(ids, [score for score, _ in hits])[: pool.limit]
 
 
-def vector(reader: Reader, query: "Vectors", filters: Filters, limit: int) -> Ranking:
+def vector(pool: Pool, query: "Vectors") -> Ranking:
     """Chunks by the cosine between their vectors and the query's."""
-    search = reader.table.search(query, vector_column_name=VECTOR)
+    search = pool.reader.table.search(query, vector_column_name=VECTOR)
     search = search.distance_type("cosine")
-    search = search.nprobes(_PROBES).refine_factor(_REFINE).select(["chunk_id", "_distance"]).limit(limit)
-    found = search.where(filters.to_sql(), prefilter=True).to_arrow()
+    search = search.nprobes(_PROBES).refine_factor(_REFINE).select(["chunk_id", "_distance"]).limit(pool.limit)
+    found = search.where(pool.filters.to_sql(), prefilter=True).to_arrow()
     return _ordered(found["chunk_id"].to_pylist(), [1 - distance for distance in found["_distance"].to_pylist()])
 
 

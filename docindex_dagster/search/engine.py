@@ -1,20 +1,26 @@
 """`search`: candidates from each retriever, fused, ranked by what is known of code, with the rows to show."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.errors import DamagedStoreError, QueryError
-from docindex_dagster.search import candidates
+from docindex_dagster.search import candidates, scan, snippets
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
-from docindex_dagster.search.model import Hit, Mode, Signal
-from docindex_dagster.search.query import understand
+from docindex_dagster.search.model import Granularity, Hit, Mode, Scored, Signal
+from docindex_dagster.search.query import Kind, Query, understand
 from docindex_dagster.search.ranking import rank
+from docindex_dagster.search.reranking.protocol import Passage, Reranker, reranked, tell_nobody
 from docindex_dagster.search.weights import WEIGHTS, Weights
 from docindex_dagster.stores import tantivy_index
+from docindex_dagster.stores.analysis import stems
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
+
+_SCANNED = 500  # chunks that a reading of all texts may give, of which the best are shown
+_CHUNKS_A_FILE = 5  # so many candidates for each file that is asked for
 
 
 def search(
@@ -23,25 +29,32 @@ def search(
     embedder: Callable[[], Embedder],
     *,
     mode: Mode = Mode.HYBRID,
+    granularity: Granularity = Granularity.CHUNK,
     top_k: int = 10,
     filters: Filters | None = None,
     pool: int = 50,
     weights: Weights = WEIGHTS,
+    reranker: Reranker | None = None,
+    warn: Callable[[str], None] = tell_nobody,
 ) -> list[Hit]:
     """The best chunks for a query.
 
     Args:
         reader: an open generation.
-        query: any text; nothing in it is syntax.
+        query: any text; nothing in it is syntax, but in the mode `regex`.
         embedder: gives the model; called only when the mode needs it.
-        mode: hybrid, vector or bm25.
+        mode: which retrievers answer.
+        granularity: chunks, or no more than one chunk of each file.
         top_k: how many hits at most.
         filters: what every hit must meet.
         pool: how many candidates each retriever gives, at least.
         weights: of the signals that make the order.
+        reranker: what looks at the best once more.
+        warn: told why the reranker failed; the order is then what it was without.
 
     Raises:
-        QueryError: the query is empty, a filter is too complex, or the index was made with another model.
+        QueryError: the query is empty or no regular expression, a filter is too complex, or the index was made with
+            another model.
         DamagedStoreError: a store cannot be read.
     """
     query = query.encode("utf-8", "replace").decode()
@@ -49,22 +62,53 @@ def search(
         raise QueryError("the query is empty: say what to search for")
     filters = filters or Filters()
     filters.check()
-    limit = max(pool, top_k)
-    asked = understand(query)
-    rankings = {}
+    is_by_file = granularity is Granularity.FILE
+    limit = max(pool, top_k * _CHUNKS_A_FILE if is_by_file else top_k)
+    chunks = candidates.Pool(reader, filters, limit)
     with reading_stores():
-        if mode is not Mode.VECTOR:
-            found = candidates.bm25(reader, asked, filters, limit, weights)
-            rankings["bm25"] = found or candidates.similar_names(reader, asked, filters, limit)
-        if mode is not Mode.BM25:
-            vector = _embedded(reader, query, embedder())
-            rankings["vector"] = candidates.vector(reader, vector, filters, limit)
-        shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
-        fused = fuse(rankings, shares, limit, weights.score)
-        rows = tantivy_index.rows(reader.searcher, reader.index.schema, [item.chunk_id for item in fused])
-    if lost := [item.chunk_id for item in fused if item.chunk_id not in rows]:
-        raise DamagedStoreError(f"chunk {lost[0]} is in one store and not in another; run `docindex doctor --repair`")
-    return [_hit(rows[item.chunk_id], item.score, item.signals) for item in rank(asked, fused, rows, top_k, weights)]
+        if mode in {Mode.LITERAL, Mode.REGEX}:
+            asked = _scanned(chunks, query, mode)
+        else:
+            asked = _retrieved(chunks, query, mode, embedder, weights)
+        rows = _rows(reader, asked.found)
+    wanted = max(top_k, reranker.candidates) if reranker else top_k
+    best = rank(asked.query, asked.found, rows, wanted, weights, is_by_file=is_by_file)
+    if reranker is not None:
+        passages = [Passage(item, _described(rows[item.chunk_id])) for item in best]
+        best = reranked(reranker, query, passages, warn)
+    return [_hit(rows[item.chunk_id], item, asked.find) for item in best[:top_k]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query, what was found, best first, and what finds its words in a text."""
+
+    query: Query
+    found: Sequence[Scored]
+    find: snippets.Finder
+
+
+def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
+    pattern = scan.Pattern(text, is_regex=mode is Mode.REGEX)
+    matches = scan.holding(replace(pool, limit=max(pool.limit, _SCANNED)), pattern)
+    signals = [Signal(mode.value, 1.0, rank, count) for rank, (_, count) in enumerate(matches, start=1)]
+    found = [Scored(chunk_id, (signal,)) for (chunk_id, _), signal in zip(matches, signals, strict=True)]
+    query = Query(Kind.TEXT, ()) if pattern.is_regex else understand(text)
+    return _Asked(query, found, snippets.of_pattern(pattern))
+
+
+def _retrieved(
+    pool: candidates.Pool, text: str, mode: Mode, embedder: Callable[[], Embedder], weights: Weights
+) -> _Asked:
+    query = understand(text)
+    rankings = {}
+    if mode is not Mode.VECTOR:
+        rankings["bm25"] = candidates.bm25(pool, query, weights) or candidates.similar_names(pool, query)
+    if mode is not Mode.BM25:
+        rankings["vector"] = candidates.vector(pool, _embedded(pool.reader, text, embedder()))
+    shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
+    fused = fuse(rankings, shares, pool.limit, weights.score)
+    return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))
 
 
 def _embedded(reader: Reader, query: str, model: Embedder) -> Vectors:
@@ -76,9 +120,29 @@ def _embedded(reader: Reader, query: str, model: Embedder) -> Vectors:
     return model.embed_query(query)
 
 
-def _hit(row: dict[str, Any], score: float, signals: tuple[Signal, ...]) -> Hit:
+def _rows(reader: Reader, found: Sequence[Scored]) -> dict[str, dict[str, Any]]:
+    rows = tantivy_index.rows(reader.searcher, reader.index.schema, [item.chunk_id for item in found])
+    if lost := [item.chunk_id for item in found if item.chunk_id not in rows]:
+        raise DamagedStoreError(f"chunk {lost[0]} is in one store and not in another; run `docindex doctor --repair`")
+    return rows
+
+
+def _described(row: Mapping[str, Any]) -> str:
+    """A chunk under a line that says where it stands and what it is, for models that read it."""
+    name = row["qualified_name"] or " > ".join(row["heading_path"] or ())
+    return "\n".join(filter(None, (f"{row['path']} {name}".rstrip(), row["text"])))
+
+
+def _hit(row: Mapping[str, Any], item: Scored, find: snippets.Finder) -> Hit:
     copied = {name: row[name] for name in _COPIED}
-    return Hit(**copied, heading_path=tuple(row["heading_path"] or ()), score=score, signals=signals)
+    return Hit(
+        **copied,
+        heading_path=tuple(row["heading_path"] or ()),
+        snippet=snippets.snippet(row["text"], find),
+        score=item.score,
+        signals=item.signals,
+    )
 
 
-_COPIED = tuple(name for name in Hit.__dataclass_fields__ if name not in {"heading_path", "score", "signals"})
+_MADE = {"heading_path", "snippet", "score", "signals", "stale"}
+_COPIED = tuple(name for name in Hit.__dataclass_fields__ if name not in _MADE)

@@ -27,6 +27,7 @@ class Filters:
     sources: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     source_types: tuple[str, ...] = ()
+    symbol_kinds: tuple[str, ...] = ()
     path_glob: str | None = None
     paths: tuple[str, ...] = ()
 
@@ -35,6 +36,7 @@ class Filters:
             "source": self.sources,
             "language": self.languages,
             "source_type": self.source_types,
+            "symbol_kind": self.symbol_kinds,
             "path": self.paths,
         }
         return ((column, values) for column, values in named.items() if values)

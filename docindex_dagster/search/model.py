@@ -5,11 +5,20 @@ from enum import StrEnum
 
 
 class Mode(StrEnum):
-    """Which retrievers answer."""
+    """Which retrievers answer; the last two read every text."""
 
     HYBRID = "hybrid"
     VECTOR = "vector"
     BM25 = "bm25"
+    LITERAL = "literal"
+    REGEX = "regex"
+
+
+class Granularity(StrEnum):
+    """What a result is: the best chunks, or of each file its best one."""
+
+    CHUNK = "chunk"
+    FILE = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +49,34 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
+class Snippet:
+    """Some lines of a chunk, as a text, and the parts of it that matched.
+
+    `offset` is the number of the chunk's lines before it. `highlights` are [start, end) in characters of `text`.
+    """
+
+    text: str
+    offset: int
+    highlights: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: a chunk, its score, and the signals whose contributions add up to it."""
+    """One result: a chunk, its score, and the signals whose contributions add up to it.
+
+    `stale` says whether the file on disk differs from what was indexed; None where nobody looked, or nothing tells.
+    """
 
     chunk_id: str
     source: str
     path: str
     start_line: int
     end_line: int
+    start_byte: int | None
+    end_byte: int | None
     score: float
     text: str
+    snippet: Snippet
     chunk_type: str
     source_type: str
     language: str | None
@@ -57,5 +84,9 @@ class Hit:
     symbol_kind: str | None
     qualified_name: str | None
     heading_path: tuple[str, ...]
+    signature: str | None
+    token_count: int
+    content_hash: str
     is_uncommitted: bool
     signals: tuple[Signal, ...]
+    stale: bool | None = None

@@ -21,7 +21,13 @@ _TESTS = frozenset({"test", "tests", "testing"})
 
 
 def rank(
-    query: Query, found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]], top_k: int, weights: Weights
+    query: Query,
+    found: Sequence[Scored],
+    rows: Mapping[str, Mapping[str, Any]],
+    top_k: int,
+    weights: Weights,
+    *,
+    is_by_file: bool = False,
 ) -> list[Scored]:
     """The best chunks of those found, best first.
 
@@ -31,13 +37,15 @@ def rank(
         rows: for each of their ids, source, path, source_type and symbols.
         top_k: how many to return at most.
         weights: of the signals.
+        is_by_file: no file is shown twice.
     """
     if not found:
         return []
     best = found[0].score
     ranked = [_by_itself(query, item, rows[item.chunk_id], best, weights) for item in found]
     files = {chunk_id: (row["source"], row["path"]) for chunk_id, row in rows.items()}
-    return list(_repeats_behind(_best_of_files_lifted(ranked, files, weights), files, top_k, weights))
+    lifted = _best_of_files_lifted(ranked, files, weights)
+    return list(_repeats_behind(lifted, files, top_k, 0.0 if is_by_file else weights.repeat))
 
 
 def _by_itself(query: Query, item: Scored, row: Mapping[str, Any], best: float, weights: Weights) -> Scored:
@@ -84,17 +92,19 @@ def _best_of_files_lifted(ranked: Sequence[Scored], files: Mapping[str, object],
 
 
 def _repeats_behind(
-    ranked: Sequence[Scored], files: Mapping[str, object], top_k: int, weights: Weights
+    ranked: Sequence[Scored], files: Mapping[str, object], top_k: int, repeat: float
 ) -> Iterator[Scored]:
-    """Best first, each further chunk of a file counting less."""
+    """Best first, equals in the order in which they were found; each further chunk of a file counts less, or not."""
     shown: dict[object, int] = defaultdict(int)
-    heap = [(-item.score, item.chunk_id, 0, item) for item in ranked]
+    heap = [(-item.score, position, 0, item) for position, item in enumerate(ranked)]
     heapq.heapify(heap)
     while heap and sum(shown.values()) < top_k:
-        score, chunk_id, expected, item = heapq.heappop(heap)
-        repeats = shown[files[chunk_id]]
-        if expected < repeats:  # another chunk of the file came first: it counts less than it was thought to
-            heapq.heappush(heap, (-item.score * weights.repeat**repeats, chunk_id, repeats, item))
+        score, position, expected, item = heapq.heappop(heap)
+        repeats = shown[files[item.chunk_id]]
+        if repeats and not repeat:
             continue
-        shown[files[chunk_id]] += 1
+        if expected < repeats:  # another chunk of the file came first: it counts less than it was thought to
+            heapq.heappush(heap, (-item.score * repeat**repeats, position, repeats, item))
+            continue
+        shown[files[item.chunk_id]] += 1
         yield item.plus("repeat", -score - item.score)

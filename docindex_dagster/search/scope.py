@@ -1,11 +1,89 @@
-"""Which sources a search looks at when it is not told: of a repository, its first partition and no further branches."""
+"""Which chunks a search looks at: from what a user names to filters, with errors that say what there is."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
+from docindex_dagster.code.symbols import SYMBOL_KINDS
+from docindex_dagster.errors import QueryError, SourceError
 from docindex_dagster.keys import is_branch
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.settings import Settings
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.generation import Generation
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What a user said of where to look; nothing of it need be said."""
+
+    sources: Sequence[str] = ()
+    all_sources: bool = False  # also the further branches
+    languages: Sequence[str] = ()
+    source_types: Sequence[str] = ()
+    symbol_kinds: Sequence[str] = ()
+    path_glob: str | None = None
+
+
+def filters_of(settings: Settings, generation: Generation, said: Narrowing) -> Filters:
+    """The filters that are meant.
+
+    Raises:
+        SourceError: a source is not known or not indexed.
+        QueryError: nothing is indexed in a language, or there is no such kind of symbol.
+    """
+    return Filters(
+        sources=keys_of(settings, generation, said.sources, all_sources=said.all_sources),
+        languages=tuple(_language(generation, name) for name in said.languages),
+        source_types=tuple(said.source_types),
+        symbol_kinds=tuple(map(_symbol_kind, said.symbol_kinds)),
+        path_glob=None if said.path_glob is None else said.path_glob.removeprefix("./"),
+    )
+
+
+def keys_of(
+    settings: Settings, generation: Generation, names: Sequence[str], *, all_sources: bool = False
+) -> tuple[str, ...]:
+    """The keys of the sources to look at; empty for all. Further branches are looked at when they are asked for.
+
+    Raises:
+        SourceError: a source is not known or not indexed.
+    """
+    default = settings.search.default_source
+    wanted = names or ([default] if default and not all_sources else [])
+    keys = tuple(key_of(settings, generation, name) for name in wanted)
+    if not keys and not all_sources:
+        return without_branches(generation.sources)
+    for key in keys:
+        if key not in generation.sources:
+            raise SourceError(f"{key} is not indexed yet: run `docindex index {key}`")
+    return keys
+
+
+def key_of(settings: Settings, generation: Generation | None, name: str) -> str:
+    """The key that a name means, among the sources that are declared and those that are indexed.
+
+    Raises:
+        SourceError: none or several fit.
+    """
+    known = {*registry.sources(settings), *(generation.sources if generation else ())}
+    fitting = [key for key in known if name in {key, key.partition("/")[2]}]
+    return fitting[0] if len(fitting) == 1 else registry.find(settings, name).key
 
 
 def without_branches(keys: Collection[str]) -> tuple[str, ...]:
     """The keys of all sources but further branches; empty, which a filter takes for all, where there are no others."""
     chosen = tuple(key for key in keys if not is_branch(key))
     return chosen if len(chosen) < len(keys) else ()
+
+
+def _language(generation: Generation, name: str) -> str:
+    known = {language for source in generation.sources.values() for language in source.languages}
+    if name.lower() not in known:
+        raise QueryError(f"nothing is indexed in {name!r}; languages: {', '.join(sorted(known))}")
+    return name.lower()
+
+
+def _symbol_kind(name: str) -> str:
+    if name.lower() not in SYMBOL_KINDS:
+        raise QueryError(f"{name!r} is no kind of symbol; kinds: {', '.join(SYMBOL_KINDS)}")
+    return name.lower()

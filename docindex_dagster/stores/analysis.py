@@ -45,3 +45,9 @@ def stems(of_terms: Sequence[str]) -> list[str]:
     """The stem of each term."""
     found: list[str] = stemmer().analyze(" ".join(of_terms))
     return found
+
+
+@lru_cache(maxsize=1 << 16)
+def word_stems(word: str) -> frozenset[str]:
+    """The stems of a word and of its parts."""
+    return frozenset(stems(_split(word)))

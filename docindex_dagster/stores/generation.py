@@ -10,7 +10,7 @@ from docindex_dagster.files import replacing
 from docindex_dagster.layout import Layout
 
 # Raise it when the stores' columns or fields change: an index of another version is rebuilt.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.errors import DamagedStoreError, StoreError
@@ -48,6 +49,36 @@ def open_reader(layout: Layout) -> Reader:
         StoreError: nothing is published, it is of another version, or it is damaged.
     """
     return _of_published(layout, lambda generation: open_generation(layout, generation))
+
+
+class Following:
+    """Gives the reader of what is published now, and opens it once; for programs that answer many questions."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._lock = Lock()
+        self._stamp: object = None
+        self._reader: Reader | None = None
+
+    def reader(self, *, anew: bool = False) -> Reader:
+        """The reader; with `anew`, another one though the same is published, since a file that it had is gone.
+
+        Raises:
+            StoreError: as `open_reader`.
+        """
+        with self._lock:
+            stamp = self._published()
+            if self._reader is None or anew or stamp != self._stamp:
+                self._reader, self._stamp = open_reader(self._layout), stamp
+            return self._reader
+
+    def _published(self) -> object:
+        """What changes with each publication."""
+        try:
+            found = self._layout.current.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def open_generation(layout: Layout, generation: Generation) -> Reader:

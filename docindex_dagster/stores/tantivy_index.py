@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tantivy import DocAddress, Index, IndexWriter, Schema, Searcher
 
 # Fields that are matched as they are, for filters; each is also a column of the chunks.
-EXACT_FIELDS = ("chunk_id", "source", "path", "language", "source_type")
+EXACT_FIELDS = ("chunk_id", "source", "path", "language", "source_type", "symbol_kind")
 # Fields of terms, for ranking; those of stems are words more than names.
 STEM_FIELDS = ("body", "headings")
 TERM_FIELDS = (*STEM_FIELDS, "symbols", "path_terms")

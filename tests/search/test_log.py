@@ -98,7 +98,7 @@ def test_a_glob_that_is_too_complex_is_refused(reader):
         subjects(reader, path_glob="*a" * 100)
 
 
-@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("mode", [Mode.HYBRID, Mode.VECTOR, Mode.BM25])
 def test_a_search_finds_commits_only_when_it_asks_for_them(reader, mode):
     def types(*wanted: str) -> set[str]:
         hits = search(reader, "valve pump", StaticEmbedder, mode=mode, top_k=100, filters=Filters(source_types=wanted))

@@ -1,0 +1,158 @@
+"""How long does an answer take? latency.py
+
+    python -m benchmarks.latency BENCH FOLDER... [--sizes 5000,20000,100000]
+
+All folders are cut and embedded once. For each size, an index of so many of their chunks, taken from all files in turn,
+is published; then 100 questions for files of BENCH are asked in each mode in a warm process, after 20 others. Printed
+are milliseconds, the median and the 95th percentile, of `search`, of a context of 4,000 tokens, and of an answer of
+`docindex mcp` as its client sees it; then seconds of `docindex search` as a new process, the median of five.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pyarrow as pa
+from mcp import Client, StdioServerParameters, stdio_client
+
+from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.embedding.build import build_embeddings
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.layout import Layout
+from docindex_dagster.search.ask import Request, context_of
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.model import Mode
+from docindex_dagster.settings import CONFIG_NAME, ChunkingSettings, load_settings
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.model import Source
+from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.staging import Model
+
+WARM_UP, ASKED = 20, 100
+COLD_RUNS = 5
+CONTEXT_TOKENS = 4000
+SYMBOL = "TokenBucket"  # what scans look for
+
+
+def cut(folders: Sequence[Path]) -> list[tuple[str, pa.Table, pa.Table]]:
+    """The chunks and vectors of each folder, by its key."""
+    found = []
+    for folder in folders:
+        source = Source(f"library/{folder.name}", "library", folder.name, folder)
+        inputs = gather(discover(source), ChunkingSettings())
+        chunks = build_chunks(source, inputs, None, ChunkingSettings()).table
+        found.append((source.key, chunks, build_embeddings(chunks, None, StaticEmbedder(), source.key).table))
+        print(f"{source.key}: {chunks.num_rows:,} chunks", file=sys.stderr)
+    return found
+
+
+def publish_share(layout: Layout, sources: Sequence[tuple[str, pa.Table, pa.Table]], size: int) -> None:
+    """Publish the same share of the chunks of each source, whole files as far as that goes."""
+    share = size / sum(chunks.num_rows for _, chunks, _ in sources)
+    for key, chunks, vectors in sources:
+        count = min(chunks.num_rows, round(chunks.num_rows * share))
+        rows = SourceRows(key, chunks.slice(0, count), vectors.slice(0, count))
+        publish(layout, rows, Model(StaticEmbedder.name, StaticEmbedder.dimension))
+
+
+def questions(bench: Path) -> list[str]:
+    """Some of the questions for files, in an order that stays the same."""
+    found = [
+        row["query"] for file in sorted((bench / "queries").glob("*.json")) for row in json.loads(file.read_text())
+    ]
+    return random.Random(0).sample(found, WARM_UP + ASKED)
+
+
+def milliseconds(ask: Callable[[str], object], asked: Sequence[str]) -> str:
+    """Median and 95th percentile, after some that warm up."""
+    seconds = []
+    for query in asked:
+        started = time.perf_counter()
+        ask(query)
+        seconds.append(time.perf_counter() - started)
+    return figures(seconds)
+
+
+def figures(seconds: Sequence[float]) -> str:
+    p50, p95 = np.quantile(np.array(seconds[WARM_UP:]) * 1000, [0.5, 0.95])
+    return f"{p50:7.1f} {p95:7.1f}"
+
+
+async def over_mcp(root: Path, asked: Sequence[str]) -> tuple[float, str]:
+    """Seconds from the start of the server to its first answer, and milliseconds of the others."""
+    started = time.perf_counter()
+    server = StdioServerParameters(command=sys.executable, args=["-m", "docindex_dagster.cli", "mcp"], cwd=root)
+    seconds = []
+    first = 0.0
+    async with Client(stdio_client(server)) as client:
+        for query in asked:
+            before = time.perf_counter()
+            await client.call_tool("search", {"query": query})
+            seconds.append(time.perf_counter() - before)
+            first = first or time.perf_counter() - started
+    return first, figures(seconds)
+
+
+def cold(root: Path, mode: Mode) -> float:
+    """Seconds of a search as a new process."""
+    command = [sys.executable, "-m", "docindex_dagster.cli", "search", "open a connection", "--mode", mode.value]
+    seconds = []
+    for _ in range(COLD_RUNS):
+        started = time.perf_counter()
+        subprocess.run(command, cwd=root, check=True, capture_output=True)
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds)
+
+
+def measure(root: Path, asked: Sequence[str]) -> None:
+    """Print what one index takes."""
+    settings = load_settings(root)
+    reader = open_reader(Layout(settings.home))
+    embedder = StaticEmbedder()
+    for mode in (Mode.HYBRID, Mode.VECTOR, Mode.BM25):
+        print(f"  {mode.value:<10}{milliseconds(lambda q, m=mode: search(reader, q, lambda: embedder, mode=m), asked)}")
+    for mode in (Mode.LITERAL, Mode.REGEX):
+        few = [*asked[:WARM_UP], *asked[:10]]
+        words = {query: max(query.replace("`", " ").split(), key=len).strip("().,?*+[]") for query in few}
+        print(
+            f"  {mode.value:<10}{milliseconds(lambda q, m=mode: search(reader, words[q], lambda: embedder, mode=m), few)}"
+        )
+    print(f"  context   {milliseconds(lambda q: context_of(settings, reader, Request(q), CONTEXT_TOKENS), asked)}")
+    first, others = anyio.run(over_mcp, root, asked)
+    print(f"  mcp       {others}; the first answer {first:.2f} s after the start")
+    print(f"  a new process: bm25 {cold(root, Mode.BM25):.2f} s, hybrid {cold(root, Mode.HYBRID):.2f} s", flush=True)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--sizes", default="5000,20000,100000", help="Numbers of chunks.")
+    arguments = parser.parse_args()
+    asked = questions(arguments.bench)
+    sources = cut(arguments.folders)
+    for size in map(int, arguments.sizes.split(",")):
+        with tempfile.TemporaryDirectory(prefix="docindex-latency-") as folder:
+            root = Path(folder)
+            (root / CONFIG_NAME).write_text("")
+            publish_share(Layout(root / ".docindex"), sources, size)
+            count = open_reader(Layout(root / ".docindex")).searcher.num_docs
+            print(f"{count:,} chunks of {len(sources)} sources{'':<4} p50     p95  ms")
+            measure(root, asked)
+
+
+if __name__ == "__main__":
+    os.environ.pop("DOCINDEX_ROOT", None)
+    main()

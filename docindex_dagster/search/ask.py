@@ -1,0 +1,90 @@
+"""A question with all that was said along with it, and its answers by the settings of a project.
+
+What the command line, agents and other programs have in common: the model and reranker that the settings name, and
+whether the files of the results are still those that were indexed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.errors import SettingsError
+from docindex_dagster.search.context import Context, pack
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.freshness import marked
+from docindex_dagster.search.model import Granularity, Hit, Mode
+from docindex_dagster.search.reranking.protocol import Reranker, tell_nobody
+from docindex_dagster.search.reranking.providers import load_reranker
+from docindex_dagster.settings import EmbeddingSettings, RerankSettings, Settings
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.reader import Reader
+
+_CONTEXT_CANDIDATES = 50  # hits that are tried for a context
+_TOKENS_A_HIT = 100  # a larger budget tries more of them
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked. `rerank` names a reranker in place of the one in the settings."""
+
+    query: str
+    mode: Mode = Mode.HYBRID
+    granularity: Granularity = Granularity.CHUNK
+    top_k: int = 10
+    filters: Filters = field(default_factory=Filters)
+    rerank: str | None = None
+
+
+def hits_of(
+    settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = tell_nobody
+) -> list[Hit]:
+    """The best hits, each saying whether its file was changed since.
+
+    Raises:
+        QueryError: as `search`.
+        DamagedStoreError: as `search`.
+        SettingsError: the reranker that is asked for lacks a setting.
+    """
+    found = search(
+        reader,
+        request.query,
+        lambda: _embedder(settings.embedding),
+        mode=request.mode,
+        granularity=request.granularity,
+        top_k=request.top_k,
+        filters=request.filters,
+        pool=settings.search.candidates,
+        reranker=_reranker(settings.rerank, request.rerank),
+        warn=warn,
+    )
+    return marked(found, registry.sources(settings))
+
+
+def context_of(
+    settings: Settings, reader: Reader, request: Request, budget: int, warn: Callable[[str], None] = tell_nobody
+) -> Context:
+    """The best chunks that fit into so many tokens. How many hits are asked for does not matter.
+
+    Raises:
+        QueryError: as `search`.
+        DamagedStoreError: as `search`.
+        SettingsError: as `hits_of`.
+    """
+    tried = max(_CONTEXT_CANDIDATES, budget // _TOKENS_A_HIT)
+    return pack(request.query, hits_of(settings, reader, replace(request, top_k=tried), warn), budget)
+
+
+@cache
+def _embedder(settings: EmbeddingSettings) -> Embedder:
+    return load_embedder(settings)
+
+
+def _reranker(settings: RerankSettings, name: str | None) -> Reranker | None:
+    if name is None:
+        return load_reranker(settings)
+    if name == "remote" and settings.url is None:
+        raise SettingsError("rerank.url must say where to post, as 'https://api.cohere.com/v2/rerank'")
+    return load_reranker(settings.model_copy(update={"provider": name}))

@@ -1,0 +1,47 @@
+"""A cross-encoder of sentence-transformers, which reads the query and a passage together. It needs the extra."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from docindex_dagster.errors import RerankError, first_line
+from docindex_dagster.search.model import Scored
+from docindex_dagster.search.reranking.protocol import Passage, blend
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
+DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
+
+
+@dataclass(frozen=True, slots=True)
+class CrossEncoderReranker:
+    """Scores each passage by a model that runs here: a name of the hub, or a folder."""
+
+    model: str = DEFAULT_MODEL
+    candidates: int = 50
+    weight: float = 0.5
+
+    def rerank(self, query: str, passages: Sequence[Passage]) -> list[Scored]:
+        """All of the passages, by the blend of their scores and the model's.
+
+        Raises:
+            RerankError: the extra is not installed, or the model cannot be loaded.
+        """
+        pairs = [(query, passage.text) for passage in passages]
+        opinions = _load(self.model).predict(pairs, show_progress_bar=False)
+        return blend("rerank", passages, [float(opinion) for opinion in opinions], self.weight)
+
+
+@cache
+def _load(model: str) -> "CrossEncoder":
+    try:
+        from sentence_transformers import CrossEncoder
+    except ImportError as error:
+        raise RerankError("cross-encoder needs an extra: pip install 'docindex[sentence-transformers]'") from error
+    try:
+        # Code that comes with a model is not run.
+        return CrossEncoder(model, trust_remote_code=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RerankError(f"the model {model} cannot be loaded: {first_line(error)}") from error

@@ -1,0 +1,106 @@
+"""Reading the text of every chunk, for what no index finds: punctuation, parts of words, patterns.
+
+Patterns have RE2's syntax, which takes time in proportion to the text whatever a user types.
+"""
+
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.errors import QueryError
+from docindex_dagster.search.candidates import Pool, Ranking
+
+_COLUMNS = ["chunk_id", "source_type", "path", "chunk_index", "text"]
+_TESTS = "test"
+_GROUP = "docindex_span"
+# What may hold a parenthesis that is not a group's: quoted text, an escaped character, a class; then those that are.
+_PARTS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\(\?|\(", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What to look for in texts: a string as it is, or a regular expression in which `^` and `$` are of lines."""
+
+    text: str
+    is_regex: bool
+
+    def check(self) -> None:
+        """Refuse what is no regular expression, or finds nothing everywhere.
+
+        Raises:
+            QueryError: it says what is wrong.
+        """
+        if not self.is_regex:
+            return
+        try:
+            matches_nothing = bool(pc.match_substring_regex(pa.array([""]), self._regex)[0].as_py())
+        except pa.ArrowInvalid as error:
+            problem = str(error).removeprefix("Invalid regular expression: ").removesuffix(f": {self._regex}")
+            raise QueryError(f"{self.text!r} is no regular expression of RE2: {problem}") from error
+        if matches_nothing:
+            raise QueryError("the regular expression matches the empty text, and so every chunk")
+
+    def counts(self, texts: pa.Array) -> pa.Array:
+        """How often each text holds it."""
+        if self.is_regex:
+            return pc.count_substring_regex(texts, self._regex)
+        return pc.count_substring(texts, self.text)
+
+    def spans(self, lines: list[str]) -> list[tuple[int, int] | None]:
+        """Where it begins and ends in each line for the first time, in characters."""
+        if not self.is_regex:
+            starts = [line.find(self.text) for line in lines]
+            return [(start, start + len(self.text)) if start >= 0 else None for start in starts]
+        pattern = f"(?P<{_GROUP}>{_without_groups(self._regex)})"
+        found = pc.extract_regex_span(pa.array(lines, pa.string()), pattern=pattern)
+        return [
+            None if item is None else _in_characters(line, *item[_GROUP])
+            for line, item in zip(lines, found.to_pylist(), strict=True)
+        ]
+
+    @property
+    def _regex(self) -> str:
+        return f"(?m){self.text}"
+
+
+def _without_groups(regex: str) -> str:
+    """A regular expression that captures nothing but by name, since Arrow tells of named groups alone."""
+
+    def changed(part: re.Match[str]) -> str:
+        if part[0] == "(":
+            return "(?:"
+        is_open = part[0].startswith(r"\Q") and not part[0].endswith(r"\E")
+        return part[0] + r"\E" * is_open  # something follows
+
+    return _PARTS.sub(changed, regex)
+
+
+def _in_characters(line: str, start: int, length: int) -> tuple[int, int]:
+    encoded = line.encode()
+    first = len(encoded[:start].decode())
+    return first, first + len(encoded[start : start + length].decode())
+
+
+def holding(pool: Pool, pattern: Pattern) -> Ranking:
+    """The chunks whose text holds a pattern, and how often: those of tests last, else in the order of paths.
+
+    Raises:
+        QueryError: it is no pattern.
+    """
+    pattern.check()
+    found = []
+    rows = pool.reader.table.search().where(pool.filters.to_sql()).select(_COLUMNS).limit(None)
+    for batch in rows.to_batches():
+        counts = pattern.counts(batch["text"])
+        is_match = pc.greater(counts, 0)
+        hits = pa.record_batch([*batch.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"])
+        found.append(hits.filter(is_match))
+    if not found:
+        return []
+    hits = pa.Table.from_batches(found)
+    hits = hits.append_column("is_test", pc.equal(hits["source_type"], _TESTS))
+    order = [(name, "ascending") for name in ("is_test", "path", "chunk_index", "chunk_id")]
+    hits = hits.sort_by(order).slice(0, pool.limit)
+    return list(zip(hits["chunk_id"].to_pylist(), map(float, hits["count"].to_pylist()), strict=True))

@@ -1,0 +1,79 @@
+"""The lines of a chunk that show why it was found, and where in them the words are."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from docindex_dagster.search.model import Snippet
+from docindex_dagster.search.scan import Pattern
+from docindex_dagster.stores.analysis import word_stems
+
+_LINES = 4
+_LONGEST_LINE = 240  # characters; of a longer one, what is around its first match
+_BEFORE = 60  # characters shown before that match
+_ELLIPSIS = "…"
+_WORD = re.compile(r"\w+")
+
+# Where a match begins and ends in its line, and what of the query it is a match of.
+Match = tuple[int, int, frozenset[str]]
+Finder = Callable[[list[str]], list[list[Match]]]
+
+
+def of_words(stems: frozenset[str]) -> Finder:
+    """Finds words that have one of these stems."""
+
+    def find(lines: list[str]) -> list[list[Match]]:
+        return [
+            [(*match.span(), of) for match in _WORD.finditer(line) if (of := stems & word_stems(match[0]))]
+            for line in lines
+        ]
+
+    return find
+
+
+def of_pattern(pattern: Pattern) -> Finder:
+    """Finds the first place of each line that a pattern fits."""
+
+    def find(lines: list[str]) -> list[list[Match]]:
+        whole = frozenset({pattern.text})
+        spans = pattern.spans(lines)
+        return [[(*span, whole)] if span and span[0] < span[1] else [] for span in spans]
+
+    return find
+
+
+def snippet(text: str, find: Finder) -> Snippet:
+    """The lines in a row that hold the most of the query; of equals those that begin with it, then the first."""
+    lines = text.split("\n")
+    matches = find(lines)
+    first = _best_start(lines, matches)
+    shown: list[str] = []
+    highlights: list[tuple[int, int]] = []
+    length = 0
+    for line, of_line in zip(lines[first : first + _LINES], matches[first : first + _LINES], strict=True):
+        cut, spans = _shortened(line, of_line)
+        highlights += [(start + length, end + length) for start, end in spans]
+        shown.append(cut)
+        length += len(cut) + 1
+    return Snippet("\n".join(shown), first, tuple(highlights))
+
+
+def _best_start(lines: Sequence[str], matches: Sequence[Sequence[Match]]) -> int:
+    held = [frozenset[str]().union(*(of for _, _, of in of_line)) for of_line in matches]
+    starts = [at for at, line in enumerate(lines) if line.strip()] or [0]
+
+    def worth(start: int) -> tuple[int, int, int]:
+        window = frozenset[str]().union(*held[start : start + _LINES])
+        return len(window), len(held[start]), -start
+
+    return max(starts, key=worth)
+
+
+def _shortened(line: str, matches: Sequence[Match]) -> tuple[str, list[tuple[int, int]]]:
+    """A line of bearable length, and where its matches are in it."""
+    if len(line) <= _LONGEST_LINE:
+        return line, [(start, end) for start, end, _ in matches]
+    start = max(0, min(matches[0][0] - _BEFORE if matches else 0, len(line) - _LONGEST_LINE))
+    end = start + _LONGEST_LINE
+    before, after = (_ELLIPSIS if start else ""), (_ELLIPSIS if end < len(line) else "")
+    moved = [(max(a, start) - start + len(before), min(b, end) - start + len(before)) for a, b, _ in matches]
+    return f"{before}{line[start:end]}{after}", [(a, b) for a, b in moved if a < b]

@@ -1,0 +1,65 @@
+"""Answers as Markdown, short enough for a model to read: what it needs to go on, and no more."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from docindex_dagster.currency import Present
+from docindex_dagster.search.model import Hit
+
+_MOST_CHARACTERS = 60_000  # of what `show` gives: some 15,000 tokens
+_LANGUAGES = 4
+_DAY = len("2026-01-01")
+
+
+def of_hits(hits: Sequence[Hit], warnings: Sequence[str]) -> str:
+    """Results, best first: where each is, what it is, and the lines that match."""
+    notes = [f"Note: {warning}" for warning in warnings]
+    if not hits:
+        return "\n".join([*notes, "Nothing found. Try other words, fewer filters, or mode 'literal' for exact text."])
+    return "\n\n".join([*notes, *(_hit(rank, hit) for rank, hit in enumerate(hits, start=1))])
+
+
+def _hit(rank: int, hit: Hit) -> str:
+    name = hit.qualified_name or " > ".join(hit.heading_path)
+    about = ", ".join(filter(None, (hit.chunk_type, hit.language, hit.source_type)))
+    notes = "; the file was changed since it was indexed" if hit.stale else ""
+    head = f"{rank}. {hit.source} {hit.path}:{hit.start_line}-{hit.end_line} ({about}{notes})"
+    lines = [f"   | {line}" for line in hit.snippet.text.split("\n") if line.strip()]
+    return "\n".join([head, *([f"   {name}"] if name else []), *lines])
+
+
+def of_chunks(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Chunks whole, as long as there is room."""
+    parts: list[str] = []
+    length = 0
+    for row in rows:
+        part = _chunk(row)
+        length += len(part)
+        if length > _MOST_CHARACTERS and parts:
+            parts.append(f"… {len(rows) - len(parts)} more chunks; ask for PATH:LINE to see one of them")
+            break
+        parts.append(part)
+    return "\n".join(parts)
+
+
+def _chunk(row: Mapping[str, Any]) -> str:
+    name = row["qualified_name"] or " > ".join(row["heading_path"] or ())
+    about = ", ".join(filter(None, (row["chunk_type"], name, row["signature"])))
+    place = f"{row['source']} {row['path']}:{row['start_line']}-{row['end_line']}"
+    return f"{place} ({about}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}\n{row['text']}\n"
+
+
+def of_sources(sources: Sequence[Present]) -> str:
+    """What is indexed, a line a source."""
+    return "\n".join(map(_source, sources)) if sources else "No source is declared, and nothing is indexed."
+
+
+def _source(source: Present) -> str:
+    entry = source.entry
+    notes = [source.state, *(["files were changed since"] if source.is_current is False else [])]
+    if entry is None:
+        return f"- {source.key}: {', '.join(notes)}"
+    languages = sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:_LANGUAGES]
+    figures = f"{entry.files:,} files, {entry.chunks:,} chunks, {', '.join(languages)}"
+    revision = f", revision {entry.revision}" if entry.revision else ""
+    return f"- {source.key}: {', '.join(notes)}; {figures}; content of {entry.changed_at[:_DAY]}{revision}"

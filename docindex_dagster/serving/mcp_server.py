@@ -1,0 +1,79 @@
+"""The tools as a server of the Model Context Protocol, over standard input and output."""
+
+import functools
+import logging
+from collections.abc import Callable
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from docindex_dagster import __version__
+from docindex_dagster.errors import DocindexError
+from docindex_dagster.settings import Settings
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+_INSTRUCTIONS = """\
+docindex holds a fresh, searchable index of this team's code and documentation. `status` says which sources there are.
+Find places with `search`, read enough to answer with `context`, read one place whole with `show`. When a file that
+should be there is not found, `why` says which rule keeps it out."""
+_TITLES = {
+    "search": "Search code and documentation",
+    "context": "Read what is relevant to a question",
+    "show": "Show an indexed place",
+    "why": "Why is a file indexed or not",
+    "status": "What is indexed, and how fresh",
+}
+
+
+def serve(settings: Settings) -> None:
+    """Answer until the client closes the input."""
+    # What the first search needs takes a second to load; meanwhile the client says what it is.
+    Thread(target=_load, daemon=True).start()
+    server(settings).run("stdio")
+
+
+def server(settings: Settings) -> "MCPServer":
+    """The server, not yet running."""
+    from mcp.server.mcpserver import MCPServer
+    from mcp_types import ToolAnnotations
+
+    from docindex_dagster.serving.tools import Tools
+
+    made: MCPServer = MCPServer(
+        "docindex", title="docindex", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING"
+    )
+    tools = Tools(settings)
+    for name, title in _TITLES.items():
+        annotations = ToolAnnotations(
+            title=title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        )
+        tool = _telling(getattr(tools, name))
+        made.add_tool(tool, name=name, title=title, annotations=annotations, structured_output=False)
+    return made
+
+
+def _telling(tool: Callable[..., str]) -> Callable[..., str]:
+    """The tool with errors that are meant for who asked, in the words that the command line would use."""
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    @functools.wraps(tool)
+    def call(*arguments: object, **options: object) -> str:
+        try:
+            return tool(*arguments, **options)
+        except DocindexError as error:
+            raise ToolError(str(error)) from error
+        except OSError as error:
+            raise ToolError(f"{error.filename or 'file system'}: {error.strerror or error}") from error
+
+    return call
+
+
+def _load() -> None:
+    """Load what a search needs, so that the first one need not."""
+    from docindex_dagster.stores.lance_table import load_library
+
+    try:
+        load_library()
+    except ImportError:  # the search will say it
+        logging.getLogger(__name__).debug("LanceDB cannot be loaded", exc_info=True)

@@ -1,0 +1,169 @@
+"""What agents can ask: five tools, whose descriptions tell which one to pick. Each gives Markdown."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field
+
+from docindex_dagster import currency
+from docindex_dagster.errors import DamagedStoreError
+from docindex_dagster.layout import Layout
+from docindex_dagster.search.ask import Request, context_of, hits_of
+from docindex_dagster.search.lookup import find_chunks
+from docindex_dagster.search.model import Granularity, Mode
+from docindex_dagster.search.places import as_indexed, explain
+from docindex_dagster.search.scope import Narrowing, filters_of, keys_of
+from docindex_dagster.serving import answers
+from docindex_dagster.settings import Settings
+from docindex_dagster.stores.reader import Following, Reader
+
+_Answer = TypeVar("_Answer")
+_STATUS_BUDGET_S = 1.0  # for looking whether files have changed
+_LONGEST_QUERY = 20_000
+
+Query = Annotated[
+    str,
+    Field(
+        max_length=_LONGEST_QUERY,
+        description="What to look for: a question, words, a symbol's name, a path or an error message.",
+    ),
+]
+Sources = Annotated[
+    list[str] | None, Field(description="Only these sources, as `status` names them. Default: all but branches.")
+]
+Languages = Annotated[list[str] | None, Field(description="Only these languages, such as python or markdown.")]
+Types = Annotated[
+    list[Literal["doc", "code", "test", "config", "commit"]] | None,
+    Field(description="Only files for this purpose. Commits are found only where they are asked for."),
+]
+Kinds = Annotated[
+    list[str] | None, Field(description="Only this kind of symbol, such as function, method, class or struct.")
+]
+PathGlob = Annotated[str | None, Field(description="Only paths that match this glob, such as 'src/**/*.py'.")]
+
+
+class Tools:
+    """The tools over one project. The index is opened once, and again when another generation is published."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._following = Following(Layout(settings.home))
+
+    def search(
+        self,
+        query: Query,
+        *,
+        mode: Annotated[
+            Literal["hybrid", "vector", "bm25", "literal", "regex"],
+            Field(description="hybrid suits nearly always; literal and regex (RE2) read every text for exact matches."),
+        ] = "hybrid",
+        granularity: Annotated[
+            Literal["chunk", "file"], Field(description="The best passages, or the best passage of each file.")
+        ] = "chunk",
+        top_k: Annotated[int, Field(ge=1, le=50, description="How many results at most.")] = 10,
+        sources: Sources = None,
+        languages: Languages = None,
+        types: Types = None,
+        kinds: Kinds = None,
+        path: PathGlob = None,
+    ) -> str:
+        """Find where something is in the indexed code and documentation.
+
+        Gives places (source, path, lines), what stands there, and the lines that match, best first. Use it to locate
+        code, definitions, settings or pages. To read enough to answer a question, use `context`; to read one place
+        whole, `show`.
+        """
+        said = _narrowing(sources, languages, types, kinds, path)
+        warnings: list[str] = []
+
+        def ask(reader: Reader) -> str:
+            filters = filters_of(self._settings, reader.generation, said)
+            request = Request(query, Mode(mode), Granularity(granularity), top_k, filters)
+            return answers.of_hits(hits_of(self._settings, reader, request, warnings.append), warnings)
+
+        return self._reading(ask)
+
+    def context(
+        self,
+        query: Query,
+        *,
+        tokens: Annotated[int, Field(ge=100, le=100_000, description="How long the answer may be, at most.")] = 4000,
+        sources: Sources = None,
+        languages: Languages = None,
+        types: Types = None,
+        kinds: Kinds = None,
+        path: PathGlob = None,
+    ) -> str:
+        """Read what the indexed code and documentation say about a question, within a budget of tokens.
+
+        Gives the text of the best passages, whole, without repeats, in reading order, each with its source, path,
+        lines, kind and name. Use it before answering or changing something; use `search` if places are enough.
+        """
+        said = _narrowing(sources, languages, types, kinds, path)
+
+        def ask(reader: Reader) -> str:
+            filters = filters_of(self._settings, reader.generation, said)
+            packed = context_of(self._settings, reader, Request(query, filters=filters), tokens)
+            return packed.markdown or answers.of_hits([], [])
+
+        return self._reading(ask)
+
+    def show(
+        self,
+        reference: Annotated[
+            str, Field(description="PATH:LINE, PATH, SOURCE::PATH::INDEX, a chunk id, or the start of a commit's hash.")
+        ],
+        sources: Sources = None,
+    ) -> str:
+        """Read one indexed place whole: the chunk at a line, all chunks of a file, or a commit.
+
+        Use it on what `search` found. The text is what was indexed; `search` says where a file was changed since.
+        """
+
+        def ask(reader: Reader) -> str:
+            keys = keys_of(self._settings, reader.generation, sources or (), all_sources=True)
+            return answers.of_chunks(find_chunks(reader, as_indexed(self._settings, reference), keys))
+
+        return self._reading(ask)
+
+    def why(
+        self,
+        path: Annotated[str, Field(description="A file or folder, on disk or as `search` prints it.")],
+    ) -> str:
+        """Say whether a file is indexed, and if not, which rule keeps it out.
+
+        Use it when `search` does not find what should be there.
+        """
+        found = explain(self._settings, Path(path))
+        return f"{found.source}: {found.answer}\n{found.findable}"
+
+    def status(self) -> str:
+        """List the sources that are indexed: how large, in which languages, how fresh.
+
+        Use it first, to learn what can be searched and what the sources are called.
+        """
+        return answers.of_sources(currency.of_all(self._settings, _STATUS_BUDGET_S))
+
+    def _reading(self, ask: Callable[[Reader], _Answer]) -> _Answer:
+        """What `ask` makes of the published index; of the next one where this one is cleared away meanwhile."""
+        try:
+            return ask(self._following.reader())
+        except DamagedStoreError:
+            return ask(self._following.reader(anew=True))
+
+
+def _narrowing(
+    sources: list[str] | None,
+    languages: list[str] | None,
+    types: Sequence[str] | None,
+    kinds: list[str] | None,
+    path: str | None,
+) -> Narrowing:
+    return Narrowing(
+        sources=sources or (),
+        languages=languages or (),
+        source_types=types or (),
+        symbol_kinds=kinds or (),
+        path_glob=path,
+    )

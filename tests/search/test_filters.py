@@ -1,0 +1,132 @@
+"""Filters are exact: every hit meets all of them, and nothing that meets them is lost by them."""
+
+from fnmatch import fnmatchcase
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.layout import Layout
+from docindex_dagster.schemas import CHUNKS
+from docindex_dagster.search.candidates import Pool, Ranking, bm25, vector
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.model import Granularity, Hit, Mode
+from docindex_dagster.search.query import understand
+from docindex_dagster.search.scan import Pattern, holding
+from docindex_dagster.search.weights import WEIGHTS
+from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.reader import Reader, open_reader
+from tests.conftest import MODEL, chunks_of, vectors_of
+
+SOURCES = ("library/a", "git/b")
+LANGUAGES = ("python", "go", None)
+TYPES = ("code", "test", "doc", "config")
+KINDS = ("function", "class", None)
+GLOBS = ("*.py", "src/*", "src/**", "**/x*.md", "lib/y?.py", "nothing")
+WORDS = ("pump", "valve", "tank", "meter", "relay")
+QUERIES = ("pump", "open the valve", "tank_meter", "relay relay pump", "e")
+NEVER = 10_000
+
+
+def varied(source: str) -> pa.Table:
+    """40 chunks, all that differ in something."""
+    files = {}
+    for at in range(20):
+        path = f"{('src', 'lib', 'src/deep')[at % 3]}/{'xy'[at % 2]}{at % 7}{('.py', '.md')[at % 5 == 0]}"
+        files[path] = [f"{WORDS[at % 5]}_{at} opens the {WORDS[(at * 3 + part) % 5]} {part}" for part in range(2)]
+    chunks = chunks_of(files, source)
+    count = chunks.num_rows
+    for name, values in (("language", LANGUAGES), ("source_type", TYPES), ("symbol_kind", KINDS)):
+        column = pa.array([values[(at * 7 + len(source)) % len(values)] for at in range(count)], pa.string())
+        chunks = chunks.set_column(CHUNKS.get_field_index(name), CHUNKS.field(name), column)
+    return chunks
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory) -> Reader:
+    layout = Layout(tmp_path_factory.mktemp("index"))
+    for source in SOURCES:
+        chunks = varied(source)
+        publish(layout, SourceRows(source, chunks, vectors_of(chunks)), MODEL)
+    return open_reader(layout)
+
+
+def some(values: tuple[str | None, ...]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from([value for value in values if value]), max_size=2, unique=True).map(tuple)
+
+
+FILTERS = st.builds(
+    Filters,
+    sources=some(SOURCES),
+    languages=some(LANGUAGES),
+    source_types=some(TYPES),
+    symbol_kinds=some(KINDS),
+    path_glob=st.none() | st.sampled_from(GLOBS),
+)
+slowly = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def meets(hit: Hit, filters: Filters) -> bool:
+    return (
+        (not filters.sources or hit.source in filters.sources)
+        and (not filters.languages or hit.language in filters.languages)
+        and (not filters.source_types or hit.source_type in filters.source_types)
+        and (not filters.symbol_kinds or hit.symbol_kind in filters.symbol_kinds)
+        and (filters.path_glob is None or fits(hit.path, filters.path_glob))
+    )
+
+
+def fits(path: str, glob: str) -> bool:
+    """The few globs of this module, told in another way than the filters tell them."""
+    folder, _, name = path.rpartition("/")
+    expected = {
+        "*.py": name.endswith(".py"),
+        "src/*": folder == "src",
+        "src/**": path.startswith("src/"),
+        "**/x*.md": fnmatchcase(name, "x*.md"),
+        "lib/y?.py": folder == "lib" and fnmatchcase(name, "y?.py"),
+    }
+    return expected.get(glob, False)
+
+
+@slowly
+@given(filters=FILTERS, query=st.sampled_from(QUERIES), mode=st.sampled_from(Mode), by=st.sampled_from(Granularity))
+def test_every_hit_meets_every_filter(reader, filters, query, mode, by):
+    hits = search(reader, query, StaticEmbedder, mode=mode, granularity=by, filters=filters, top_k=100, pool=3)
+
+    assert all(meets(hit, filters) for hit in hits)
+
+
+@slowly
+@given(filters=FILTERS, query=st.sampled_from(QUERIES), mode=st.sampled_from(Mode))
+def test_a_filtered_search_finds_all_that_an_unfiltered_one_finds_and_that_meets_the_filters(
+    reader, filters, query, mode
+):
+    everything = search(reader, query, StaticEmbedder, mode=mode, top_k=NEVER)
+    filtered = search(reader, query, StaticEmbedder, mode=mode, top_k=NEVER, filters=filters)
+
+    assert {hit.chunk_id for hit in filtered} == {hit.chunk_id for hit in everything if meets(hit, filters)}
+
+
+@slowly
+@given(filters=FILTERS, query=st.sampled_from(QUERIES), limit=st.integers(1, 12))
+def test_a_retriever_gives_the_best_that_meet_the_filters_however_few_it_is_asked_for(reader, filters, query, limit):
+    everything = search(reader, "e", StaticEmbedder, mode=Mode.LITERAL, top_k=NEVER)
+    meeting = {hit.chunk_id for hit in everything if meets(hit, filters)}
+    asked, pattern = understand(query), Pattern(query, is_regex=False)
+
+    def both(of: Filters, most: int) -> list[Ranking]:
+        pool = Pool(reader, of, most)
+        by_vector = vector(pool, StaticEmbedder().embed_query(query))
+        return [bm25(pool, asked, WEIGHTS), [(found, round(score, 4)) for found, score in by_vector]]
+
+    for filtered, unfiltered in zip(both(filters, limit), both(Filters(), NEVER), strict=True):
+        expected = [item for item in unfiltered if item[0] in meeting][:limit]
+        assert [score for _, score in filtered] == pytest.approx([score for _, score in expected], abs=2e-4)
+        assert {chunk_id for chunk_id, _ in filtered} <= meeting
+    assert {chunk_id for chunk_id, _ in holding(Pool(reader, filters, NEVER), pattern)} == {
+        hit.chunk_id for hit in everything if hit.chunk_id in meeting and query in hit.text
+    }
