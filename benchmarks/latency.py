@@ -1,4 +1,4 @@
-"""How long does an answer take? latency.py
+"""How long does an answer take? latency.py.
 
     python -m benchmarks.latency BENCH FOLDER... [--sizes 5000,20000,100000]
 
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -42,7 +43,7 @@ from docindex_dagster.stores.staging import Model
 WARM_UP, ASKED = 20, 100
 COLD_RUNS = 5
 CONTEXT_TOKENS = 4000
-SYMBOL = "TokenBucket"  # what scans look for
+SCANS = 10  # of all texts, for the longest word of a question
 
 
 def cut(folders: Sequence[Path]) -> list[tuple[str, pa.Table, pa.Table]]:
@@ -120,15 +121,20 @@ def measure(root: Path, asked: Sequence[str]) -> None:
     settings = load_settings(root)
     reader = open_reader(Layout(settings.home))
     embedder = StaticEmbedder()
+
+    def ask(mode: Mode, query: str) -> None:
+        search(reader, query, lambda: embedder, mode=mode)
+
     for mode in (Mode.HYBRID, Mode.VECTOR, Mode.BM25):
-        print(f"  {mode.value:<10}{milliseconds(lambda q, m=mode: search(reader, q, lambda: embedder, mode=m), asked)}")
+        print(f"  {mode.value:<10}{milliseconds(partial(ask, mode), asked)}")
+    words = [max(query.replace("`", " ").split(), key=len).strip("().,?*+[]") for query in asked]
     for mode in (Mode.LITERAL, Mode.REGEX):
-        few = [*asked[:WARM_UP], *asked[:10]]
-        words = {query: max(query.replace("`", " ").split(), key=len).strip("().,?*+[]") for query in few}
-        print(
-            f"  {mode.value:<10}{milliseconds(lambda q, m=mode: search(reader, words[q], lambda: embedder, mode=m), few)}"
-        )
-    print(f"  context   {milliseconds(lambda q: context_of(settings, reader, Request(q), CONTEXT_TOKENS), asked)}")
+        print(f"  {mode.value:<10}{milliseconds(partial(ask, mode), words[: WARM_UP + SCANS])}")
+
+    def read(query: str) -> None:
+        context_of(settings, reader, Request(query), CONTEXT_TOKENS)
+
+    print(f"  context   {milliseconds(read, asked)}")
     first, others = anyio.run(over_mcp, root, asked)
     print(f"  mcp       {others}; the first answer {first:.2f} s after the start")
     print(f"  a new process: bm25 {cold(root, Mode.BM25):.2f} s, hybrid {cold(root, Mode.HYBRID):.2f} s", flush=True)

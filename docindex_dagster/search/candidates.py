@@ -85,7 +85,11 @@ def _matching(pool: Pool, clauses: "Sequence[tantivy.Query]") -> Ranking:
 
 
 def vector(pool: Pool, query: "Vectors") -> Ranking:
-    """Chunks by the cosine between their vectors and the query's."""
+    """Chunks by the cosine between their vectors and the query's: of all, or by LanceDB's index where that is slow."""
+    matrix = pool.reader.matrix
+    if matrix is not None:
+        meeting = matrix.choose(pool.filters, pool.filters.to_mask)
+        return _ordered(*matrix.nearest(query, meeting, pool.limit))
     search = pool.reader.table.search(query, vector_column_name=VECTOR)
     search = search.distance_type("cosine")
     search = search.nprobes(_PROBES).refine_factor(_REFINE).select(["chunk_id", "_distance"]).limit(pool.limit)

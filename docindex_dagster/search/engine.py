@@ -92,7 +92,7 @@ def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
     pattern = scan.Pattern(text, is_regex=mode is Mode.REGEX)
     matches = scan.holding(replace(pool, limit=max(pool.limit, _SCANNED)), pattern)
     signals = [Signal(mode.value, 1.0, rank, count) for rank, (_, count) in enumerate(matches, start=1)]
-    found = [Scored(chunk_id, (signal,)) for (chunk_id, _), signal in zip(matches, signals, strict=True)]
+    found = [Scored.of(chunk_id, (signal,)) for (chunk_id, _), signal in zip(matches, signals, strict=True)]
     query = Query(Kind.TEXT, ()) if pattern.is_regex else understand(text)
     return _Asked(query, found, snippets.of_pattern(pattern))
 

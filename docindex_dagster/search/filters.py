@@ -1,9 +1,13 @@
-"""What a search may be narrowed to, as a Tantivy query and as an SQL condition that mean the same."""
+"""What a search may be narrowed to: as a Tantivy query, as an SQL condition and as a mask, which mean the same."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from docindex_dagster.errors import QueryError
 from docindex_dagster.schemas import COMMIT
@@ -49,6 +53,16 @@ class Filters:
         if self.path_glob is not None:
             parts.append(f"regexp_like(path, {quoted(f'^(?:{glob_to_regex(self.path_glob)})$')})")
         return " AND ".join(parts)
+
+    def to_mask(self, rows: pa.Table) -> np.ndarray:
+        """Which rows of a table meet them."""
+        masks = [pc.is_in(rows[column], pa.array(values, pa.string())) for column, values in self._values()]
+        if not self.source_types:
+            masks.append(pc.not_equal(rows["source_type"], COMMIT))
+        if self.path_glob is not None:
+            masks.append(pc.match_substring_regex(rows["path"], rf"\A(?:{glob_to_regex(self.path_glob)})\z"))
+        met: np.ndarray = np.logical_and.reduce([np.asarray(mask) for mask in masks])
+        return met
 
     def to_clauses(self, schema: "Schema") -> list[tuple["Occur", "Query"]]:
         """Conditions for Tantivy, which add nothing to the score."""

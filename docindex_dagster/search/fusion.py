@@ -37,5 +37,5 @@ def fuse(
             reciprocal = (RRF_K + 1) / (RRF_K + rank) if rank else 0.0
             contribution = shares[name] / total * (reciprocal + score_weight * share)
             of_chunk.append(Signal(name, contribution, rank, score if rank else None))
-    fused = [Scored(chunk_id, tuple(of_chunk)) for chunk_id, of_chunk in signals.items()]
+    fused = [Scored.of(chunk_id, of_chunk) for chunk_id, of_chunk in signals.items()]
     return sorted(fused, key=lambda item: (-item.score, item.chunk_id))

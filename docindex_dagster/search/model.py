@@ -1,5 +1,6 @@
 """What a search is asked and what it answers."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -33,19 +34,23 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A chunk with the signals that make its score."""
+    """A chunk with the signals that make its score, which is the sum of their contributions."""
 
     chunk_id: str
     signals: tuple[Signal, ...]
+    score: float
 
-    @property
-    def score(self) -> float:
-        """The sum of the contributions."""
-        return sum(signal.contribution for signal in self.signals)
+    @classmethod
+    def of(cls, chunk_id: str, signals: Iterable[Signal]) -> "Scored":
+        """A chunk with its first signals."""
+        found = tuple(signals)
+        return cls(chunk_id, found, sum(signal.contribution for signal in found))
 
     def plus(self, name: str, contribution: float) -> "Scored":
         """The same with a further signal, if it makes a difference."""
-        return Scored(self.chunk_id, (*self.signals, Signal(name, contribution))) if contribution else self
+        if not contribution:
+            return self
+        return Scored(self.chunk_id, (*self.signals, Signal(name, contribution)), self.score + contribution)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Each signal multiplies or adds to the score; its contribution is what the score 
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from functools import lru_cache
 from typing import Any
 
 from docindex_dagster.search.model import Scored
@@ -65,16 +65,21 @@ def _by_itself(query: Query, item: Scored, row: Mapping[str, Any], best: float, 
 
 def _share_of_name(path: str, words: Sequence[str]) -> float:
     """The share of the words in a file's name that the query has."""
-    name = PurePosixPath(path).name
-    parts = set(terms(name.split(".")[0] or name))
-    return sum(any(_is_same(part, word) for word in words) for part in parts) / len(parts) if parts else 0.0
+    parts = _name_parts(path.rpartition("/")[2])
+    return sum(_is_among(part, words) for part in parts) / len(parts) if parts else 0.0
 
 
-def _is_same(left: str, right: str) -> bool:
-    if left == right:
+@lru_cache(maxsize=1 << 16)
+def _name_parts(name: str) -> frozenset[str]:
+    return frozenset(terms(name.split(".", maxsplit=1)[0] or name))
+
+
+def _is_among(part: str, words: Sequence[str]) -> bool:
+    """Whether a word is the same, or one of both begins with the other."""
+    if part in words:
         return True
-    short, long = sorted((left, right), key=len)
-    return len(short) >= _SHORTEST and long.startswith(short)
+    long = [word for word in words if len(word) >= _SHORTEST]
+    return len(part) >= _SHORTEST and any(word.startswith(part) or part.startswith(word) for word in long)
 
 
 def _best_of_files_lifted(ranked: Sequence[Scored], files: Mapping[str, object], weights: Weights) -> list[Scored]:

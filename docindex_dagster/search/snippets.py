@@ -1,7 +1,7 @@
 """The lines of a chunk that show why it was found, and where in them the words are."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from docindex_dagster.search.model import Snippet
 from docindex_dagster.search.scan import Pattern
@@ -20,14 +20,19 @@ Finder = Callable[[list[str]], list[list[Match]]]
 
 def of_words(stems: frozenset[str]) -> Finder:
     """Finds words that have one of these stems."""
+    known: dict[str, frozenset[str]] = {}
 
     def find(lines: list[str]) -> list[list[Match]]:
-        return [
-            [(*match.span(), of) for match in _WORD.finditer(line) if (of := stems & word_stems(match[0]))]
-            for line in lines
-        ]
+        words = set(_WORD.findall("\n".join(lines)))
+        known.update((word, stems & word_stems(word)) for word in words - known.keys())
+        meant = [word for word in words if known[word]]
+        return [_in_line(line, known) if any(word in line for word in meant) else [] for line in lines]
 
     return find
+
+
+def _in_line(line: str, known: Mapping[str, frozenset[str]]) -> list[Match]:
+    return [(*match.span(), of) for match in _WORD.finditer(line) if (of := known[match[0]])]
 
 
 def of_pattern(pattern: Pattern) -> Finder:
@@ -58,14 +63,15 @@ def snippet(text: str, find: Finder) -> Snippet:
 
 
 def _best_start(lines: Sequence[str], matches: Sequence[Sequence[Match]]) -> int:
-    held = [frozenset[str]().union(*(of for _, _, of in of_line)) for of_line in matches]
-    starts = [at for at, line in enumerate(lines) if line.strip()] or [0]
+    held = {at: frozenset[str]().union(*(of for _, _, of in of_line)) for at, of_line in enumerate(matches) if of_line}
+    if not held:
+        return next((at for at, line in enumerate(lines) if line.strip()), 0)
 
     def worth(start: int) -> tuple[int, int, int]:
-        window = frozenset[str]().union(*held[start : start + _LINES])
+        window = held[start].union(*(held[at] for at in range(start + 1, start + _LINES) if at in held))
         return len(window), len(held[start]), -start
 
-    return max(starts, key=worth)
+    return max(held, key=worth)
 
 
 def _shortened(line: str, matches: Sequence[Match]) -> tuple[str, list[tuple[int, int]]]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
     from tantivy import Index, Searcher
 
+    from docindex_dagster.stores.matrix import Matrix
+
 # A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
 _ATTEMPTS = 5
 _Found = TypeVar("_Found")
@@ -35,6 +37,11 @@ class Reader:
     def table(self) -> "LanceTable":
         """The LanceDB table at the published version."""
         return lance_table.open_for_reading(self.layout, self.generation.table, self.generation.table_version)
+
+    @cached_property
+    def matrix(self) -> "Matrix | None":
+        """The vectors in memory; None where they are too many, and the table is to be asked."""
+        return lance_table.read_matrix(self.table)
 
     @cached_property
     def graph(self) -> "MultiDiGraph[str]":

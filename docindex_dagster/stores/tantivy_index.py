@@ -3,7 +3,6 @@
 Each generation has a folder of its own. A new one starts as a clone of hard links, since segments never change.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 
 from docindex_dagster.stores.analysis import stemmer, terms
@@ -143,7 +143,7 @@ def rows(searcher: "Searcher", index_schema: "Schema", chunk_ids: Iterable[str])
 
 def stored_row(searcher: "Searcher", address: Any) -> dict[str, Any]:
     """The row of one hit."""
-    row: dict[str, Any] = json.loads(bytes(searcher.doc(address)[_ROW][0]))
+    row: dict[str, Any] = orjson.loads(bytes(searcher.doc(address)[_ROW][0]))
     return row
 
 
@@ -177,7 +177,7 @@ def _apply(writer: "IndexWriter", chunks: pa.Table, deletes: pa.Array) -> None:
                 document.add_text(name, text)
             for name, number in zip(_KEY_FIELDS, keys[batch_start + offset].tolist(), strict=True):
                 document.add_unsigned(name, number)
-            document.add_bytes(_ROW, json.dumps(row, ensure_ascii=False).encode())
+            document.add_bytes(_ROW, orjson.dumps(row))
             writer.add_document(document)
 
 

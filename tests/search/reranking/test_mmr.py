@@ -16,7 +16,7 @@ OTHER = "how relays switch motors in the evening"
 
 
 def passages(*texts: str) -> list[Passage]:
-    return [Passage(Scored(f"{at}", (Signal("bm25", 1 - at / 10, at + 1),)), text) for at, text in enumerate(texts)]
+    return [Passage(Scored.of(f"{at}", (Signal("bm25", 1 - at / 10, at + 1),)), text) for at, text in enumerate(texts)]
 
 
 def order(found: list[Scored]) -> list[int]:
