@@ -73,7 +73,7 @@ def pack(query: str, hits: Sequence[Hit], budget: int) -> Context:
         if body in seen or hit.score < least:
             continue
         longer = _passages([*taken, hit])
-        if sum(passage.tokens for passage in longer) <= budget:
+        if _size(longer) <= budget:
             taken.append(hit)
             seen.add(body)
             passages = longer
@@ -81,7 +81,12 @@ def pack(query: str, hits: Sequence[Hit], budget: int) -> Context:
             least = max(least, hit.score * _ABOUT_AS_GOOD)
     if hits and hits[0] not in taken:
         passages = _cut(_passages([hits[0]])[0], budget) or passages
-    return Context(query, budget, sum(passage.tokens for passage in passages), tuple(passages))
+    return Context(query, budget, _size(passages), tuple(passages))
+
+
+def _size(passages: Sequence[ContextPassage]) -> int:
+    """Tokens of passages with a newline between each two, which is a token of its own."""
+    return sum(passage.tokens for passage in passages) + max(0, len(passages) - 1)
 
 
 def _passages(hits: Sequence[Hit]) -> list[ContextPassage]:

@@ -42,6 +42,8 @@ def explain(settings: Settings, path: Path) -> PathAnswer:
     Raises:
         SourceError: it lies in no source or below several, or is a source's own folder.
     """
+    if "\0" in str(path):
+        raise SourceError("no path holds a NUL character")
     source, place = _located(settings, path)
     if place == source.path:
         raise SourceError(f"{path} is the folder of {source.key}; name a file in it")

@@ -1,10 +1,12 @@
 """Answers as Markdown, short enough for a model to read: what it needs to go on, and no more."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from docindex_dagster.currency import Present
 from docindex_dagster.search.model import Hit
+
+if TYPE_CHECKING:
+    from docindex_dagster.currency import Present
 
 _MOST_CHARACTERS = 60_000  # of what `show` gives: some 15,000 tokens
 _LANGUAGES = 4
@@ -49,12 +51,12 @@ def _chunk(row: Mapping[str, Any]) -> str:
     return f"{place} ({about}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}\n{row['text']}\n"
 
 
-def of_sources(sources: Sequence[Present]) -> str:
+def of_sources(sources: "Sequence[Present]") -> str:
     """What is indexed, a line a source."""
     return "\n".join(map(_source, sources)) if sources else "No source is declared, and nothing is indexed."
 
 
-def _source(source: Present) -> str:
+def _source(source: "Present") -> str:
     entry = source.entry
     notes = [source.state, *(["files were changed since"] if source.is_current is False else [])]
     if entry is None:

@@ -6,7 +6,6 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
-from docindex_dagster import currency
 from docindex_dagster.errors import DamagedStoreError
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.ask import Request, context_of, hits_of
@@ -143,6 +142,8 @@ class Tools:
 
         Use it first, to learn what can be searched and what the sources are called.
         """
+        from docindex_dagster import currency  # it loads much that the others do not need
+
         return answers.of_sources(currency.of_all(self._settings, _STATUS_BUDGET_S))
 
     def _reading(self, ask: Callable[[Reader], _Answer]) -> _Answer:

@@ -1,0 +1,207 @@
+"""`docindex mcp`, started and asked by a real client of the protocol."""
+
+import json
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.indexing import index
+from docindex_dagster.settings import load_settings
+from docindex_dagster.sources import registry
+
+SECTIONS = 6
+TOOLS = {"search", "context", "show", "why", "status"}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory) -> Path:
+    root: Path = tmp_path_factory.mktemp("project")
+    (root / "docs").mkdir()
+    (root / "docs" / "pump.md").write_text("# Pumps\n\n## Start\n\nHow a pump is started: open the valve first.\n")
+    (root / "docs" / "station.py").write_text(
+        'def start_pump(valve):\n    """Open the valve, then start."""\n    valve.open()\n    return "->> started"\n'
+    )
+    (root / "docs" / "yarn.lock").write_text("pump@1.0\n")
+    (root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "docs"\n')
+    index_all(root)
+    return root
+
+
+def index_all(root: Path) -> None:
+    settings = load_settings(root)
+    for source in registry.sources(settings).values():
+        index(settings, source, StaticEmbedder())
+
+
+class Agent:
+    """A client in a thread of its own, so that tests read from top to bottom."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def ask(self, *calls: tuple[str, dict[str, Any]]) -> list[tuple[bool, str]]:
+        """Start the server, call tools one after another: for each, whether it is an error, and its text."""
+
+        async def run() -> list[tuple[bool, str]]:
+            async with Client(stdio_client(server(self.root))) as client:
+                results = [await client.call_tool(name, arguments) for name, arguments in calls]
+            return [(bool(result.is_error), result.content[0].text) for result in results]
+
+        return anyio.run(run)
+
+
+def server(root: Path) -> StdioServerParameters:
+    return StdioServerParameters(command=sys.executable, args=["-m", "docindex_dagster.cli", "mcp"], cwd=root)
+
+
+@pytest.fixture
+def agent(root) -> Agent:
+    return Agent(root)
+
+
+def test_it_says_what_each_tool_is_for_and_that_none_changes_anything(root):
+    async def run() -> Any:
+        async with Client(stdio_client(server(root))) as client:
+            return (await client.list_tools()).tools
+
+    tools = {tool.name: tool for tool in anyio.run(run)}
+
+    assert set(tools) == TOOLS
+    for tool in tools.values():
+        assert tool.annotations.read_only_hint
+        assert not tool.annotations.destructive_hint
+        assert not tool.annotations.open_world_hint
+        assert len(tool.description) > 100
+        assert all("description" in argument for argument in tool.input_schema["properties"].values()), tool.name
+    assert "self" not in json.dumps([tool.input_schema for tool in tools.values()])
+
+
+def test_every_tool_answers(agent):
+    search, literal, context, place, page, why, lock, status = agent.ask(
+        ("search", {"query": "how is a pump started", "types": ["doc"]}),
+        ("search", {"query": "->>", "mode": "literal", "granularity": "file", "top_k": 1, "kinds": ["function"]}),
+        ("context", {"query": "start a pump", "tokens": 300, "languages": ["python"], "path": "**/*.py"}),
+        ("show", {"reference": "station.py:2"}),
+        ("show", {"reference": "pump.md", "sources": ["docs"]}),
+        ("why", {"path": "docs/pump.md"}),
+        ("why", {"path": "yarn.lock"}),
+        ("status", {}),
+    )
+
+    assert not any(is_error for is_error, _ in (search, literal, context, place, page, why, lock, status))
+    assert "1. library/docs pump.md:1-5 (section, markdown, doc)" in search[1]
+    assert "How a pump is started" in search[1]
+    assert "station.py" in literal[1]
+    assert "->> started" in literal[1]
+    assert context[1].startswith("## library/docs station.py:1-4\n\nfunction `start_pump`; python\n\n```python\ndef ")
+    assert "valve.open()" in place[1]
+    assert "chunk 1 of 1" in page[1]
+    assert "is to be indexed" in why[1]
+    assert "1 chunk of it can be found now" in why[1]
+    assert "not indexed: always-skipped: *.lock" in lock[1]
+    assert "library/docs: indexed; 2 files, 2 chunks" in status[1]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "problem"),
+    [
+        ("search", {"query": "  "}, "the query is empty"),
+        ("search", {}, "query"),
+        ("search", {"query": "x", "top_k": 0}, "top_k"),
+        ("search", {"query": "x", "mode": "psychic"}, "mode"),
+        ("search", {"query": "x(", "mode": "regex"}, "no regular expression"),
+        ("search", {"query": "x", "sources": ["nowhere"]}, "there is no source 'nowhere'"),
+        ("search", {"query": "x", "languages": ["klingon"]}, "languages: markdown, python"),
+        ("search", {"query": "x", "kinds": ["verb"]}, "kinds: class, constant"),
+        ("search", {"query": "x", "path": "*" * 400}, "too complex"),
+        ("context", {"query": "x", "tokens": 5}, "tokens"),
+        ("show", {"reference": "nowhere.py:3"}, "no indexed chunk is named"),
+        ("show", {"reference": "\0"}, "no indexed chunk is named"),
+        ("show", {"reference": "x" * 9000}, "x"),
+        ("why", {"path": "/etc/passwd"}, "lies in no source"),
+        ("why", {"path": "../../nowhere"}, "there is no ../../nowhere here"),
+        ("why", {"path": "\0"}, "no path holds a NUL"),
+        ("nothing", {}, "nothing"),
+    ],
+)
+def test_a_mistake_is_told_in_words_and_the_server_goes_on(shared, tool, arguments, problem):
+    is_error, text = shared(tool, arguments)
+
+    assert is_error
+    assert problem in text
+    assert "Traceback" not in text
+    assert shared("search", {"query": "pump"})[0] is False
+
+
+@pytest.fixture(scope="module")
+def shared(root) -> Iterator[Any]:
+    """One server for many calls."""
+    from anyio.from_thread import start_blocking_portal
+
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(stdio_client(server(root)))) as client,
+    ):
+
+        def call(tool: str, arguments: dict[str, Any]) -> tuple[bool, str]:
+            result = portal.call(client.call_tool, tool, arguments)
+            return bool(result.is_error), result.content[0].text
+
+        yield call
+
+
+def write_revision(root: Path, number: int) -> None:
+    """A page that says in each of its sections at which revision it was written, replaced as a whole."""
+    sections = "\n\n".join(f"## Part {at}\n\n" + f"part {at} of revision {number}. " * 60 for at in range(SECTIONS))
+    (root / "page.tmp").write_text(sections)
+    (root / "page.tmp").replace(root / "docs" / "page.md")
+
+
+def test_while_runs_publish_every_answer_is_of_one_revision_and_the_last_one_is_found(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "docs"\n')
+    write_revision(tmp_path, 0)
+    index_all(tmp_path)
+    is_over = threading.Event()
+    last = 0
+
+    def publish() -> None:
+        nonlocal last
+        while not is_over.is_set() or last < 3:
+            write_revision(tmp_path, last + 1)
+            index_all(tmp_path)
+            last += 1
+
+    publisher = threading.Thread(target=publish)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("show", {"reference": "page.md"}),
+        ("search", {"query": "part of revision", "top_k": 50}),
+    ] * 20
+
+    async def run() -> list[Any]:
+        async with Client(stdio_client(server(tmp_path))) as client:
+            publisher.start()
+            during = [await client.call_tool(*call) for call in calls]
+            is_over.set()
+            await anyio.to_thread.run_sync(publisher.join)
+            return [*during, await client.call_tool(*calls[0])]
+
+    *during, after = anyio.run(run)
+
+    assert not [answer.content[0].text for answer in during if answer.is_error]
+    for answer in during:
+        assert len(set(revisions(answer.content[0].text))) == 1
+    assert set(revisions(after.content[0].text)) == {str(last)}
+    assert last >= 3
+
+
+def revisions(text: str) -> list[str]:
+    return re.findall(r"revision (\d+)", text)
