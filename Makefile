@@ -7,7 +7,7 @@ INSTALLED_UI := $(VENV)/.installed-ui
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel test-live test-ui screenshots chromium lint types contracts defs unit format lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel test-live test-extras test-ui screenshots chromium lint types contracts defs unit format lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -65,6 +65,10 @@ test-parallel: $(INSTALLED)  ## Index in several processes and search, all at on
 
 test-live: $(INSTALLED)  ## Let a real daemon notice edits, failures, deleted partitions and its own death.
 	$(BIN)/pytest -m live -s
+
+test-extras: $(INSTALLED)  ## Install sentence-transformers, and run the tests that need it.
+	$(BIN)/python -m pip install --quiet -e '.[sentence-transformers]'
+	$(BIN)/pytest -m extras
 
 test-ui: chromium $(INSTALLED_UI)  ## Use docindex ui in a browser: index, see, run by hand, fail, read why.
 	$(BIN)/pytest -m ui -x tests/ui
