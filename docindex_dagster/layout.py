@@ -91,6 +91,11 @@ class Layout:
         return self.stores / "graph"
 
     @property
+    def vectors(self) -> Path:
+        """The folder of the vector files."""
+        return self.stores / "vectors"
+
+    @property
     def catalog(self) -> Path:
         """The catalogue of what is searchable."""
         return self.home / "catalog.json"

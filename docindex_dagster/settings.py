@@ -207,7 +207,7 @@ class SearchSettings(_Section):
     """Defaults of a search."""
 
     top_k: int = Field(default=10, ge=1, le=1000)
-    candidates: int = Field(default=50, ge=1, le=10_000)  # taken from each retriever before fusion
+    candidates: int = Field(default=100, ge=1, le=10_000)  # taken from each retriever before fusion
     default_source: str | None = None
 
 

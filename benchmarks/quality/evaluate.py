@@ -35,7 +35,8 @@ NEUTRAL: dict[str, float] = {
     "definition": 0,
     "path": 0,
     "test": 1,
-    "document": 1,
+    "stray": 1,
+    "fitting": 1,
     "answer": 1,
     "file": 0,
     "repeat": 1,
@@ -44,12 +45,13 @@ GRID: dict[str, tuple[float, ...]] = {
     "symbols": (0.5, 1.0),
     "headings": (0.5, 1.5),
     "path_terms": (0.1, 0.5),
-    "vector": (0.15, 0.2, 0.3, 0.35),
-    "score": (1.0, 4.0),
+    "vector": (0.1, 0.15, 0.25, 0.3),
+    "score": (2.0, 8.0),
     "definition": (0.25, 1.0),
     "path": (0.1, 0.3),
     "test": (0.2, 0.5),
-    "document": (0.6, 0.8),
+    "stray": (0.5, 0.7),
+    "fitting": (1.1, 1.4),
     "answer": (1.25, 2.0),
     "file": (0.1, 0.3),
     "repeat": (0.8, 0.95),
@@ -82,8 +84,10 @@ def modes() -> list[Variation]:
 
 
 def without_each() -> list[Variation]:
-    """Hybrid without each signal."""
-    return [Variation(f"- {name}", weights=replace(WEIGHTS, **{name: value})) for name, value in NEUTRAL.items()]
+    """Hybrid without each signal; both weights of documents that are not asked for are one."""
+    both = {name: NEUTRAL[name] for name in ("stray", "fitting")}
+    taken_out = {"document": both, **{name: {name: value} for name, value in NEUTRAL.items()}}
+    return [Variation(f"- {name}", weights=replace(WEIGHTS, **values)) for name, values in taken_out.items()]
 
 
 def with_others() -> list[Variation]:

@@ -88,8 +88,8 @@ def vector(pool: Pool, query: "Vectors") -> Ranking:
     """Chunks by the cosine between their vectors and the query's: of all, or by LanceDB's index where that is slow."""
     matrix = pool.reader.matrix
     if matrix is not None:
-        meeting = matrix.choose(pool.filters, pool.filters.to_mask)
-        return _ordered(*matrix.nearest(query, meeting, pool.limit))
+        nearest = matrix.nearest(query, pool.filters, pool.filters.to_mask, pool.limit)
+        return _ordered([chunk_id for chunk_id, _ in nearest], [cosine for _, cosine in nearest])[: pool.limit]
     search = pool.reader.table.search(query, vector_column_name=VECTOR)
     search = search.distance_type("cosine")
     search = search.nprobes(_PROBES).refine_factor(_REFINE).select(["chunk_id", "_distance"]).limit(pool.limit)

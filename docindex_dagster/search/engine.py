@@ -21,6 +21,8 @@ from docindex_dagster.stores.reader import Reader
 
 _SCANNED = 500  # chunks that a reading of all texts may give, of which the best are shown
 _CHUNKS_A_FILE = 5  # so many candidates for each file that is asked for
+# Of what the retrievers found, so many are ranked: more cost time and bring nothing, as benchmarks/quality shows.
+_RANKED = 75
 
 
 def search(
@@ -32,7 +34,7 @@ def search(
     granularity: Granularity = Granularity.CHUNK,
     top_k: int = 10,
     filters: Filters | None = None,
-    pool: int = 50,
+    pool: int = 100,
     weights: Weights = WEIGHTS,
     reranker: Reranker | None = None,
     warn: Callable[[str], None] = tell_nobody,
@@ -63,15 +65,15 @@ def search(
     filters = filters or Filters()
     filters.check()
     is_by_file = granularity is Granularity.FILE
-    limit = max(pool, top_k * _CHUNKS_A_FILE if is_by_file else top_k)
-    chunks = candidates.Pool(reader, filters, limit)
+    wanted = max(top_k, reranker.candidates) if reranker else top_k
+    ranked = max(_RANKED, wanted * _CHUNKS_A_FILE if is_by_file else wanted)
+    chunks = candidates.Pool(reader, filters, max(pool, ranked))
     with reading_stores():
         if mode in {Mode.LITERAL, Mode.REGEX}:
             asked = _scanned(chunks, query, mode)
         else:
-            asked = _retrieved(chunks, query, mode, embedder, weights)
+            asked = _retrieved(chunks, query, mode, embedder, weights, most=ranked)
         rows = _rows(reader, asked.found)
-    wanted = max(top_k, reranker.candidates) if reranker else top_k
     best = rank(asked.query, asked.found, rows, wanted, weights, is_by_file=is_by_file)
     if reranker is not None:
         passages = [Passage(item, _described(rows[item.chunk_id])) for item in best]
@@ -98,7 +100,7 @@ def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
 
 
 def _retrieved(
-    pool: candidates.Pool, text: str, mode: Mode, embedder: Callable[[], Embedder], weights: Weights
+    pool: candidates.Pool, text: str, mode: Mode, embedder: Callable[[], Embedder], weights: Weights, *, most: int
 ) -> _Asked:
     query = understand(text)
     rankings = {}
@@ -108,7 +110,7 @@ def _retrieved(
         rankings["vector"] = candidates.vector(pool, _embedded(pool.reader, text, embedder()))
     shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
     fused = fuse(rankings, shares, pool.limit, weights.score)
-    return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))
+    return _Asked(query, fused[:most], snippets.of_words(frozenset(stems(query.terms))))
 
 
 def _embedded(reader: Reader, query: str, model: Embedder) -> Vectors:

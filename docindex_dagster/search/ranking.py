@@ -16,6 +16,8 @@ from docindex_dagster.stores.analysis import terms
 
 # Words are the same when one begins with the other and is no shorter than this: `config`, `configuration`.
 _SHORTEST = 4
+# By so many of what was found it is told whether documents are meant.
+_BEST = 20
 _DOCUMENTS = frozenset({"doc", "config"})
 _TESTS = frozenset({"test", "tests", "testing"})
 
@@ -42,22 +44,31 @@ def rank(
     if not found:
         return []
     best = found[0].score
-    ranked = [_by_itself(query, item, rows[item.chunk_id], best, weights) for item in found]
+    of_document = weights.answer if query.kind is Kind.QUESTION else _worth_of_document(found, rows, weights)
+    ranked = [_by_itself(query, item, rows[item.chunk_id], best, weights, of_document=of_document) for item in found]
     files = {chunk_id: (row["source"], row["path"]) for chunk_id, row in rows.items()}
     lifted = _best_of_files_lifted(ranked, files, weights)
     return list(_repeats_behind(lifted, files, top_k, 0.0 if is_by_file else weights.repeat))
 
 
-def _by_itself(query: Query, item: Scored, row: Mapping[str, Any], best: float, weights: Weights) -> Scored:
+def _worth_of_document(found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]], weights: Weights) -> float:
+    """How much a document counts: more, the more of the best that were found are documents."""
+    scores = [(item.score, rows[item.chunk_id]["source_type"] in _DOCUMENTS) for item in found[:_BEST]]
+    whole = sum(score for score, _ in scores) or 1.0
+    share = sum(score for score, is_document in scores if is_document) / whole
+    return weights.stray + (weights.fitting - weights.stray) * share
+
+
+def _by_itself(
+    query: Query, item: Scored, row: Mapping[str, Any], best: float, weights: Weights, *, of_document: float
+) -> Scored:
     """A chunk with the signals that need no other chunk."""
-    is_document = row["source_type"] in _DOCUMENTS
     if query.name is not None and any(symbol["name"] == query.name for symbol in row["symbols"] or ()):
         item = item.plus("definition", weights.definition * best)
     if query.kind is not Kind.QUESTION:
         item = item.plus("path", item.score * weights.path * _share_of_name(row["path"], query.terms))
-    if is_document:
-        factor = weights.answer if query.kind is Kind.QUESTION else weights.document
-        item = item.plus("document", item.score * (factor - 1))
+    if row["source_type"] in _DOCUMENTS:
+        item = item.plus("document", item.score * (of_document - 1))
     if row["source_type"] == "test" and not _TESTS.intersection(query.terms):
         item = item.plus("test", item.score * (weights.test - 1))
     return item

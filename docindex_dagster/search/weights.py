@@ -16,14 +16,17 @@ class Weights:
     headings: float = 1.0
     path_terms: float = 0.25
     # Relevance: the vectors' part, the rest being BM25's; and the share of the best score beside the reciprocal rank.
-    vector: float = 0.25
-    score: float = 2.0  # 0: ranks alone
+    vector: float = 0.2
+    score: float = 4.0  # 0: ranks alone
     # Code-aware signals.
     definition: float = 0.5  # of the best score, for a chunk that defines the symbol that is asked for; 0
     path: float = 0.2  # more, for a file whose name's words are all in the query; 0
     test: float = 0.3  # times, for a test, when tests are not asked for; 1
-    document: float = 0.7  # times, for a document or setting, when documentation is not asked for; 1
-    answer: float = 1.5  # times, for the same, when it is; 1
+    # Times, for a document or setting. When documentation is not asked for: where nothing else that was found is one,
+    # and where all is, with what lies between by their share. When it is asked for.
+    stray: float = 0.6  # 1
+    fitting: float = 1.2  # 1
+    answer: float = 1.5  # 1
     file: float = 0.2  # of the best score, for the best chunk of the file that has most of all scores; 0
     repeat: float = 0.9  # times, for each further chunk of a file; 1
 

@@ -1,13 +1,13 @@
 """The tools as a server of the Model Context Protocol, over standard input and output."""
 
 import functools
-import logging
 from collections.abc import Callable
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from docindex_dagster import __version__
 from docindex_dagster.errors import DocindexError
+from docindex_dagster.serving.tools import Tools
 from docindex_dagster.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,22 +28,20 @@ _TITLES = {
 
 def serve(settings: Settings) -> None:
     """Answer until the client closes the input."""
-    # What the first search needs takes a second to load; meanwhile the client says what it is.
-    Thread(target=_load, daemon=True).start()
-    server(settings).run("stdio")
+    tools = Tools(settings)
+    # What the first search needs takes a while to load; meanwhile the client says what it is.
+    Thread(target=tools.prepare, daemon=True).start()
+    server(tools).run("stdio")
 
 
-def server(settings: Settings) -> "MCPServer":
+def server(tools: Tools) -> "MCPServer":
     """The server, not yet running."""
     from mcp.server.mcpserver import MCPServer
     from mcp_types import ToolAnnotations
 
-    from docindex_dagster.serving.tools import Tools
-
     made: MCPServer = MCPServer(
         "docindex", title="docindex", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING"
     )
-    tools = Tools(settings)
     for name, title in _TITLES.items():
         annotations = ToolAnnotations(
             title=title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -67,13 +65,3 @@ def _telling(tool: Callable[..., str]) -> Callable[..., str]:
             raise ToolError(f"{error.filename or 'file system'}: {error.strerror or error}") from error
 
     return call
-
-
-def _load() -> None:
-    """Load what a search needs, so that the first one need not."""
-    from docindex_dagster.stores.lance_table import load_library
-
-    try:
-        load_library()
-    except ImportError:  # the search will say it
-        logging.getLogger(__name__).debug("LanceDB cannot be loaded", exc_info=True)

@@ -1,12 +1,13 @@
 """What agents can ask: five tools, whose descriptions tell which one to pick. Each gives Markdown."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
-from docindex_dagster.errors import DamagedStoreError
+from docindex_dagster.errors import DamagedStoreError, DocindexError
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.ask import Request, context_of, hits_of
 from docindex_dagster.search.lookup import find_chunks
@@ -145,6 +146,11 @@ class Tools:
         from docindex_dagster import currency  # it loads much that the others do not need
 
         return answers.of_sources(currency.of_all(self._settings, _STATUS_BUDGET_S))
+
+    def prepare(self) -> None:
+        """Open what is published, and load the model, so that the first search need not."""
+        with suppress(DocindexError):  # the search itself will say it
+            self._reading(lambda reader: hits_of(self._settings, reader, Request("anything", top_k=1)))
 
     def _reading(self, ask: Callable[[Reader], _Answer]) -> _Answer:
         """What `ask` makes of the published index; of the next one where this one is cleared away meanwhile."""

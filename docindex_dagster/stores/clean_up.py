@@ -6,7 +6,7 @@ from dataclasses import replace
 from docindex_dagster.errors import StoreError
 from docindex_dagster.files import sync
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import graph_files, lance_table
+from docindex_dagster.stores import graph_files, lance_table, vector_files
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
 
 
@@ -18,7 +18,7 @@ def next_number(layout: Layout) -> int:
 
 
 def remove_old_generations(layout: Layout) -> None:
-    """Delete the Tantivy folders and graph files of other generations, and those of a publication that failed.
+    """Delete what only other generations need, and what a publication that failed left.
 
     Nothing is deleted while `CURRENT` cannot be read: who mends it by hand finds everything in place.
     """
@@ -31,6 +31,7 @@ def remove_old_generations(layout: Layout) -> None:
         if folder.name not in folders:
             shutil.rmtree(folder, ignore_errors=True)
     graph_files.remove_unused(layout, {name for generation in kept for name in generation.graph_files()})
+    vector_files.remove_unused(layout, {name for generation in kept for name in vector_files.names(generation)})
 
 
 def compact(layout: Layout, *, keep_previous: bool = True) -> None:

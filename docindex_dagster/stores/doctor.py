@@ -8,7 +8,7 @@ import pyarrow as pa
 from docindex_dagster import tables
 from docindex_dagster.errors import DamagedStoreError, StoreError
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import graph_files, lance_table, tantivy_index
+from docindex_dagster.stores import graph_files, lance_table, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import Generation, PublishedSource
@@ -54,7 +54,7 @@ def check(layout: Layout, generation: Generation) -> None:
         for key, published in generation.sources.items():
             in_lance = lance_table.held(reader.table, key)
             in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, key)
-            for store, problem in _among_stores(layout, published, in_lance, in_tantivy).items():
+            for store, problem in _among_stores(layout, key, published, in_lance, in_tantivy).items():
                 if problem:
                     raise damaged(f"{key}: {store}: {problem}")
 
@@ -76,21 +76,29 @@ def _source(layout: Layout, reader: Reader, key: str, published: PublishedSource
         problems = {
             "LanceDB": disagreement(in_lance, lance_table.expected(chunks, embeddings)),
             "Tantivy": disagreement(in_tantivy, chunks),
+            "vector file": _vector_file(layout, key, published, in_lance),
             "graph": _graph(layout, published, chunks),
         }
     else:  # a rollback, or a run that was stopped before it published: the stores must still agree with each other
-        problems = _among_stores(layout, published, in_lance, in_tantivy)
+        problems = _among_stores(layout, key, published, in_lance, in_tantivy)
     yield from (Finding(key, store, problem) for store, problem in problems.items() if problem)
 
 
 def _among_stores(
-    layout: Layout, published: PublishedSource, in_lance: pa.Table, in_tantivy: pa.Table
+    layout: Layout, key: str, published: PublishedSource, in_lance: pa.Table, in_tantivy: pa.Table
 ) -> dict[str, str]:
     """What is wrong between what the stores hold of a source."""
     return {
         "stores": disagreement(lance_table.without_vectors(in_lance), in_tantivy),
+        "vector file": _vector_file(layout, key, published, in_lance),
         "graph": _graph(layout, published, in_lance),
     }
+
+
+def _vector_file(layout: Layout, key: str, published: PublishedSource, in_lance: pa.Table) -> str:
+    """What is wrong with the vectors that searches use; a file that is missing is not: the table is asked instead."""
+    part = vector_files.read(layout, key, published.version)
+    return "" if part is None else disagreement(lance_table.part_alone(part), lance_table.vectors_alone(in_lance))
 
 
 def _graph(layout: Layout, published: PublishedSource, chunks: pa.Table) -> str:

@@ -113,6 +113,18 @@ def without_vectors(rows: pa.Table) -> pa.Table:
     return pa.table({"chunk_id": rows["chunk_id"], "row_hash": hashes})
 
 
+def vectors_alone(rows: pa.Table) -> pa.Table:
+    """What the table holds, with a hash of the vector in place of the row_hash, to be compared with a vector file."""
+    hashes = pc.list_element(pc.split_pattern(rows["row_hash"], ":"), 1)
+    return pa.table({"chunk_id": rows["chunk_id"], "row_hash": hashes})
+
+
+def part_alone(part: matrix.Part) -> pa.Table:
+    """What a vector file holds, to be compared with `vectors_alone`."""
+    hashes = pa.array(_vector_hashes(part.stored)).cast(pa.string())
+    return pa.table({"chunk_id": part.rows["chunk_id"], "row_hash": hashes})
+
+
 def expected(chunks: pa.Table, embeddings: pa.Table) -> pa.Table:
     """What the table should hold: chunk_id, and a row_hash that covers the vector as well."""
     return _comparable(_rows(chunks, embeddings))
@@ -140,17 +152,19 @@ def _rows(chunks: pa.Table, embeddings: pa.Table) -> pa.Table:
 
 
 def _comparable(rows: pa.Table) -> pa.Table:
-    hashes = pa.array(_vector_hashes(rows[VECTOR].combine_chunks())).cast(pa.string())
+    vectors = rows[VECTOR].combine_chunks()
+    values = vectors.flatten().to_numpy(zero_copy_only=False).reshape(-1, vectors.type.list_size)
+    hashes = pa.array(_vector_hashes(values)).cast(pa.string())
     combined = pc.binary_join_element_wise(rows["row_hash"], hashes, ":")
     return pa.table({"chunk_id": rows["chunk_id"], "row_hash": combined})
 
 
-def _vector_hashes(vectors: pa.FixedSizeListArray) -> np.ndarray:
-    """Hash each vector to 64 bits: multilinear hashing of its values' bits, modulo 2^64.
+def _vector_hashes(vectors: np.ndarray) -> np.ndarray:
+    """Hash each vector of float16 to 64 bits: multilinear hashing of its values' bits, modulo 2^64.
 
     D. Lemire and O. Kaser, "Strongly universal string hashing is fast", 2014. It guards against damage, not attackers.
     """
-    bits = vectors.flatten().to_numpy(zero_copy_only=False).view(np.uint16).reshape(-1, vectors.type.list_size)
+    bits = np.ascontiguousarray(vectors).view(np.uint16)
     keys = np.random.default_rng(_HASH_SEED).integers(1 << 64, size=bits.shape[1], dtype=np.uint64)
     hashes = np.empty(len(bits), np.uint64)
     for start in range(0, len(bits), _HASHED_ROWS):  # the products take four times the memory of the vectors
@@ -159,12 +173,10 @@ def _vector_hashes(vectors: pa.FixedSizeListArray) -> np.ndarray:
     return hashes
 
 
-def read_matrix(table: "LanceTable") -> matrix.Matrix | None:
-    """All vectors, in memory; None where they are too many."""
-    if not matrix.fits(table.count_rows(), _dimension(table)):
-        return None
-    columns = ["chunk_id", *matrix.COLUMNS, VECTOR]
-    return matrix.Matrix.of(table.search().select(columns).limit(None).to_arrow(), VECTOR)
+def read_part(table: "LanceTable", source: str) -> matrix.Part:
+    """The vectors that the table holds of a source."""
+    rows = table.search().where(_equals("source", source)).select(["chunk_id", *matrix.COLUMNS, VECTOR])
+    return matrix.Part.of(rows.limit(None).to_arrow(), VECTOR)
 
 
 def _dimension(table: "LanceTable") -> int:

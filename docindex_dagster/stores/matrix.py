@@ -6,6 +6,7 @@ vectors of 256 values, where LanceDB needs 11.
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -21,22 +22,27 @@ def fits(rows: int, dimension: int) -> bool:
     return rows * dimension * _BYTES_A_VALUE <= _MOST_BYTES
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Matrix:
-    """Rows with `COLUMNS` and chunk_id, and their vectors of unit length: float32, shape (rows, dimension)."""
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The rows of one version of a source, with `COLUMNS` and chunk_id, and their vectors as they are stored."""
 
     rows: pa.Table
-    vectors: np.ndarray
+    stored: np.ndarray
     _chosen: dict[Hashable, np.ndarray] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, table: pa.Table, vector: str) -> "Matrix":
-        """Take them from a table; `vector` is the column of the vectors."""
+    def of(cls, table: pa.Table, vector: str) -> "Part":
+        """Take them from a table; `vector` is the column of the vectors, fixed_size_list of float16."""
         column = table[vector].combine_chunks()
         values = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
-        vectors = values.astype(np.float32)
+        return cls(table.drop_columns([vector]).combine_chunks(), values)
+
+    @cached_property
+    def vectors(self) -> np.ndarray:
+        """Of unit length: float32, shape (rows, dimension)."""
+        vectors = self.stored.astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        return cls(table.drop_columns([vector]).combine_chunks(), vectors)
+        return vectors
 
     def choose(self, key: Hashable, choose: Callable[[pa.Table], np.ndarray]) -> np.ndarray:
         """The positions of the rows that `choose` picks by a mask; the same key has the same answer."""
@@ -44,10 +50,26 @@ class Matrix:
             self._chosen[key] = np.flatnonzero(choose(self.rows))
         return self._chosen[key]
 
-    def nearest(self, query: np.ndarray, positions: np.ndarray, limit: int) -> tuple[list[str], list[float]]:
+    def nearest(self, query: np.ndarray, positions: np.ndarray, limit: int) -> list[tuple[str, float]]:
         """The ids of the rows at some positions whose vectors are the nearest to a unit vector, and the cosines."""
         is_whole = len(positions) == len(self.vectors)
         cosines = (self.vectors if is_whole else self.vectors[positions]) @ query
         best = np.argpartition(-cosines, limit)[:limit] if limit < len(cosines) else np.arange(len(cosines))
-        ids: list[str] = self.rows["chunk_id"].take(pa.array(positions[best])).to_pylist()
-        return ids, cosines[best].tolist()
+        ids = self.rows["chunk_id"].take(pa.array(positions[best])).to_pylist()
+        return list(zip(ids, cosines[best].tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Matrix:
+    """The vectors of all sources, by their key and version."""
+
+    parts: dict[tuple[str, str], Part]
+
+    def nearest(
+        self, query: np.ndarray, key: Hashable, choose: Callable[[pa.Table], np.ndarray], limit: int
+    ) -> list[tuple[str, float]]:
+        """So many at least, where there are, of the ids nearest to a unit vector, in no order, and their cosines.
+
+        Only rows that `choose` picks by a mask are looked at; the same key has the same answer.
+        """
+        return [item for part in self.parts.values() for item in part.nearest(query, part.choose(key, choose), limit)]

@@ -17,7 +17,7 @@ from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS, COMMIT, embeddings_schema
 from docindex_dagster.sources.memory import HEAD
-from docindex_dagster.stores import clean_up, graph_files, lance_table, tantivy_index
+from docindex_dagster.stores import clean_up, graph_files, lance_table, matrix, tantivy_index, vector_files
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
 from docindex_dagster.stores.generation import (
@@ -260,6 +260,10 @@ def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool, anew: bool, te
     if extracted.graph:
         write = graph_files.write_incomplete if extracted.problem else graph_files.write
         entry = replace(entry, graph=write(staged.layout, rows.key, extracted.graph, entry.version))
+    published = staged.base.sources if staged.base else {}
+    others = sum(source.chunks for key, source in published.items() if key != rows.key)
+    if matrix.fits(others + rows.chunks.num_rows, staged.model.dimension):  # more are looked up in LanceDB's index
+        vector_files.write(staged.layout, rows.key, entry.version, rows.chunks, rows.embeddings, anew=anew)
     return _Written(rows, target, entry, extracted, lance, tantivy)
 
 

@@ -1,23 +1,22 @@
 """Reading the published generation: a reader follows `CURRENT` alone, is never blocked, never sees half a change."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.errors import DamagedStoreError, StoreError
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import graph_files, lance_table, tantivy_index
+from docindex_dagster.stores import graph_files, lance_table, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
-from docindex_dagster.stores.generation import Generation, read_generation
+from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
+from docindex_dagster.stores.matrix import Matrix, Part, fits
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
     from networkx import MultiDiGraph
     from tantivy import Index, Searcher
-
-    from docindex_dagster.stores.matrix import Matrix
 
 # A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
 _ATTEMPTS = 5
@@ -32,6 +31,7 @@ class Reader:
     generation: Generation
     index: "Index" = field(repr=False)
     searcher: "Searcher" = field(repr=False)
+    known: Mapping[tuple[str, str], Part] = field(default_factory=dict, repr=False)  # vectors that were read before
 
     @cached_property
     def table(self) -> "LanceTable":
@@ -41,7 +41,21 @@ class Reader:
     @cached_property
     def matrix(self) -> "Matrix | None":
         """The vectors in memory; None where they are too many, and the table is to be asked."""
-        return lance_table.read_matrix(self.table)
+        rows = sum(source.chunks for source in self.generation.sources.values())
+        parts = {}
+        for key, source in self.generation.sources.items():
+            part = self._part(key, source)
+            if not fits(rows, part.stored.shape[1]):
+                return None
+            parts[key, source.version] = part
+        return Matrix(parts)
+
+    def _part(self, key: str, source: PublishedSource) -> Part:
+        """The vectors of a source: those of the reader before, those of its file, or those of the table."""
+        part = self.known.get((key, source.version)) or vector_files.read(self.layout, key, source.version)
+        if part is None or part.rows.num_rows != source.chunks:
+            return lance_table.read_part(self.table, key)
+        return part
 
     @cached_property
     def graph(self) -> "MultiDiGraph[str]":
@@ -76,7 +90,10 @@ class Following:
         with self._lock:
             stamp = self._published()
             if self._reader is None or anew or stamp != self._stamp:
-                self._reader, self._stamp = open_reader(self._layout), stamp
+                matrix = self._reader.matrix if self._reader else None
+                reader = open_reader(self._layout)
+                self._reader = replace(reader, known=matrix.parts if matrix else {})
+                self._stamp = stamp
             return self._reader
 
     def _published(self) -> object:

@@ -17,7 +17,7 @@ from docindex_dagster.indexing import index
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores import graph_files, tantivy_index
+from docindex_dagster.stores import graph_files, tantivy_index, vector_files
 from docindex_dagster.stores.analysis import stems, terms
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
@@ -95,6 +95,8 @@ def leftovers(layout: Layout) -> list[str]:
     graphs = {name for generation in generations for name in generation.graph_files()}
     strangers = [path for path in layout.tantivy.glob("*") if path.name not in folders]
     strangers += [path for path in layout.graph.glob("*") if path.name not in graphs]
+    vectors = {name for generation in generations for name in vector_files.names(generation)}
+    strangers += [path for path in layout.vectors.glob("*") if path.name not in vectors]
     strangers += [path for path in layout.home.rglob("*.tmp") if path.is_file()]
     return [str(path.relative_to(layout.home)) for path in strangers]
 

@@ -45,13 +45,16 @@ def varied(source: str) -> pa.Table:
     return chunks
 
 
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory) -> Reader:
+@pytest.fixture(scope="module", params=["in memory", "in LanceDB"])
+def reader(tmp_path_factory, request) -> Reader:
     layout = Layout(tmp_path_factory.mktemp("index"))
     for source in SOURCES:
         chunks = varied(source)
         publish(layout, SourceRows(source, chunks, vectors_of(chunks)), MODEL)
-    return open_reader(layout)
+    reader = open_reader(layout)
+    if request.param == "in LanceDB":
+        vars(reader)["matrix"] = None  # as if the vectors were too many
+    return reader
 
 
 def some(values: tuple[str | None, ...]) -> st.SearchStrategy[tuple[str, ...]]:

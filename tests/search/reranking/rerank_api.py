@@ -54,8 +54,9 @@ def serving() -> Iterator[RerankApi]:
             self.send_header("Location", "/elsewhere")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            for at in range(0, len(body), 1 if api.drip_s else len(body)):
-                self.wfile.write(body[at : at + (1 if api.drip_s else len(body))])
+            step = 1 if api.drip_s else max(1, len(body))
+            for at in range(0, len(body), step):
+                self.wfile.write(body[at : at + step])
                 self.wfile.flush()
                 if api.drip_s and is_over.wait(api.drip_s):
                     return

@@ -1,0 +1,66 @@
+"""The vectors of each source as a file of its own, so that a search need not open LanceDB.
+
+That library takes a second to load. A file is a copy of what its table holds of one version of a source, under a name
+that says so; where it is missing or cannot be read, the table is asked instead.
+"""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from docindex_dagster.files import replacing
+from docindex_dagster.layout import Layout, file_name
+from docindex_dagster.stores.generation import Generation
+from docindex_dagster.stores.lance_table import VECTOR
+from docindex_dagster.stores.matrix import COLUMNS, Part
+
+_VERSION_DIGITS = 16
+
+
+def write(
+    layout: Layout, source: str, version: str, chunks: pa.Table, embeddings: pa.Table, *, anew: bool = False
+) -> None:
+    """Write the rows and vectors of a version of a source, one embedding a chunk.
+
+    A file that can be read stays as it is, but with `anew`.
+    """
+    path = _path(layout, source, version)
+    if not anew and read(layout, source, version) is not None:
+        return
+    rows = chunks.select(["chunk_id", *COLUMNS]).replace_schema_metadata(None)
+    rows = rows.append_column(embeddings.schema.field(VECTOR), embeddings[VECTOR])
+    with (
+        replacing(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, rows.schema) as out,
+    ):
+        out.write_table(rows.combine_chunks())
+
+
+def read(layout: Layout, source: str, version: str) -> Part | None:
+    """The vectors of a version of a source; None where its file is missing or damaged."""
+    try:
+        with pa.memory_map(str(_path(layout, source, version))) as file:
+            return Part.of(pa.ipc.open_file(file).read_all(), VECTOR)
+    except (OSError, pa.ArrowException, KeyError):
+        return None
+
+
+def names(generation: Generation) -> set[str]:
+    """The names of the files of a generation."""
+    return {_name(key, source.version) for key, source in generation.sources.items()}
+
+
+def remove_unused(layout: Layout, used: set[str]) -> None:
+    """Delete the files of generations that are gone, and what writers that were killed left half written."""
+    for file in layout.vectors.glob("*"):
+        if file.name not in used:
+            file.unlink(missing_ok=True)
+
+
+def _path(layout: Layout, source: str, version: str) -> Path:
+    return layout.vectors / _name(source, version)
+
+
+def _name(source: str, version: str) -> str:
+    return f"{file_name(source)}.{version[:_VERSION_DIGITS]}.arrow"

@@ -1,0 +1,143 @@
+"""The files that spare a search from opening LanceDB: copies that nothing depends on."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.errors import DamagedStoreError
+from docindex_dagster.layout import Layout
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.model import Hit, Mode
+from docindex_dagster.stores import matrix
+from docindex_dagster.stores.doctor import check
+from docindex_dagster.stores.publish import SourceRows, publish, withdraw
+from docindex_dagster.stores.reader import Following, open_reader
+from tests.conftest import MODEL, chunks_of, vectors_of
+
+PUMPS = {"lib/pump.py": ["fill fills the tank", "drain empties the tank"], "lib/valve.py": ["shut closes the valve"]}
+MORE = {**PUMPS, "lib/relay.py": ["switch starts the motor"]}
+
+
+def publish_rows(layout: Layout, files: dict[str, list[str]], source: str = "library/pumps", **options) -> None:
+    chunks = chunks_of(files, source)
+    publish(layout, SourceRows(source, chunks, vectors_of(chunks)), MODEL, **options)
+
+
+def files_of(layout: Layout) -> list[Path]:
+    return sorted(layout.vectors.glob("*"))
+
+
+def hits(layout: Layout) -> list[Hit]:
+    return search(open_reader(layout), "close the valve of the tank", StaticEmbedder, mode=Mode.HYBRID)
+
+
+@pytest.fixture
+def published(layout: Layout) -> Layout:
+    publish_rows(layout, PUMPS)
+    return layout
+
+
+def test_a_search_of_published_sources_does_not_open_lancedb(published):
+    reader = open_reader(published)
+
+    assert len(search(reader, "close the valve", StaticEmbedder)) == 3
+    assert "table" not in vars(reader)
+
+
+def test_nothing_below_a_search_imports_lancedb(published):
+    code = (
+        "import sys; from pathlib import Path; from docindex_dagster.layout import Layout;"
+        "from docindex_dagster.embedding.static import StaticEmbedder;"
+        "from docindex_dagster.search.engine import search;"
+        "from docindex_dagster.stores.reader import open_reader;"
+        "found = search(open_reader(Layout(Path(sys.argv[1]))), 'close the valve', StaticEmbedder);"
+        "print(len(found), 'lancedb' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, published.home], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["3", "False"]
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:100])
+
+
+def of_another_shape(file: Path) -> None:
+    table = pa.table({"chunk_id": ["x"]})
+    with pa.ipc.new_file(str(file), table.schema) as out:
+        out.write_table(table)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, cut, lambda file: file.write_bytes(b"\0" * 500), of_another_shape])
+def test_without_its_file_a_source_is_searched_all_the_same(published, damage: Callable[[Path], object]):
+    expected = hits(published)
+    (file,) = files_of(published)
+    damage(file)
+
+    assert hits(published) == expected
+    check(published, open_reader(published).generation)
+
+
+def test_a_file_with_other_vectors_is_found_by_the_doctor_and_mended_by_a_full_run(published):
+    expected = hits(published)
+    (file,) = files_of(published)
+    with pa.ipc.open_file(str(file)) as opened:
+        table = opened.read_all()
+    turned = table.set_column(
+        table.schema.get_field_index("vector"), table.schema.field("vector"), table["vector"].take(pa.array([1, 2, 0]))
+    )
+    file.unlink()
+    with pa.ipc.new_file(str(file), turned.schema) as out:
+        out.write_table(turned)
+
+    with pytest.raises(DamagedStoreError, match="library/pumps: vector file: "):
+        check(published, open_reader(published).generation)
+
+    publish_rows(published, PUMPS, force=True)
+    check(published, open_reader(published).generation)
+    assert hits(published) == expected
+
+
+def test_files_of_generations_that_are_gone_go_and_those_of_the_last_two_stay(layout):
+    publish_rows(layout, PUMPS)
+    publish_rows(layout, MORE)
+    assert len(files_of(layout)) == 2
+
+    publish_rows(layout, PUMPS, "library/others")
+    assert len(files_of(layout)) == 2
+
+    withdraw(layout, "library/pumps")
+    withdraw(layout, "library/others")
+    assert len(files_of(layout)) == 1
+
+
+def test_more_than_fits_into_memory_is_left_to_lancedb(layout, monkeypatch):
+    publish_rows(layout, PUMPS)
+    expected = [(hit.chunk_id, round(hit.score, 2)) for hit in hits(layout)]
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    publish_rows(layout, PUMPS, "library/others")
+
+    assert open_reader(layout).matrix is None
+    assert len(files_of(layout)) == 1
+    found = [(hit.chunk_id, round(hit.score, 2)) for hit in hits(layout) if hit.source == "library/pumps"]
+    assert {chunk_id for chunk_id, _ in found} == {chunk_id for chunk_id, _ in expected}
+
+
+def test_a_program_that_goes_on_reads_only_what_was_published_since(layout):
+    publish_rows(layout, PUMPS)
+    publish_rows(layout, PUMPS, "library/others")
+    following = Following(layout)
+    before = following.reader().matrix.parts
+    publish_rows(layout, MORE)
+
+    after = following.reader().matrix.parts
+
+    assert {key for key, _ in after} == {"library/pumps", "library/others"}
+    kept = [part for key, part in after.items() if before.get(key) is part]
+    assert [part.rows["source"][0].as_py() for part in kept] == ["library/others"]
+    assert following.reader() is following.reader()
