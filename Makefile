@@ -24,7 +24,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 demo: $(INSTALLED)  ## Index this project's documentation and code, search it, and say how to open the UI.
 	$(BIN)/docindex index
 	$(BIN)/docindex status
-	$(BIN)/docindex search "how are the three stores published together" --top-k 3
+	$(BIN)/docindex search "how does a sensor notice that a file changed" --top-k 3
 	$(BIN)/docindex search "ParquetTables" --mode bm25 --language python --top-k 2
 	@echo
 	@echo "Search for something of your own:   $(BIN)/docindex search 'your words'"
@@ -73,8 +73,10 @@ test-extras: $(INSTALLED)  ## Install sentence-transformers, and run the tests t
 test-ui: chromium $(INSTALLED_UI)  ## Use docindex ui in a browser: index, see, run by hand, fail, read why.
 	$(BIN)/pytest -m ui -x tests/ui
 
-screenshots: chromium $(INSTALLED_UI)  ## Take the pictures of the UI in docs/images anew.
+screenshots: chromium $(INSTALLED_UI)  ## Take the pictures in docs/images anew.
 	DOCINDEX_SCREENSHOTS=docs/images $(BIN)/pytest -m ui -x tests/ui
+	$(BIN)/docindex index
+	$(BIN)/python -m tests.ui.terminal . docs/images/search.svg
 
 chromium:
 	@command -v "$(CHROMIUM)" >/dev/null || { echo "there is no Chromium: apt-get install chromium, or set CHROMIUM to the path of one" >&2; exit 1; }

@@ -36,7 +36,7 @@ def rank(
     Args:
         query: what is asked.
         found: chunks by their relevance, best first.
-        rows: for each of their ids, source, path, source_type and symbols.
+        rows: for each of their ids, source, path, content_hash, source_type and symbols.
         top_k: how many to return at most.
         weights: of the signals.
         is_by_file: no file is shown twice.
@@ -48,7 +48,9 @@ def rank(
     ranked = [_by_itself(query, item, rows[item.chunk_id], best, weights, of_document=of_document) for item in found]
     files = {chunk_id: (row["source"], row["path"]) for chunk_id, row in rows.items()}
     lifted = _best_of_files_lifted(ranked, files, weights)
-    return list(_repeats_behind(lifted, files, top_k, 0.0 if is_by_file else weights.repeat))
+    # A file that stands in several sources, as a copy or on two branches, is one file to a reader.
+    contents = {chunk_id: row["content_hash"] for chunk_id, row in rows.items()}
+    return list(_repeats_behind(lifted, contents, top_k, 0.0 if is_by_file else weights.repeat))
 
 
 def _worth_of_document(found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]], weights: Weights) -> float:

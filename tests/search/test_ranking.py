@@ -7,7 +7,7 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.search.engine import search
-from docindex_dagster.search.model import Hit, Mode
+from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.stores.publish import SourceRows, publish
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import MODEL, chunks_of, vectors_of
@@ -82,3 +82,16 @@ def test_other_forms_of_a_word_are_found(reader):
 def test_the_contributions_of_the_signals_add_up_to_the_score(reader, query):
     for hit in find(reader, query):
         assert hit.score == pytest.approx(sum(signal.contribution for signal in hit.signals))
+
+
+def test_with_granularity_file_no_file_is_shown_twice_not_even_as_a_copy_in_another_source(tmp_path):
+    layout = Layout(tmp_path / "home")
+    for source in ("library/one", "library/two"):
+        chunks = chunks_of({path: FILES[path] for path in ("lib/big.py", "lib/small.py")}, source)
+        publish(layout, SourceRows(source, chunks, vectors_of(chunks)), MODEL)
+    copied = open_reader(layout)
+
+    found = search(copied, "ferries goods", StaticEmbedder, mode=Mode.BM25, granularity=Granularity.FILE)
+
+    assert sorted(hit.path for hit in found) == ["lib/big.py", "lib/small.py"]
+    assert len(search(copied, "ferries goods", StaticEmbedder, mode=Mode.BM25)) == 10

@@ -1,0 +1,29 @@
+"""The picture of a search in the README: terminal.py PROJECT FILE.svg."""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from docindex_dagster import console
+from docindex_dagster.layout import Layout
+from docindex_dagster.search.ask import Request, hits_of
+from docindex_dagster.settings import load_settings
+from docindex_dagster.stores.reader import open_reader
+
+QUERY = "how does a sensor notice that a file changed"
+
+
+def main() -> None:
+    """Search a project that is indexed, as on a terminal."""
+    settings = load_settings(Path(sys.argv[1]))
+    found = hits_of(settings, open_reader(Layout(settings.home)), Request(QUERY, top_k=4))
+    with Path("/dev/null").open("w") as nowhere:
+        console.out = Console(record=True, width=112, force_terminal=True, highlight=False, markup=False, file=nowhere)
+        console.out.print(f'$ docindex search "{QUERY}" --explain --top-k 4\n', style="bold")
+        console.hits(found, with_source=True, explain=True)
+        console.out.save_svg(sys.argv[2], title="docindex")
+
+
+if __name__ == "__main__":
+    main()
