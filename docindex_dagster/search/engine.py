@@ -9,7 +9,7 @@ from docindex_dagster.errors import DamagedStoreError, QueryError
 from docindex_dagster.search import candidates, scan, snippets
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
-from docindex_dagster.search.model import Granularity, Hit, Mode, Scored, Signal
+from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal
 from docindex_dagster.search.query import Kind, Query, understand
 from docindex_dagster.search.ranking import rank
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, reranked, tell_nobody
@@ -69,10 +69,10 @@ def search(
     ranked = max(_RANKED, wanted * _CHUNKS_A_FILE if is_by_file else wanted)
     chunks = candidates.Pool(reader, filters, max(pool, ranked))
     with reading_stores():
-        if mode in {Mode.LITERAL, Mode.REGEX}:
-            asked = _scanned(chunks, query, mode)
-        else:
+        if mode in RETRIEVING:
             asked = _retrieved(chunks, query, mode, embedder, weights, most=ranked)
+        else:
+            asked = _scanned(chunks, query, mode)
         rows = _rows(reader, asked.found)
     best = rank(asked.query, asked.found, rows, wanted, weights, is_by_file=is_by_file)
     if reranker is not None:

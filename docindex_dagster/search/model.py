@@ -15,6 +15,10 @@ class Mode(StrEnum):
     REGEX = "regex"
 
 
+# Those that rank by meaning and words, not by an exact text.
+RETRIEVING = (Mode.HYBRID, Mode.VECTOR, Mode.BM25)
+
+
 class Granularity(StrEnum):
     """What a result is: the best chunks, or of each file its best one."""
 

@@ -68,7 +68,8 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     if only and previous is not None:
         return table.replace_schema_metadata(changes.outdated(previous.schema.metadata))
     metadata = {STARTED_NS: str(started_ns).encode(), RULES: RULES_VERSION}
-    if found.standing is None or _are_settled(source, entries, started_ns):
+    # Nobody but us writes a checkout.
+    if found.standing is None or source.remote is not None or _are_settled(source, entries, started_ns):
         metadata[FINGERPRINT] = found.fingerprint.encode()
     if found.standing is not None and found.standing.head is not None:
         again = changes.to_look_at_again(entries, contents, found.standing, started_ns)

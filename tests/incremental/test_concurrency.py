@@ -16,7 +16,7 @@ import pytest
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.model import Mode
+from docindex_dagster.search.model import RETRIEVING
 from docindex_dagster.stores.reader import open_reader
 from tests.incremental.contents import difference, leftovers, problems
 from tests.incremental.processes import Child, How, anew, contents_of, docindex, index_by_command, index_by_library
@@ -123,7 +123,7 @@ def look(project: Project) -> None:
     assert reader.searcher.num_docs == reader.table.count_rows() == expected
     seen: dict[str, set[str]] = {}
     for name in _MARKED:
-        for mode in Mode:
+        for mode in RETRIEVING:
             hits = search(
                 reader, "section of revision", StaticEmbedder, mode=mode, top_k=50, filters=Filters(path_glob=name)
             )

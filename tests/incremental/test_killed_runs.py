@@ -15,7 +15,7 @@ import pytest
 from docindex_dagster import events
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
-from docindex_dagster.search.model import Mode
+from docindex_dagster.search.model import RETRIEVING
 from docindex_dagster.stores.reader import open_reader
 from tests.incremental.contents import Contents, difference, leftovers, problems, stores_of
 from tests.incremental.processes import Child, How, anew, contents_of, ended, index_by_command, index_by_library
@@ -138,7 +138,7 @@ def look(project: Project, before: Contents, after: Contents, died_in: str) -> S
     reader, found = open_reader(project.layout), stores_of(project.layout, TOPICS)
     stored = {(row["chunk_id"], row["text"]) for row in found["Tantivy rows"]}
     for query in _QUERIES:
-        for mode in Mode:
+        for mode in RETRIEVING:
             hits = search(reader, query, StaticEmbedder, mode=mode)
             assert len(hits) == 10
             assert stored.issuperset((hit.chunk_id, hit.text) for hit in hits)

@@ -15,7 +15,7 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.golden import golden_query
 from docindex_dagster.search.log import CommitFilters, log
 from docindex_dagster.search.lookup import find_chunks
-from docindex_dagster.search.model import Mode
+from docindex_dagster.search.model import RETRIEVING
 from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
@@ -98,7 +98,7 @@ def test_a_glob_that_is_too_complex_is_refused(reader):
         subjects(reader, path_glob="*a" * 100)
 
 
-@pytest.mark.parametrize("mode", [Mode.HYBRID, Mode.VECTOR, Mode.BM25])
+@pytest.mark.parametrize("mode", RETRIEVING)
 def test_a_search_finds_commits_only_when_it_asks_for_them(reader, mode):
     def types(*wanted: str) -> set[str]:
         hits = search(reader, "valve pump", StaticEmbedder, mode=mode, top_k=100, filters=Filters(source_types=wanted))

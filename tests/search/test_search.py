@@ -11,7 +11,7 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.lookup import find_chunks
-from docindex_dagster.search.model import Hit, Mode
+from docindex_dagster.search.model import RETRIEVING, Hit, Mode
 from docindex_dagster.stores.publish import SourceRows, publish
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import MODEL, chunks_of, vectors_of
@@ -21,7 +21,6 @@ PYTHON = {
     "src/util.py": ["parse_date reads a calendar date from text"],
     "tests/test_util.py": ["test_parse_date checks dates"],
 }
-RETRIEVERS = (Mode.HYBRID, Mode.VECTOR, Mode.BM25)
 GO = {"cmd/it's.go": ["ParseDate reads a calendar date"]}
 
 
@@ -38,7 +37,7 @@ def find(reader: Reader, query: str, **arguments) -> list[Hit]:
     return search(reader, query, StaticEmbedder, **arguments)
 
 
-@pytest.mark.parametrize("mode", RETRIEVERS)
+@pytest.mark.parametrize("mode", RETRIEVING)
 def test_every_mode_finds_a_chunk_by_its_words(reader, mode):
     hits = find(reader, "connect to a server", mode=mode)
 
@@ -62,7 +61,7 @@ def test_hybrid_says_what_each_retriever_contributed(reader):
     assert hit.score == pytest.approx(sum(signal.contribution for signal in hit.signals))
 
 
-@pytest.mark.parametrize("mode", RETRIEVERS)
+@pytest.mark.parametrize("mode", RETRIEVING)
 @pytest.mark.parametrize(
     ("filters", "paths"),
     [
@@ -100,7 +99,7 @@ def test_every_hit_meets_every_filter(reader, mode, filters, paths):
         "a\0b",
     ],
 )
-@pytest.mark.parametrize("mode", [*RETRIEVERS, Mode.LITERAL])
+@pytest.mark.parametrize("mode", [*RETRIEVING, Mode.LITERAL])
 def test_no_query_is_a_syntax_error(reader, query, mode):
     assert isinstance(find(reader, query, mode=mode), list)
 
@@ -146,7 +145,7 @@ def test_a_chunk_is_found_by_its_place(reader, reference):
 
 
 @pytest.mark.parametrize("glob", ["x" * 20_000, "*a" * 300, "[", "\\", "(((", "a{1000000}"])
-@pytest.mark.parametrize("mode", [*RETRIEVERS, Mode.LITERAL])
+@pytest.mark.parametrize("mode", [*RETRIEVING, Mode.LITERAL])
 def test_no_glob_is_more_than_a_one_line_error(reader, mode, glob):
     try:
         hits = find(reader, "reads", mode=mode, filters=Filters(path_glob=glob))
