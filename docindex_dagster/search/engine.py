@@ -109,8 +109,8 @@ def _retrieved(
     if mode is not Mode.BM25:
         rankings["vector"] = candidates.vector(pool, _embedded(pool.reader, text, embedder()))
     shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
-    fused = fuse(rankings, shares, pool.limit, weights.score)
-    return _Asked(query, fused[:most], snippets.of_words(frozenset(stems(query.terms))))
+    fused = fuse(rankings, shares, pool.limit, weights.score, most)
+    return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))
 
 
 def _embedded(reader: Reader, query: str, model: Embedder) -> Vectors:

@@ -5,6 +5,7 @@ sure of its first answer counts no more than one that has found fifty alike; the
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from docindex_dagster.search.model import Scored, Signal
 
@@ -12,7 +13,11 @@ RRF_K = 60
 
 
 def fuse(
-    rankings: Mapping[str, Sequence[tuple[str, float]]], shares: Mapping[str, float], limit: int, score_weight: float
+    rankings: Mapping[str, Sequence[tuple[str, float]]],
+    shares: Mapping[str, float],
+    limit: int,
+    score_weight: float,
+    most: int | None = None,
 ) -> list[Scored]:
     """Rank by the weighted sums over retrievers; equal sums in the order of ids.
 
@@ -24,18 +29,44 @@ def fuse(
         shares: how much each retriever counts; only their proportions matter.
         limit: how many chunks each retriever was asked for.
         score_weight: how much the share of the best score counts beside the reciprocal rank.
+        most: how many to return; None for all.
     """
     total = sum(shares[name] for name in rankings) or 1.0
-    signals: dict[str, list[Signal]] = {chunk_id: [] for ranking in rankings.values() for chunk_id, _ in ranking}
-    for name, ranking in rankings.items():
-        found = {chunk_id: (rank, score) for rank, (chunk_id, score) in enumerate(ranking, start=1)}
+    opinions = [
+        _Opinion.of(name, ranking, shares[name] / total, limit, score_weight) for name, ranking in rankings.items()
+    ]
+    sums = {
+        chunk_id: sum(opinion.contributions.get(chunk_id, opinion.of_others) for opinion in opinions)
+        for ranking in rankings.values()
+        for chunk_id, _ in ranking
+    }
+    best = sorted(sums, key=lambda chunk_id: (-sums[chunk_id], chunk_id))[:most]
+    return [Scored.of(chunk_id, [opinion.signal(chunk_id) for opinion in opinions]) for chunk_id in best]
+
+
+@dataclass(frozen=True, slots=True)
+class _Opinion:
+    """What one retriever adds to the score of each chunk that it found, and of all that it did not."""
+
+    name: str
+    found: dict[str, tuple[int, float]]  # rank and score
+    contributions: dict[str, float]
+    of_others: float
+
+    @classmethod
+    def of(
+        cls, name: str, ranking: Sequence[tuple[str, float]], share: float, limit: int, score_weight: float
+    ) -> "_Opinion":
         best = max(ranking[0][1], 0.0) if ranking else 0.0
+        of_score = share * score_weight / best if best else 0.0
+        found = {chunk_id: (rank, score) for rank, (chunk_id, score) in enumerate(ranking, start=1)}
+        contributions = {
+            chunk_id: share * (RRF_K + 1) / (RRF_K + rank) + of_score * max(score, 0.0)
+            for chunk_id, (rank, score) in found.items()
+        }
         last = max(ranking[-1][1], 0.0) if len(ranking) >= limit else 0.0
-        for chunk_id, of_chunk in signals.items():
-            rank, score = found.get(chunk_id, (None, last))
-            share = max(score, 0.0) / best if best else 0.0
-            reciprocal = (RRF_K + 1) / (RRF_K + rank) if rank else 0.0
-            contribution = shares[name] / total * (reciprocal + score_weight * share)
-            of_chunk.append(Signal(name, contribution, rank, score if rank else None))
-    fused = [Scored.of(chunk_id, of_chunk) for chunk_id, of_chunk in signals.items()]
-    return sorted(fused, key=lambda item: (-item.score, item.chunk_id))
+        return cls(name, found, contributions, of_score * last)
+
+    def signal(self, chunk_id: str) -> Signal:
+        rank, score = self.found.get(chunk_id, (None, None))
+        return Signal(self.name, self.contributions.get(chunk_id, self.of_others), rank, score)

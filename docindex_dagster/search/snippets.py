@@ -1,7 +1,7 @@
 """The lines of a chunk that show why it was found, and where in them the words are."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from docindex_dagster.search.model import Snippet
 from docindex_dagster.search.scan import Pattern
@@ -12,6 +12,7 @@ _LONGEST_LINE = 240  # characters; of a longer one, what is around its first mat
 _BEFORE = 60  # characters shown before that match
 _ELLIPSIS = "…"
 _WORD = re.compile(r"\w+")
+_NEVER = re.compile(r"(?!)")
 
 # Where a match begins and ends in its line, and what of the query it is a match of.
 Match = tuple[int, int, frozenset[str]]
@@ -20,19 +21,18 @@ Finder = Callable[[list[str]], list[list[Match]]]
 
 def of_words(stems: frozenset[str]) -> Finder:
     """Finds words that have one of these stems."""
-    known: dict[str, frozenset[str]] = {}
+    # Few lines hold the beginning of one: the words of the others need not be cut to stems.
+    beginnings = {re.escape(stem[: max(2, len(stem) - 1)]) for stem in stems}  # `happi` is the stem of `happy`
+    has_one = re.compile("|".join(sorted(beginnings)), re.IGNORECASE) if beginnings else _NEVER
 
     def find(lines: list[str]) -> list[list[Match]]:
-        words = set(_WORD.findall("\n".join(lines)))
-        known.update((word, stems & word_stems(word)) for word in words - known.keys())
-        meant = [word for word in words if known[word]]
-        return [_in_line(line, known) if any(word in line for word in meant) else [] for line in lines]
+        return [_in_line(line, stems) if has_one.search(line) else [] for line in lines]
 
     return find
 
 
-def _in_line(line: str, known: Mapping[str, frozenset[str]]) -> list[Match]:
-    return [(*match.span(), of) for match in _WORD.finditer(line) if (of := known[match[0]])]
+def _in_line(line: str, stems: frozenset[str]) -> list[Match]:
+    return [(*match.span(), of) for match in _WORD.finditer(line) if (of := stems & word_stems(match[0]))]
 
 
 def of_pattern(pattern: Pattern) -> Finder:
