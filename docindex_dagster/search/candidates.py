@@ -89,7 +89,7 @@ def vector(pool: Pool, query: "Vectors") -> Ranking:
     matrix = pool.reader.matrix
     if matrix is not None:
         nearest = matrix.nearest(query, pool.filters, pool.filters.to_mask, pool.limit)
-        return _ordered([chunk_id for chunk_id, _ in nearest], [cosine for _, cosine in nearest])[: pool.limit]
+        return _ordered([chunk_id for chunk_id, _ in nearest], [cosine for _, cosine in nearest])
     search = pool.reader.table.search(query, vector_column_name=VECTOR)
     search = search.distance_type("cosine")
     search = search.nprobes(_PROBES).refine_factor(_REFINE).select(["chunk_id", "_distance"]).limit(pool.limit)

@@ -50,13 +50,11 @@ class Part:
             self._chosen[key] = np.flatnonzero(choose(self.rows))
         return self._chosen[key]
 
-    def nearest(self, query: np.ndarray, positions: np.ndarray, limit: int) -> list[tuple[str, float]]:
-        """The ids of the rows at some positions whose vectors are the nearest to a unit vector, and the cosines."""
+    def cosines(self, query: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Between a unit vector and the vectors at some positions."""
         is_whole = len(positions) == len(self.vectors)
-        cosines = (self.vectors if is_whole else self.vectors[positions]) @ query
-        best = np.argpartition(-cosines, limit)[:limit] if limit < len(cosines) else np.arange(len(cosines))
-        ids = self.rows["chunk_id"].take(pa.array(positions[best])).to_pylist()
-        return list(zip(ids, cosines[best].tolist(), strict=True))
+        cosines: np.ndarray = (self.vectors if is_whole else self.vectors[positions]) @ query
+        return cosines
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,8 +66,17 @@ class Matrix:
     def nearest(
         self, query: np.ndarray, key: Hashable, choose: Callable[[pa.Table], np.ndarray], limit: int
     ) -> list[tuple[str, float]]:
-        """So many at least, where there are, of the ids nearest to a unit vector, in no order, and their cosines.
+        """So many of the ids nearest to a unit vector, in no order, and their cosines.
 
         Only rows that `choose` picks by a mask are looked at; the same key has the same answer.
         """
-        return [item for part in self.parts.values() for item in part.nearest(query, part.choose(key, choose), limit)]
+        chosen = [(part, part.choose(key, choose)) for part in self.parts.values()]
+        cosines = np.concatenate([np.empty(0, np.float32), *(part.cosines(query, rows) for part, rows in chosen)])
+        best = np.sort(np.argpartition(-cosines, limit)[:limit]) if limit < len(cosines) else np.arange(len(cosines))
+        ids: list[str] = []
+        start = 0
+        for part, rows in chosen:
+            first, end = np.searchsorted(best, (start, start + len(rows)))
+            ids += part.rows["chunk_id"].take(pa.array(rows[best[first:end] - start])).to_pylist()
+            start += len(rows)
+        return list(zip(ids, cosines[best].tolist(), strict=True))
