@@ -55,7 +55,7 @@ def test_chunks_shows_its_numbers_a_sample_and_its_checks(project: Project, page
     sample = ui.metadata(page, "sample")
     for column in ("path", "start_line", "end_line", "qualified_name", "text"):
         expect(sample.get_by_text(column, exact=True).first).to_be_visible()
-    expect(sample).to_contain_text("__init__.py")
+    expect(sample).to_contain_text("README.md")
     ui.open_checks(page, "chunks")
     for check in ("files_are_covered", "ids_are_unique", "spans_are_in_their_file", "few_fallbacks"):
         expect(ui.outcome(page, check)).to_contain_text("Succeeded")
