@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from docindex_dagster import events
+from docindex_dagster.printable import in_line, visible
 from docindex_dagster.search.model import Hit, Signal, Snippet
 
 # No markup: brackets in paths and texts are theirs.
@@ -25,14 +26,6 @@ err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 _HASH = 10  # characters of a commit's
 _FILES_SHOWN = 3
-# An indexed file may hold sequences that steer a terminal: they are shown as pictures of themselves.
-_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
-_VISIBLE |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-
-
-def visible(text: str) -> str:
-    """Text without control characters, to be shown on a terminal."""
-    return text.translate(_VISIBLE)
 
 
 def as_json(value: Any) -> None:
@@ -66,10 +59,10 @@ def hits(found: Sequence[Hit], *, with_source: bool, explain: bool = False) -> N
     With `explain`, what each signal did to the score, which adds up to it.
     """
     for rank, hit in enumerate(found, start=1):
-        place = visible(f"{hit.source}  {hit.path}" if with_source else hit.path)
+        place = in_line(f"{hit.source}  {hit.path}" if with_source else hit.path)
         line = Text.assemble((f"{rank:2} ", "dim"), (f"{place}:{hit.start_line}-{hit.end_line}", "bold cyan"))
         name = hit.qualified_name or " > ".join(hit.heading_path)
-        line.append(visible(f"  {hit.chunk_type} {name}".rstrip()))
+        line.append(in_line(f"  {hit.chunk_type} {name}".rstrip()))
         if hit.is_uncommitted:
             line.append("  uncommitted", "yellow")
         if hit.stale:
@@ -94,7 +87,7 @@ def _snippet(snippet: Snippet) -> Iterator[Text]:
     """Its lines that are not blank, indented, with what matched in bold."""
     start = 0
     for line in snippet.text.split("\n"):
-        shown = Text(visible(line))  # as long as the line: a character stands for each
+        shown = Text(visible(line.removesuffix("\r")))  # a character stands for each
         for first, end in snippet.highlights:
             shown.stylize("bold yellow", max(0, first - start), max(0, end - start))
         start += len(line) + 1

@@ -17,7 +17,7 @@ from docindex_dagster.sources.model import Source
 class Present:
     """One source.
 
-    `is_current` says whether the index is that of the present files; None where nobody looked, or can tell.
+    `is_current` says whether the index is known to be that of the present files and settings; None where nobody looked.
     """
 
     key: str

@@ -11,6 +11,9 @@ import pyarrow as pa
 _STRINGS = pa.list_(pa.string())
 _MOMENT = pa.timestamp("ms", tz="UTC")  # Parquet has no whole seconds
 
+# How files without a known language are called where languages are named; their rows have none.
+NO_LANGUAGE = "text"
+
 # A commit becomes a chunk of this source_type; its path begins so, where no file can lie, since `.git` is not entered.
 COMMIT = "commit"
 COMMIT_PATH = ".git/commit/"

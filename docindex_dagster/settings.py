@@ -8,6 +8,7 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -87,7 +88,11 @@ def _timezone(value: str) -> str:
 
 
 def _http(value: str) -> str:
-    if not value.startswith(("https://", "http://")):
+    try:
+        has_host = bool(urlsplit(value).hostname)
+    except ValueError:
+        has_host = False
+    if not has_host or not value.startswith(("https://", "http://")):
         raise ValueError("must be an http or https URL")
     return value
 
@@ -220,7 +225,7 @@ class RerankSettings(_Section):
     relevance: float = Field(default=0.5, ge=0, le=1)  # mmr: against variety; the lambda of the paper
     model: str | None = None  # of cross-encoder and remote
     url: Annotated[str, AfterValidator(_http)] | None = None  # remote: where to post, with its path
-    timeout_s: float = Field(default=5, gt=0)  # remote: for the whole answer
+    timeout_s: float = Field(default=5, gt=0, le=600)  # remote: for the whole answer
     # A secret, from the environment alone.
     api_key: SecretStr | None = None
 

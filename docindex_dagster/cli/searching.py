@@ -17,6 +17,7 @@ from docindex_dagster.cli.common import (
     reader_of,
     utf8,
 )
+from docindex_dagster.printable import visible
 from docindex_dagster.search.model import Granularity, Mode
 from docindex_dagster.settings import load_settings
 
@@ -82,7 +83,11 @@ def search(
 ) -> None:
     """Search what is indexed."""
     from docindex_dagster.search.ask import Request, context_of, hits_of
+    from docindex_dagster.search.context import nothing_in
     from docindex_dagster.search.scope import Narrowing, filters_of
+
+    if context is not None and (top_k is not None or explain):
+        raise typer.BadParameter("goes with neither --top-k nor --explain", param_hint="--context")
 
     settings = project()
     reader = reader_of(settings)
@@ -103,7 +108,7 @@ def search(
         if json:
             console.as_json(packed)
         else:
-            console.plain(packed.markdown or "nothing found")
+            console.plain(packed.markdown or nothing_in(packed))
         return
     found = hits_of(settings, reader, request, warn=console.warning)
     if json:
@@ -192,5 +197,5 @@ def why(
     if json:
         console.as_json(found)
         return
-    console.out.print(console.visible(f"{found.source}: {found.answer}"))
-    console.out.print(console.visible(found.findable))
+    console.out.print(visible(f"{found.source}: {found.answer}"))
+    console.out.print(visible(found.findable))

@@ -12,6 +12,7 @@ from docindex_dagster import console
 from docindex_dagster.cli.common import Json
 from docindex_dagster.errors import DocindexError
 from docindex_dagster.layout import Layout
+from docindex_dagster.printable import visible
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
@@ -119,7 +120,7 @@ def _show(rows: list[_Row], left: int) -> None:
     console.table(_COLUMNS, [_cells(row) for row in rows])
     for row in rows:
         if row.failure is not None:
-            console.out.print(console.visible(f"{row.source}: the last run failed: {row.failure}"))
+            console.out.print(visible(f"{row.source}: the last run failed: {row.failure}"))
     if left > 0:
         sources = console.count(left, "source")
         console.out.print(f"{sources} not looked at for changes: that takes longer, with `docindex status --check`")

@@ -9,6 +9,7 @@ from docindex_dagster.cli.common import Json, project, publication, reader_of
 from docindex_dagster.cli.indexing import index_sources
 from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
+from docindex_dagster.printable import visible
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 
@@ -49,7 +50,7 @@ def doctor(
 
 def _show(findings: "list[Finding]") -> None:
     for finding in findings:
-        console.out.print(console.visible(f"{finding.source or 'index'}: {finding.store}: {finding.problem}"))
+        console.out.print(visible(f"{finding.source or 'index'}: {finding.store}: {finding.problem}"))
 
 
 def _repair(
@@ -127,7 +128,7 @@ def prune(
         return
     for orphan in found:
         place, busy = orphan.path.relative_to(layout.home), "; it stays while a run uses it" if orphan.is_busy else ""
-        console.out.print(console.visible(f"{place}: {orphan.reason} ({orphan.size / 1e6:.1f} MB){busy}"))
+        console.out.print(visible(f"{place}: {orphan.reason} ({orphan.size / 1e6:.1f} MB){busy}"))
     if dry_run:
         going = [orphan for orphan in found if not orphan.is_busy]
         size = sum(orphan.size for orphan in going) / 1e6

@@ -16,6 +16,7 @@ from docindex_dagster import console, events
 from docindex_dagster.cli.common import project
 from docindex_dagster.cli.indexing import sentence_of, summary_of
 from docindex_dagster.errors import SourceError, first_line, is_debugging
+from docindex_dagster.printable import visible
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
 
@@ -101,7 +102,7 @@ def _preload(settings: Settings) -> None:
 
 
 def _tell(line: str) -> None:
-    console.err.print(console.visible(line))
+    console.err.print(visible(line))
 
 
 class _Runner:

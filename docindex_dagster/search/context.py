@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from docindex_dagster.printable import in_line
 from docindex_dagster.search.model import Hit
 from docindex_dagster.tokenizer import count_tokens
 
@@ -40,9 +41,10 @@ class ContextPassage:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What fits into a budget, in reading order; `tokens` are those of `markdown`."""
+    """What of `found` hits fits into a budget, in reading order; `tokens` are those of `markdown`."""
 
     query: str
+    found: int
     budget: int
     tokens: int
     passages: tuple[ContextPassage, ...]
@@ -51,6 +53,13 @@ class Context:
     def markdown(self) -> str:
         """All passages, each under a heading that says where it is from and what it is."""
         return "\n".join(map(_as_markdown, self.passages))
+
+
+def nothing_in(context: Context) -> str:
+    """Why a context is empty."""
+    if not context.found:
+        return "Nothing found. Try other words, or fewer filters."
+    return f"The best result does not fit into {context.budget} tokens. Ask for more."
 
 
 def pack(query: str, hits: Sequence[Hit], budget: int) -> Context:
@@ -64,46 +73,46 @@ def pack(query: str, hits: Sequence[Hit], budget: int) -> Context:
         hits: best first.
         budget: tokens, at most.
     """
-    taken: list[Hit] = []
+    taken: dict[tuple[str, str], list[Hit]] = {}
+    passages: dict[tuple[str, str], list[ContextPassage]] = {}
     seen: set[str] = set()
-    passages: list[ContextPassage] = []
+    size = 0
     least = -math.inf  # the score of what may still be taken
     for hit in hits:
         body = hit.text.strip()
         if body in seen or hit.score < least:
             continue
-        longer = _passages([*taken, hit])
-        if _size(longer) <= budget:
-            taken.append(hit)
+        file = (hit.source, hit.path)
+        of_file = [*taken.get(file, ()), hit]
+        longer = _passages(of_file)
+        new_size = size - _size(passages.get(file, ())) + _size(longer)
+        if new_size - 1 <= budget:  # no newline follows the last passage
+            taken[file], passages[file], size = of_file, longer, new_size
             seen.add(body)
-            passages = longer
-        else:
+        elif hit.score > 0:
             least = max(least, hit.score * _ABOUT_AS_GOOD)
-    if hits and hits[0] not in taken:
-        passages = _cut(_passages([hits[0]])[0], budget) or passages
-    return Context(query, budget, _size(passages), tuple(passages))
+        if budget - size < _LEAST_TOKENS:
+            break
+    found = [passage for of_file in passages.values() for passage in of_file]
+    if hits and hits[0] not in taken.get((hits[0].source, hits[0].path), ()):
+        found = _cut(_passages(hits[:1])[0], budget) or found
+    return Context(query, len(hits), budget, max(0, _size(found) - 1), tuple(found))
 
 
 def _size(passages: Sequence[ContextPassage]) -> int:
-    """Tokens of passages with a newline between each two, which is a token of its own."""
-    return sum(passage.tokens for passage in passages) + max(0, len(passages) - 1)
+    """Tokens of passages, each with a newline behind it, which is a token of its own."""
+    return sum(passage.tokens + 1 for passage in passages)
 
 
-def _passages(hits: Sequence[Hit]) -> list[ContextPassage]:
-    """Hits in reading order, those that touch made one."""
-    files: dict[tuple[str, str], list[Hit]] = {}
-    for hit in hits:
-        files.setdefault((hit.source, hit.path), []).append(hit)
-    found = []
-    for of_file in files.values():
-        runs: list[list[Hit]] = []
-        for hit in sorted(of_file, key=lambda hit: (hit.start_line, hit.start_byte or 0, -hit.end_line)):
-            if runs and _touch(runs[-1], hit):
-                runs[-1].append(hit)
-            else:
-                runs.append([hit])
-        found += [_joined(run) for run in runs]
-    return found
+def _passages(of_file: Sequence[Hit]) -> list[ContextPassage]:
+    """Hits of one file in reading order, those that touch made one."""
+    runs: list[list[Hit]] = []
+    for hit in sorted(of_file, key=lambda hit: (hit.start_line, hit.start_byte or 0, -hit.end_line)):
+        if runs and _touch(runs[-1], hit):
+            runs[-1].append(hit)
+        else:
+            runs.append([hit])
+    return [_joined(run) for run in runs]
 
 
 def _touch(run: Sequence[Hit], hit: Hit) -> bool:
@@ -172,11 +181,12 @@ def _beginning(passage: ContextPassage, lines: Sequence[str]) -> ContextPassage:
 
 
 def _as_markdown(passage: ContextPassage) -> str:
-    what = " ".join(filter(None, (passage.kind, f"`{passage.name}`" if passage.name else "")))
+    name = in_line(passage.name or "").replace("`", "'")
+    what = " ".join(filter(None, (passage.kind, f"`{name}`" if name else "")))
     notes = ["changed on disk since it was indexed"] if passage.stale else []
     notes += ["cut"] if passage.is_cut else []
     about = "; ".join([what, *([passage.language] if passage.language else []), *notes])
     longest = max((len(run) for run in _FENCE.findall(passage.text)), default=2)
     fence = "`" * (longest + 1)
-    place = f"{passage.source} {passage.path}:{passage.start_line}-{passage.end_line}"
+    place = f"{passage.source} {in_line(passage.path)}:{passage.start_line}-{passage.end_line}"
     return f"## {place}\n\n{about}\n\n{fence}{passage.language or ''}\n{passage.text}\n{fence}\n"

@@ -20,7 +20,8 @@ from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
 _SCANNED = 500  # chunks that a reading of all texts may give, of which the best are shown
-_CHUNKS_A_FILE = 5  # so many candidates for each file that is asked for
+# How many candidates there are at most where files are asked for and few files have them all.
+_LARGEST_POOL, _LARGER = 10_000, 8
 # Of what the retrievers found, so many are ranked: more cost time and bring nothing, as benchmarks/quality shows.
 _RANKED = 75
 
@@ -63,18 +64,23 @@ def search(
     if not query.strip():
         raise QueryError("the query is empty: say what to search for")
     filters = filters or Filters()
-    filters.check()
+    filters.check(reader.index.schema)
+    vector = _embedded(reader, query, embedder()) if mode in {Mode.HYBRID, Mode.VECTOR} else None
     is_by_file = granularity is Granularity.FILE
     wanted = max(top_k, reranker.candidates) if reranker else top_k
-    ranked = max(_RANKED, wanted * _CHUNKS_A_FILE if is_by_file else wanted)
+    ranked = max(_RANKED, wanted)
     chunks = candidates.Pool(reader, filters, max(pool, ranked))
-    with reading_stores():
-        if mode in RETRIEVING:
-            asked = _retrieved(chunks, query, mode, embedder, weights, most=ranked)
-        else:
-            asked = _scanned(chunks, query, mode)
-        rows = _rows(reader, asked.found)
-    best = rank(asked.query, asked.found, rows, wanted, weights, is_by_file=is_by_file)
+    while True:
+        with reading_stores():
+            if mode in RETRIEVING:
+                asked = _retrieved(chunks, query, mode, vector, weights, most=chunks.limit if is_by_file else ranked)
+            else:
+                asked = _scanned(chunks, query, mode)
+            rows = _rows(reader, asked.found)
+        best = rank(asked.query, asked.found, rows, wanted, weights, is_by_file=is_by_file)
+        if not is_by_file or len(best) >= top_k or len(asked.found) < chunks.limit or chunks.limit >= _LARGEST_POOL:
+            break
+        chunks = replace(chunks, limit=chunks.limit * _LARGER)  # the chunks of few files filled it
     if reranker is not None:
         passages = [Passage(item, _described(rows[item.chunk_id])) for item in best]
         best = reranked(reranker, query, passages, warn)
@@ -100,14 +106,14 @@ def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
 
 
 def _retrieved(
-    pool: candidates.Pool, text: str, mode: Mode, embedder: Callable[[], Embedder], weights: Weights, *, most: int
+    pool: candidates.Pool, text: str, mode: Mode, vector: Vectors | None, weights: Weights, *, most: int
 ) -> _Asked:
     query = understand(text)
     rankings = {}
     if mode is not Mode.VECTOR:
         rankings["bm25"] = candidates.bm25(pool, query, weights) or candidates.similar_names(pool, query)
-    if mode is not Mode.BM25:
-        rankings["vector"] = candidates.vector(pool, _embedded(pool.reader, text, embedder()))
+    if vector is not None:
+        rankings["vector"] = candidates.vector(pool, vector)
     shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
     fused = fuse(rankings, shares, pool.limit, weights.score, most)
     return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))

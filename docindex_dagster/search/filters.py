@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.errors import QueryError
-from docindex_dagster.schemas import COMMIT
+from docindex_dagster.schemas import COMMIT, NO_LANGUAGE
 from docindex_dagster.stores.lance_table import quoted
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class Filters:
     def to_sql(self) -> str:
         """A condition for LanceDB."""
         parts = [f"{column} IN ({', '.join(map(quoted, values))})" for column, values in self._values()]
+        if NO_LANGUAGE in self.languages:
+            parts = [f"({part} OR language IS NULL)" if part.startswith("language ") else part for part in parts]
         if not self.source_types:
             parts.append(f"source_type <> {quoted(COMMIT)}")
         if self.path_glob is not None:
@@ -56,7 +58,9 @@ class Filters:
 
     def to_mask(self, rows: pa.Table) -> np.ndarray:
         """Which rows of a table meet them."""
-        masks = [pc.is_in(rows[column], pa.array(values, pa.string())) for column, values in self._values()]
+        languages = pc.fill_null(rows["language"], NO_LANGUAGE)
+        columns = {name: languages if name == "language" else rows[name] for name, _ in self._values()}
+        masks = [pc.is_in(columns[name], pa.array(values, pa.string())) for name, values in self._values()]
         if not self.source_types:
             masks.append(pc.not_equal(rows["source_type"], COMMIT))
         if self.path_glob is not None:
@@ -76,8 +80,8 @@ class Filters:
             clauses.append((Occur.MustNot, Query.term_query(schema, "source_type", COMMIT)))
         return clauses
 
-    def check(self) -> None:
-        """Refuse what the stores cannot match.
+    def check(self, schema: "Schema") -> None:
+        """Refuse what one of the stores cannot match.
 
         Raises:
             QueryError: the path glob is too long or has too many wildcards.
@@ -87,6 +91,10 @@ class Filters:
             raise QueryError(
                 f"the path glob is too complex: at most {_LONGEST_GLOB} characters and {_MOST_WILDCARDS} wildcards"
             )
+        try:
+            self.to_clauses(schema)
+        except ValueError as error:  # the automaton has too many states
+            raise QueryError("the path glob is too complex: use fewer ? behind a *") from error
 
 
 def glob_to_regex(glob: str) -> str:

@@ -51,7 +51,7 @@ def log(
         DamagedStoreError: a store cannot be read.
     """
     filters = filters or CommitFilters()
-    Filters(path_glob=filters.path_glob).check()
+    Filters(path_glob=filters.path_glob).check(reader.index.schema)
     commits = _narrowed(_commits(reader, filters.sources), filters)
     if not commits.num_rows:
         return []

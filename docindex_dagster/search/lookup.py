@@ -13,7 +13,7 @@ from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
 _ID = re.compile(r"[0-9a-f]{32}")
-_WRITTEN_ID = re.compile(r"(?P<source>.+?)::(?P<path>.+)::(?P<index>\d+)", re.DOTALL)
+_WRITTEN_ID = re.compile(r"(?P<source>.+?)::(?P<path>.+)::(?P<index>\d{1,9})", re.DOTALL)
 _PLACE = re.compile(r"(?P<path>.+):(?P<line>\d{1,9})(-\d{1,9})?", re.DOTALL)
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 _MOST_CHUNKS_A_FILE = 100_000

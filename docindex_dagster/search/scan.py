@@ -16,7 +16,7 @@ _COLUMNS = ["chunk_id", "source_type", "path", "chunk_index", "text"]
 _TESTS = "test"
 _GROUP = "docindex_span"
 # What may hold a parenthesis that is not a group's: quoted text, an escaped character, a class; then those that are.
-_PARTS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\(\?|\(", re.DOTALL)
+_PARTS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\(\?P?<\w+>|\(\?|\(", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ class Pattern:
 
 
 def _without_groups(regex: str) -> str:
-    """A regular expression that captures nothing but by name, since Arrow tells of named groups alone."""
+    """A regular expression that captures nothing: Arrow tells of named groups alone, and one is to be ours."""
 
     def changed(part: re.Match[str]) -> str:
-        if part[0] == "(":
+        if part[0] == "(" or part[0].startswith(("(?P<", "(?<")):
             return "(?:"
         is_open = part[0].startswith(r"\Q") and not part[0].endswith(r"\E")
         return part[0] + r"\E" * is_open  # something follows
@@ -79,8 +79,9 @@ def _without_groups(regex: str) -> str:
 
 def _in_characters(line: str, start: int, length: int) -> tuple[int, int]:
     encoded = line.encode()
-    first = len(encoded[:start].decode())
-    return first, first + len(encoded[start : start + length].decode())
+    # A pattern of RE2 may match a part of a character.
+    first = len(encoded[:start].decode(errors="ignore"))
+    return first, first + len(encoded[start : start + length].decode(errors="ignore"))
 
 
 def holding(pool: Pool, pattern: Pattern) -> Ranking:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from docindex_dagster.printable import in_line
+from docindex_dagster.search.context import Context, nothing_in
 from docindex_dagster.search.model import Hit
 
 if TYPE_CHECKING:
@@ -22,12 +24,18 @@ def of_hits(hits: Sequence[Hit], warnings: Sequence[str]) -> str:
 
 
 def _hit(rank: int, hit: Hit) -> str:
-    name = hit.qualified_name or " > ".join(hit.heading_path)
+    name = in_line(hit.qualified_name or " > ".join(hit.heading_path))
     about = ", ".join(filter(None, (hit.chunk_type, hit.language, hit.source_type)))
     notes = "; the file was changed since it was indexed" if hit.stale else ""
-    head = f"{rank}. {hit.source} {hit.path}:{hit.start_line}-{hit.end_line} ({about}{notes})"
+    head = f"{rank}. {hit.source} {in_line(hit.path)}:{hit.start_line}-{hit.end_line} ({about}{notes})"
     lines = [f"   | {line}" for line in hit.snippet.text.split("\n") if line.strip()]
     return "\n".join([head, *([f"   {name}"] if name else []), *lines])
+
+
+def of_context(context: Context, warnings: Sequence[str]) -> str:
+    """The passages that fit."""
+    notes = [f"Note: {warning}\n" for warning in warnings]
+    return "\n".join([*notes, context.markdown or nothing_in(context)])
 
 
 def of_chunks(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -46,8 +54,8 @@ def of_chunks(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _chunk(row: Mapping[str, Any]) -> str:
     name = row["qualified_name"] or " > ".join(row["heading_path"] or ())
-    about = ", ".join(filter(None, (row["chunk_type"], name, row["signature"])))
-    place = f"{row['source']} {row['path']}:{row['start_line']}-{row['end_line']}"
+    about = in_line(", ".join(filter(None, (row["chunk_type"], name, row["signature"]))))
+    place = f"{row['source']} {in_line(row['path'])}:{row['start_line']}-{row['end_line']}"
     return f"{place} ({about}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}\n{row['text']}\n"
 
 
@@ -58,7 +66,8 @@ def of_sources(sources: "Sequence[Present]") -> str:
 
 def _source(source: "Present") -> str:
     entry = source.entry
-    notes = [source.state, *(["files were changed since"] if source.is_current is False else [])]
+    doubt = ["may be out of date: its files or settings changed, or nobody can tell"]
+    notes = [source.state, *(doubt if source.is_current is False else ())]
     if entry is None:
         return f"- {source.key}: {', '.join(notes)}"
     languages = sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:_LANGUAGES]

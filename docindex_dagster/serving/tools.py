@@ -15,7 +15,7 @@ from docindex_dagster.search.model import Granularity, Mode
 from docindex_dagster.search.places import as_indexed, explain
 from docindex_dagster.search.scope import Narrowing, filters_of, keys_of
 from docindex_dagster.serving import answers
-from docindex_dagster.settings import Settings
+from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.stores.reader import Following, Reader
 
 _Answer = TypeVar("_Answer")
@@ -47,8 +47,17 @@ class Tools:
     """The tools over one project. The index is opened once, and again when another generation is published."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._read = settings
+        self._stamp = _stamp(settings)
         self._following = Following(Layout(settings.home))
+
+    @property
+    def _settings(self) -> Settings:
+        """Those of the file as it is now."""
+        stamp = _stamp(self._read)
+        if stamp != self._stamp:
+            self._read, self._stamp = load_settings(self._read.root), stamp
+        return self._read
 
     def search(
         self,
@@ -101,11 +110,12 @@ class Tools:
         lines, kind and name. Use it before answering or changing something; use `search` if places are enough.
         """
         said = _narrowing(sources, languages, types, kinds, path)
+        warnings: list[str] = []
 
         def ask(reader: Reader) -> str:
             filters = filters_of(self._settings, reader.generation, said)
-            packed = context_of(self._settings, reader, Request(query, filters=filters), tokens)
-            return packed.markdown or answers.of_hits([], [])
+            packed = context_of(self._settings, reader, Request(query, filters=filters), tokens, warnings.append)
+            return answers.of_context(packed, warnings)
 
         return self._reading(ask)
 
@@ -158,6 +168,15 @@ class Tools:
             return ask(self._following.reader())
         except DamagedStoreError:
             return ask(self._following.reader(anew=True))
+
+
+def _stamp(settings: Settings) -> object:
+    """What changes with each edit of the settings; None without a file."""
+    try:
+        found = settings.config_file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _narrowing(

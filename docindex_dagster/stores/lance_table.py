@@ -179,9 +179,10 @@ def read_part(table: "LanceTable", source: str) -> matrix.Part:
     return matrix.Part.of(rows.limit(None).to_arrow(), VECTOR)
 
 
-def _dimension(table: "LanceTable") -> int:
-    dimension: int = table.schema.field(VECTOR).type.list_size
-    return dimension
+def dimension(table: "LanceTable") -> int:
+    """How many values a vector of the table has."""
+    size: int = table.schema.field(VECTOR).type.list_size
+    return size
 
 
 def remove(table: "LanceTable", source: str) -> None:
@@ -194,7 +195,7 @@ def index_vectors(table: "LanceTable") -> None:
     from lancedb.index import IvfRq
 
     rows = table.count_rows()
-    if not matrix.fits(rows, _dimension(table)) and _rows_outside_index(table) is None:
+    if not matrix.fits(rows, dimension(table)) and _rows_outside_index(table) is None:
         partitions = max(1, rows // _ROWS_A_PARTITION)
         table.create_index(VECTOR, config=IvfRq(distance_type="cosine", num_partitions=partitions))
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 COLUMNS = ("source", "path", "language", "source_type", "symbol_kind")
 _MOST_BYTES = 128 << 20  # as 32-bit numbers: 131,072 vectors of 256 values
 _BYTES_A_VALUE = 4
+_MOST_CHOICES = 32  # of filters whose answers are remembered
 
 
 def fits(rows: int, dimension: int) -> bool:
@@ -46,9 +47,12 @@ class Part:
 
     def choose(self, key: Hashable, choose: Callable[[pa.Table], np.ndarray]) -> np.ndarray:
         """The positions of the rows that `choose` picks by a mask; the same key has the same answer."""
-        if key not in self._chosen:
-            self._chosen[key] = np.flatnonzero(choose(self.rows))
-        return self._chosen[key]
+        chosen = self._chosen.get(key)
+        if chosen is None:
+            if len(self._chosen) >= _MOST_CHOICES:
+                self._chosen.clear()
+            chosen = self._chosen[key] = np.flatnonzero(choose(self.rows))
+        return chosen
 
     def cosines(self, query: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """Between a unit vector and the vectors at some positions."""

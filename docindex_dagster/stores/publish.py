@@ -15,7 +15,7 @@ from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationE
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS, COMMIT, embeddings_schema
+from docindex_dagster.schemas import CHUNKS, COMMIT, NO_LANGUAGE, embeddings_schema
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.stores import clean_up, graph_files, lance_table, matrix, tantivy_index, vector_files
 from docindex_dagster.stores.damage import reading_stores
@@ -356,7 +356,7 @@ def _version(*content: str, revision: str | None, model: str, with_graph: bool) 
 
 def _entry(rows: SourceRows, version: str, graph: Graph | None) -> PublishedSource:
     of_files = rows.chunks.filter(pc.not_equal(rows.chunks["source_type"], COMMIT))
-    languages = pc.value_counts(pc.fill_null(of_files["language"], "text"))
+    languages = pc.value_counts(pc.fill_null(of_files["language"], NO_LANGUAGE))
     counts = zip(languages.field("values").to_pylist(), languages.field("counts").to_pylist(), strict=True)
     return PublishedSource(
         version=version,

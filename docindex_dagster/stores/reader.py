@@ -41,21 +41,23 @@ class Reader:
     @cached_property
     def matrix(self) -> "Matrix | None":
         """The vectors in memory; None where they are too many, and the table is to be asked."""
-        rows = sum(source.chunks for source in self.generation.sources.values())
-        parts = {}
-        for key, source in self.generation.sources.items():
-            part = self._part(key, source)
-            if not fits(rows, part.stored.shape[1]):
-                return None
-            parts[key, source.version] = part
-        return Matrix(parts)
+        sources = self.generation.sources
+        if not fits(sum(source.chunks for source in sources.values()), self._dimension):
+            return None
+        parts = {(key, source.version): self._at_hand(key, source) for key, source in sources.items()}
+        return Matrix({name: part or lance_table.read_part(self.table, name[0]) for name, part in parts.items()})
 
-    def _part(self, key: str, source: PublishedSource) -> Part:
-        """The vectors of a source: those of the reader before, those of its file, or those of the table."""
+    @property
+    def _dimension(self) -> int:
+        """How many values a vector has."""
+        at_hand = (self._at_hand(key, source) for key, source in self.generation.sources.items())
+        part = next((part for part in at_hand if part is not None), None)
+        return lance_table.dimension(self.table) if part is None else part.stored.shape[1]
+
+    def _at_hand(self, key: str, source: PublishedSource) -> Part | None:
+        """The vectors of a source that the reader before had, or those of its file."""
         part = self.known.get((key, source.version)) or vector_files.read(self.layout, key, source.version)
-        if part is None or part.rows.num_rows != source.chunks:
-            return lance_table.read_part(self.table, key)
-        return part
+        return part if part is not None and part.rows.num_rows == source.chunks else None
 
     @cached_property
     def graph(self) -> "MultiDiGraph[str]":
@@ -90,9 +92,7 @@ class Following:
         with self._lock:
             stamp = self._published()
             if self._reader is None or anew or stamp != self._stamp:
-                matrix = self._reader.matrix if self._reader else None
-                reader = open_reader(self._layout)
-                self._reader = replace(reader, known=matrix.parts if matrix else {})
+                self._reader = replace(open_reader(self._layout), known=_read_by(self._reader))
                 self._stamp = stamp
             return self._reader
 
@@ -103,6 +103,14 @@ class Following:
         except FileNotFoundError:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _read_by(reader: Reader | None) -> Mapping[tuple[str, str], Part]:
+    """The vectors that a reader has read; it may be one whose files are gone."""
+    if reader is None:
+        return {}
+    matrix: Matrix | None = vars(reader).get("matrix")
+    return matrix.parts if matrix is not None else reader.known
 
 
 def open_generation(layout: Layout, generation: Generation) -> Reader:

@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from docindex_dagster.schemas import NO_LANGUAGE
 from docindex_dagster.stores.analysis import stemmer, terms
 from docindex_dagster.stores.difference import Difference, difference
 
@@ -173,6 +174,8 @@ def _apply(writer: "IndexWriter", chunks: pa.Table, deletes: pa.Array) -> None:
     for batch_start, batch in _batches(chunks):
         for offset, row in enumerate(batch.to_pylist()):
             document = tantivy.Document(**{name: row[name] for name in EXACT_FIELDS if row[name] is not None})
+            if row["language"] is None:
+                document.add_text("language", NO_LANGUAGE)
             for name, text in _term_texts(row).items():
                 document.add_text(name, text)
             for name, number in zip(_KEY_FIELDS, keys[batch_start + offset].tolist(), strict=True):

@@ -22,7 +22,7 @@ from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 SOURCES = ("library/a", "git/b")
-LANGUAGES = ("python", "go", None)
+LANGUAGES = ("python", "go", None)  # none is asked for as text
 TYPES = ("code", "test", "doc", "config")
 KINDS = ("function", "class", None)
 GLOBS = ("*.py", "src/*", "src/**", "**/x*.md", "lib/y?.py", "nothing")
@@ -64,7 +64,7 @@ def some(values: tuple[str | None, ...]) -> st.SearchStrategy[tuple[str, ...]]:
 FILTERS = st.builds(
     Filters,
     sources=some(SOURCES),
-    languages=some(LANGUAGES),
+    languages=some(("python", "go", "text")),
     source_types=some(TYPES),
     symbol_kinds=some(KINDS),
     path_glob=st.none() | st.sampled_from(GLOBS),
@@ -75,7 +75,7 @@ slowly = settings(deadline=None, max_examples=60, suppress_health_check=[HealthC
 def meets(hit: Hit, filters: Filters) -> bool:
     return (
         (not filters.sources or hit.source in filters.sources)
-        and (not filters.languages or hit.language in filters.languages)
+        and (not filters.languages or (hit.language or "text") in filters.languages)
         and (not filters.source_types or hit.source_type in filters.source_types)
         and (not filters.symbol_kinds or hit.symbol_kind in filters.symbol_kinds)
         and (filters.path_glob is None or fits(hit.path, filters.path_glob))

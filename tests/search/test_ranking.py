@@ -95,3 +95,18 @@ def test_with_granularity_file_no_file_is_shown_twice_not_even_as_a_copy_in_anot
 
     assert sorted(hit.path for hit in found) == ["lib/big.py", "lib/small.py"]
     assert len(search(copied, "ferries goods", StaticEmbedder, mode=Mode.BM25)) == 10
+
+
+@pytest.mark.parametrize("mode", [Mode.BM25, Mode.HYBRID])
+def test_with_granularity_file_one_large_file_does_not_keep_the_others_out(tmp_path, mode):
+    layout = Layout(tmp_path / "home")
+    large = {"docs/reference.md": [f"entry_{at} ferries goods goods goods goods" for at in range(300)]}
+    small = {f"lib/part{at}.py": [f"ferry_{at} ferries goods and says much else of it"] for at in range(12)}
+    chunks = chunks_of(large | small)
+    publish(layout, SourceRows("library/sample", chunks, vectors_of(chunks)), MODEL)
+
+    found = search(
+        open_reader(layout), "ferries goods", StaticEmbedder, mode=mode, granularity=Granularity.FILE, top_k=10
+    )
+
+    assert len({hit.path for hit in found}) == 10

@@ -80,6 +80,11 @@ def test_a_pattern_that_fits_everywhere_is_refused(reader, pattern):
         find(reader, pattern, Mode.REGEX)
 
 
+@pytest.mark.parametrize("pattern", [r"\C$", r"\C", r"wei\C"])
+def test_a_pattern_may_match_a_part_of_a_character(reader, pattern):
+    assert find(reader, pattern, Mode.REGEX)
+
+
 @given(line=st.text(), needle=st.text(min_size=1, max_size=3))
 def test_a_literal_span_is_the_first_place_of_the_string(line, needle):
     (span,) = Pattern(needle, is_regex=False).spans([line])
@@ -100,6 +105,8 @@ def test_spans_of_a_pattern_are_in_characters(before, after):
 @example("[^](]+(a)")
 @example(r"\\Q(\\E(a)")
 @example("[[:alpha:](](a)")
+@example("(?P<docindex_span>a)|(?P<n>x)")
+@example(r"\>(a)")
 def test_wherever_a_pattern_fits_a_line_it_has_a_span_there(regex):
     pattern = Pattern(regex, is_regex=True)
     try:

@@ -144,7 +144,9 @@ def test_a_chunk_is_found_by_its_place(reader, reference):
     assert find_chunks(reader, row["chunk_id"]) == [row]
 
 
-@pytest.mark.parametrize("glob", ["x" * 20_000, "*a" * 300, "[", "\\", "(((", "a{1000000}"])
+@pytest.mark.parametrize(
+    "glob", ["x" * 20_000, "*a" * 300, "[", "\\", "(((", "a{1000000}", "*-????-??-??.md", "**/*_????????.sql"]
+)
 @pytest.mark.parametrize("mode", [*RETRIEVING, Mode.LITERAL])
 def test_no_glob_is_more_than_a_one_line_error(reader, mode, glob):
     try:
@@ -162,3 +164,23 @@ def test_a_place_that_is_not_indexed_is_a_typed_error(reader):
         find_chunks(reader, "src/nosuch.py:99")
     with pytest.raises(QueryError, match=r"src/util.py is at line 99; the last line that is indexed is \d$"):
         find_chunks(reader, "src/util.py:99")
+
+
+def test_the_same_globs_are_too_complex_in_every_mode(reader):
+    for mode in RETRIEVING:
+        with pytest.raises(QueryError, match="too complex"):
+            find(reader, "reads", mode=mode, filters=Filters(path_glob="**/*_????????.sql"))
+
+
+def test_a_reference_with_a_number_beyond_all_bounds_is_a_typed_error(reader):
+    with pytest.raises(QueryError, match="docindex why"):
+        find_chunks(reader, "a::b::" + "9" * 5000)
+
+
+def test_a_model_that_fails_is_not_taken_for_a_damaged_store(reader):
+    class Broken(StaticEmbedder):
+        def embed_query(self, text):
+            raise RuntimeError(f"no memory for {text}")
+
+    with pytest.raises(RuntimeError, match="no memory"):
+        search(reader, "reads", Broken)

@@ -158,6 +158,28 @@ def shared(root) -> Iterator[Any]:
         yield call
 
 
+def test_a_source_that_is_declared_while_the_server_runs_is_known_to_it(tmp_path):
+    for name in ("docs", "more"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.md").write_text(f"# {name}\n\nPumps and valves.\n")
+    declared = '[[source]]\nkind = "library"\npath = "{}"\n'
+    (tmp_path / "docindex.toml").write_text(declared.format("docs"))
+    index_all(tmp_path)
+
+    async def run() -> list[str]:
+        async with Client(stdio_client(server(tmp_path))) as client:
+            await client.call_tool("search", {"query": "pumps"})
+            (tmp_path / "docindex.toml").write_text(declared.format("docs") + declared.format("more"))
+            await anyio.to_thread.run_sync(index_all, tmp_path)
+            answers = [await client.call_tool("status", {}), await client.call_tool("why", {"path": "more/more.md"})]
+        return [answer.content[0].text for answer in answers]
+
+    status, why = anyio.run(run)
+
+    assert "library/more: indexed; 1 files" in status
+    assert "is to be indexed" in why
+
+
 def write_revision(root: Path, number: int) -> None:
     """A page that says in each of its sections at which revision it was written, replaced as a whole."""
     sections = "\n\n".join(f"## Part {at}\n\n" + f"part {at} of revision {number}. " * 60 for at in range(SECTIONS))
@@ -189,9 +211,11 @@ def test_while_runs_publish_every_answer_is_of_one_revision_and_the_last_one_is_
     async def run() -> list[Any]:
         async with Client(stdio_client(server(tmp_path))) as client:
             publisher.start()
-            during = [await client.call_tool(*call) for call in calls]
-            is_over.set()
-            await anyio.to_thread.run_sync(publisher.join)
+            try:
+                during = [await client.call_tool(*call) for call in calls]
+            finally:
+                is_over.set()
+                await anyio.to_thread.run_sync(publisher.join)
             return [*during, await client.call_tool(*calls[0])]
 
     *during, after = anyio.run(run)

@@ -13,7 +13,8 @@ from docindex_dagster.errors import DamagedStoreError
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
-from docindex_dagster.stores import matrix
+from docindex_dagster.stores import lance_table, matrix
+from docindex_dagster.stores.clean_up import compact
 from docindex_dagster.stores.doctor import check
 from docindex_dagster.stores.publish import SourceRows, publish, withdraw
 from docindex_dagster.stores.reader import Following, open_reader
@@ -141,3 +142,27 @@ def test_a_program_that_goes_on_reads_only_what_was_published_since(layout):
     kept = [part for key, part in after.items() if before.get(key) is part]
     assert [part.rows["source"][0].as_py() for part in kept] == ["library/others"]
     assert following.reader() is following.reader()
+
+
+def test_a_program_that_was_idle_while_its_generation_was_cleared_away_goes_on(layout):
+    publish_rows(layout, PUMPS)
+    following = Following(layout)
+    following.reader()  # whose vectors nobody asked for
+    publish_rows(layout, MORE)
+    publish_rows(layout, PUMPS, "library/others")
+    for file in files_of(layout):
+        file.unlink()
+    compact(layout, keep_previous=False)
+
+    assert following.reader().matrix is not None
+    assert following.reader(anew=True).matrix is not None
+
+
+def test_where_the_vectors_do_not_fit_none_is_read(layout, monkeypatch):
+    publish_rows(layout, PUMPS)
+    for file in files_of(layout):
+        file.unlink()
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    monkeypatch.setattr(lance_table, "read_part", lambda *_: pytest.fail("it was read"))
+
+    assert open_reader(layout).matrix is None

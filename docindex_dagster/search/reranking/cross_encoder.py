@@ -27,11 +27,17 @@ class CrossEncoderReranker:
         """All of the passages, by the blend of their scores and the model's.
 
         Raises:
-            RerankError: the extra is not installed, or the model cannot be loaded.
+            RerankError: the extra is not installed, or the model cannot be loaded or used.
         """
         pairs = [(query, passage.text) for passage in passages]
-        opinions = _load(self.model).predict(pairs, show_progress_bar=False)
-        return blend("rerank", passages, [float(opinion) for opinion in opinions], self.weight)
+        model = _load(self.model)
+        try:
+            opinions = [float(opinion) for opinion in model.predict(pairs, show_progress_bar=False)]
+        except Exception as error:
+            raise RerankError(
+                f"the model {self.model} does not give one score a passage: {first_line(error)}"
+            ) from error
+        return blend("rerank", passages, opinions, self.weight)
 
 
 @cache
@@ -43,5 +49,5 @@ def _load(model: str) -> "CrossEncoder":
     try:
         # Code that comes with a model is not run.
         return CrossEncoder(model, trust_remote_code=False)
-    except (OSError, ValueError, RuntimeError) as error:
+    except Exception as error:
         raise RerankError(f"the model {model} cannot be loaded: {first_line(error)}") from error

@@ -1,5 +1,6 @@
 """What a reranker is, and how its opinion is blended with the first one."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,8 +41,9 @@ def reranked(reranker: Reranker, query: str, passages: Sequence[Passage], warn: 
     first = [passage.scored for passage in passages]
     if len(first) <= 1:
         return first
+    looked_at, others = passages[: reranker.candidates], first[reranker.candidates :]
     try:
-        return reranker.rerank(query, passages)
+        return [*reranker.rerank(query, looked_at), *others]
     except RerankError as error:
         warn(f"the results are not reranked: {error}")
         return first
@@ -58,10 +60,15 @@ def blend(name: str, passages: Sequence[Passage], opinions: Sequence[float], wei
         passages: best first.
         opinions: one a passage, higher for better.
         weight: of the opinion, from 0 to 1.
+
+    Raises:
+        RerankError: the opinions cannot be compared.
     """
     scores = [passage.scored.score for passage in passages]
     lowest, span = min(scores), max(scores) - min(scores)
     shares = _shares(opinions)
+    if not all(map(math.isfinite, shares)):
+        raise RerankError("it gave scores that are no numbers")
     found = [
         passage.scored.plus(name, weight * (lowest + span * share - passage.scored.score))
         for passage, share in zip(passages, shares, strict=True)

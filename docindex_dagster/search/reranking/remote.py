@@ -3,9 +3,10 @@
 A search waits for it. So it is asked once, within a time limit, and whoever asks goes on without it if it fails.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from queue import Empty, Queue
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, FiniteFloat, NonNegativeInt, SecretStr
@@ -64,24 +65,50 @@ class RemoteReranker:
         return blend("rerank", passages, [opinions.get(at, lowest) for at in range(len(texts))], self.weight)
 
     def _post(self, payload: dict[str, Any]) -> _Answer:
+        outcome: Queue[_Answer | Exception] = Queue(1)
+
+        def ask() -> None:
+            try:
+                outcome.put(self._ask(payload))
+            except Exception as error:  # noqa: BLE001 whoever waits for it looks at it
+                outcome.put(error)
+
+        # The time-outs of the library are for each step; a server that sends a byte now and then would never meet one.
+        Thread(target=ask, daemon=True).start()
+        try:
+            answer = outcome.get(timeout=self.timeout_s)
+        except Empty:
+            raise RerankError(f"{self._host} did not answer within {self.timeout_s:g} s") from None
+        if isinstance(answer, Exception):
+            raise self._explained(answer) from answer
+        return answer
+
+    def _ask(self, payload: dict[str, Any]) -> _Answer:
         import requests
 
         headers = {"Authorization": f"Bearer {self.api_key.get_secret_value()}"} if self.api_key else {}
-        ends = time.monotonic() + self.timeout_s
-        try:
-            with requests.post(
-                self.url, json=payload, headers=headers, timeout=self.timeout_s, stream=True, allow_redirects=False
-            ) as response:
-                if response.status_code != _OK:
-                    why = _WHY.get(response.status_code, "it failed")
-                    raise RerankError(f"{self._host} answered {response.status_code}: {why}")
-                return _Answer.model_validate_json(_body(response, ends))
-        except requests.Timeout as error:
-            raise RerankError(f"{self._host} did not answer within {self.timeout_s:g} s") from error
-        except requests.RequestException as error:
-            raise RerankError(f"{self._host} cannot be reached") from error
-        except ValueError as error:
-            raise RerankError(f"{self._host} answered what is not {{results: [{{index, relevance_score}}]}}") from error
+        with requests.post(
+            self.url, json=payload, headers=headers, timeout=self.timeout_s, stream=True, allow_redirects=False
+        ) as response:
+            if response.status_code != _OK:
+                why = _WHY.get(response.status_code, "it failed")
+                raise RerankError(f"{self._host} answered {response.status_code}: {why}")
+            return _Answer.model_validate_json(_body(response))
+
+    def _explained(self, error: Exception) -> RerankError:
+        """Why there is no answer, in words that hold nothing of the URL but its host."""
+        from requests import ConnectionError as NotReachedError
+        from requests import Timeout
+
+        if isinstance(error, RerankError):
+            return error
+        if isinstance(error, Timeout):
+            return RerankError(f"{self._host} did not answer within {self.timeout_s:g} s")
+        if isinstance(error, NotReachedError):
+            return RerankError(f"{self._host} cannot be reached")
+        if isinstance(error, ValueError):
+            return RerankError(f"{self._host} answered what is not {{results: [{{index, relevance_score}}]}}")
+        return RerankError(f"the answer of {self._host} broke off ({type(error).__name__})")
 
     @property
     def _host(self) -> str:
@@ -91,15 +118,11 @@ class RemoteReranker:
         return urlsplit(self.url).hostname or "the reranker"
 
 
-def _body(response: "requests.Response", ends: float) -> bytes:
-    """An answer, read until a moment and up to a size: a server may send slowly, or for ever."""
-    import requests
-
+def _body(response: "requests.Response") -> bytes:
+    """An answer, up to a size: a server may send for ever."""
     body = b""
-    while block := response.raw.read1(_BLOCK, decode_content=True):
+    for block in response.iter_content(_BLOCK):
         body += block
-        if time.monotonic() > ends:
-            raise requests.Timeout
         if len(body) > _MOST_BYTES:
             raise ValueError("too long")
     return body

@@ -20,6 +20,8 @@ class RerankApi:
     reply: bytes | None = None
     delay_s: float = 0.0
     drip_s: float = 0.0
+    broken: bytes | None = None  # sent in place of status and headers, after which the connection ends
+    slow_header_s: float = 0.0
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
 
@@ -42,6 +44,17 @@ def serving() -> Iterator[RerankApi]:
             api.asked.append(asked)
             api.keys.append(self.headers["Authorization"])
             is_over.wait(api.delay_s)
+            if api.broken is not None:
+                self.wfile.write(api.broken)
+                self.close_connection = True
+                return
+            if api.slow_header_s:
+                with suppress(ConnectionError):
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                    while not is_over.wait(api.slow_header_s):
+                        self.wfile.write(b"x")
+                        self.wfile.flush()
+                return
             scores = [relevance(asked["query"], document) for document in asked["documents"]]
             best = sorted(range(len(scores)), key=lambda at: -scores[at])[: asked["top_n"]]
             answer = {"results": [{"index": at, "relevance_score": scores[at]} for at in best]}

@@ -98,6 +98,7 @@ NONSENSE = [
     b'{"results": [{"index": 0}]}',
     b"\xff\xfe" * 50,
     b"[" * 100_000,
+    b'{"results": [{"index": 0, "relevance_score": 1e308}, {"index": 1, "relevance_score": -1e308}]}',
 ]
 
 
@@ -132,7 +133,23 @@ def test_a_refusal_degrades_and_says_what_to_do(reader, api, status, why):
     assert len(api.asked) == 1  # whoever searches does not wait for another try
 
 
-@pytest.mark.parametrize("slow", [{"delay_s": 30.0}, {"drip_s": 0.2}])
+HALF = b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"results": [{"index"'
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nnonsense"
+GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 8\r\n\r\nnot gzip"
+
+
+@pytest.mark.parametrize("broken", [b"", b"nonsense\r\n\r\n", HALF, CHUNKED, GZIP])
+def test_an_answer_that_breaks_off_degrades(reader, api, broken):
+    api.broken = broken
+    warnings: list[str] = []
+
+    assert ask(reader, of(api), warnings) == ask(reader, None)
+    (warning,) = warnings
+    assert "127.0.0.1" in warning
+    assert "\n" not in warning
+
+
+@pytest.mark.parametrize("slow", [{"delay_s": 30.0}, {"drip_s": 0.2}, {"slow_header_s": 0.1}])
 def test_an_answer_that_takes_too_long_is_not_waited_for(reader, api, slow):
     for name, value in slow.items():
         setattr(api, name, value)
@@ -149,6 +166,14 @@ def test_nobody_there_degrades(reader):
 
     assert ask(reader, RemoteReranker(unused_url(), "m"), warnings) == ask(reader, None)
     assert "127.0.0.1 cannot be reached" in warnings[0]
+
+
+def test_it_is_given_as_many_as_it_looks_at_and_the_others_follow(reader, api):
+    found = search(reader, QUERY, StaticEmbedder, mode=Mode.BM25, reranker=of(api, candidates=2), top_k=3)
+
+    assert [len(asked["documents"]) for asked in api.asked] == [2]
+    assert len(found) == 3
+    assert found[2] == ask(reader, None)[2]
 
 
 def test_the_key_is_told_nowhere(reader, api, caplog):
