@@ -16,7 +16,7 @@ from rich.text import Text
 
 from docindex_dagster import events
 from docindex_dagster.printable import in_line, visible
-from docindex_dagster.search.model import Hit, Signal, Snippet
+from docindex_dagster.search.model import Hit, Signal, Snippet, title
 
 # No markup: brackets in paths and texts are theirs.
 _IS_TERMINAL = sys.stdout.isatty()
@@ -61,8 +61,7 @@ def hits(found: Sequence[Hit], *, with_source: bool, explain: bool = False) -> N
     for rank, hit in enumerate(found, start=1):
         place = in_line(f"{hit.source}  {hit.path}" if with_source else hit.path)
         line = Text.assemble((f"{rank:2} ", "dim"), (f"{place}:{hit.start_line}-{hit.end_line}", "bold cyan"))
-        name = hit.qualified_name or " > ".join(hit.heading_path)
-        line.append(in_line(f"  {hit.chunk_type} {name}".rstrip()))
+        line.append(in_line(f"  {hit.chunk_type} {hit.title}".rstrip()))
         if hit.is_uncommitted:
             line.append("  uncommitted", "yellow")
         if hit.stale:
@@ -100,9 +99,9 @@ def chunk(row: dict[str, Any]) -> None:
     """Print one chunk whole, under a line that says what it is."""
     is_commit = row["chunk_type"] == "message"
     place = f"commit {row['commit']}" if is_commit else f"{row['path']}:{row['start_line']}-{row['end_line']}"
-    title = visible(f"{row['source']}  {place}")
-    details = [row["chunk_type"], row["qualified_name"] or " > ".join(row["heading_path"] or ()), row["signature"]]
-    out.print(Text(title, "bold cyan"))
+    head = in_line(f"{row['source']}  {place}")
+    details = [row["chunk_type"], title(row["qualified_name"], row["heading_path"]), row["signature"]]
+    out.print(Text(head, "bold cyan"))
     out.print(Text(visible("  ".join(detail for detail in details if detail)), "dim"))
     out.print(Text(f"chunk {row['chunk_index'] + 1} of {row['total_chunks']}, {row['chunk_id']}", "dim"))
     if out.is_terminal:

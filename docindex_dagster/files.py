@@ -34,6 +34,18 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def stamp(path: Path) -> tuple[int, ...] | None:
+    """What changes with each write or replacement of a file: inode, bytes, and two times in nanoseconds.
+
+    None where there is no file, or nobody may look.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 def _remove_abandoned(path: Path) -> None:
     """Remove the temporary files for `path` of processes that were killed."""
     for file in path.parent.glob(f".{escape(path.name)}.*.tmp"):

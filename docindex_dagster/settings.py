@@ -232,7 +232,7 @@ class RerankSettings(_Section):
     @model_validator(mode="after")
     def _remote_has_a_place(self) -> Self:
         if self.provider == "remote" and self.url is None:
-            raise ValueError("url must say where to post, as 'https://api.cohere.com/v2/rerank'")
+            raise ValueError("rerank.url must say where to post, as 'https://api.cohere.com/v2/rerank'")
         return self
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+from pydantic import ValidationError
+
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.errors import SettingsError
@@ -85,6 +87,7 @@ def _embedder(settings: EmbeddingSettings) -> Embedder:
 def _reranker(settings: RerankSettings, name: str | None) -> Reranker | None:
     if name is None:
         return load_reranker(settings)
-    if name == "remote" and settings.url is None:
-        raise SettingsError("rerank.url must say where to post, as 'https://api.cohere.com/v2/rerank'")
-    return load_reranker(settings.model_copy(update={"provider": name}))
+    try:
+        return load_reranker(RerankSettings(**{**dict(settings), "provider": name}))
+    except ValidationError as error:
+        raise SettingsError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error

@@ -125,7 +125,7 @@ def _joined(run: Sequence[Hit]) -> ContextPassage:
     """One passage of chunks that touch."""
     first = run[0]
     text = _text(run)
-    names = dict.fromkeys(name for hit in run if (name := hit.qualified_name or " > ".join(hit.heading_path)))
+    names = dict.fromkeys(name for hit in run if (name := hit.title))
     return _counted(
         ContextPassage(
             source=first.source,

@@ -9,7 +9,7 @@ from docindex_dagster.errors import DamagedStoreError, QueryError
 from docindex_dagster.search import candidates, scan, snippets
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
-from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal
+from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
 from docindex_dagster.search.query import Kind, Query, understand
 from docindex_dagster.search.ranking import rank
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, reranked, tell_nobody
@@ -137,7 +137,7 @@ def _rows(reader: Reader, found: Sequence[Scored]) -> dict[str, dict[str, Any]]:
 
 def _described(row: Mapping[str, Any]) -> str:
     """A chunk under a line that says where it stands and what it is, for models that read it."""
-    name = row["qualified_name"] or " > ".join(row["heading_path"] or ())
+    name = title(row["qualified_name"], row["heading_path"])
     return "\n".join(filter(None, (f"{row['path']} {name}".rstrip(), row["text"])))
 
 

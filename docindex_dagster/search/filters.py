@@ -91,6 +91,8 @@ class Filters:
             raise QueryError(
                 f"the path glob is too complex: at most {_LONGEST_GLOB} characters and {_MOST_WILDCARDS} wildcards"
             )
+        if self.path_glob is None:
+            return
         try:
             self.to_clauses(schema)
         except ValueError as error:  # the automaton has too many states

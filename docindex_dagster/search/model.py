@@ -1,6 +1,6 @@
 """What a search is asked and what it answers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -69,6 +69,11 @@ class Snippet:
     highlights: tuple[tuple[int, int], ...]
 
 
+def title(qualified_name: str | None, heading_path: Sequence[str] | None) -> str:
+    """What a chunk is called: its symbol, else its headings from the outermost; empty where it has none."""
+    return qualified_name or " > ".join(heading_path or ())
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One result: a chunk, its score, and the signals whose contributions add up to it.
@@ -99,3 +104,8 @@ class Hit:
     is_uncommitted: bool
     signals: tuple[Signal, ...]
     stale: bool | None = None
+
+    @property
+    def title(self) -> str:
+        """What it is called; see `title`."""
+        return title(self.qualified_name, self.heading_path)

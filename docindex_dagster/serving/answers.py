@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from docindex_dagster.printable import in_line
 from docindex_dagster.search.context import Context, nothing_in
-from docindex_dagster.search.model import Hit
+from docindex_dagster.search.model import Hit, title
 
 if TYPE_CHECKING:
     from docindex_dagster.currency import Present
@@ -24,7 +24,7 @@ def of_hits(hits: Sequence[Hit], warnings: Sequence[str]) -> str:
 
 
 def _hit(rank: int, hit: Hit) -> str:
-    name = in_line(hit.qualified_name or " > ".join(hit.heading_path))
+    name = in_line(hit.title)
     about = ", ".join(filter(None, (hit.chunk_type, hit.language, hit.source_type)))
     notes = "; the file was changed since it was indexed" if hit.stale else ""
     head = f"{rank}. {hit.source} {in_line(hit.path)}:{hit.start_line}-{hit.end_line} ({about}{notes})"
@@ -53,7 +53,7 @@ def of_chunks(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _chunk(row: Mapping[str, Any]) -> str:
-    name = row["qualified_name"] or " > ".join(row["heading_path"] or ())
+    name = title(row["qualified_name"], row["heading_path"])
     about = in_line(", ".join(filter(None, (row["chunk_type"], name, row["signature"]))))
     place = f"{row['source']} {in_line(row['path'])}:{row['start_line']}-{row['end_line']}"
     return f"{place} ({about}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}\n{row['text']}\n"

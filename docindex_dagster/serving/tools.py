@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 
 from docindex_dagster.errors import DamagedStoreError, DocindexError
+from docindex_dagster.files import stamp
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.ask import Request, context_of, hits_of
 from docindex_dagster.search.lookup import find_chunks
@@ -48,15 +49,15 @@ class Tools:
 
     def __init__(self, settings: Settings) -> None:
         self._read = settings
-        self._stamp = _stamp(settings)
+        self._stamp = stamp(settings.config_file)
         self._following = Following(Layout(settings.home))
 
     @property
     def _settings(self) -> Settings:
         """Those of the file as it is now."""
-        stamp = _stamp(self._read)
-        if stamp != self._stamp:
-            self._read, self._stamp = load_settings(self._read.root), stamp
+        written = stamp(self._read.config_file)
+        if written != self._stamp:
+            self._read, self._stamp = load_settings(self._read.root), written
         return self._read
 
     def search(
@@ -168,15 +169,6 @@ class Tools:
             return ask(self._following.reader())
         except DamagedStoreError:
             return ask(self._following.reader(anew=True))
-
-
-def _stamp(settings: Settings) -> object:
-    """What changes with each edit of the settings; None without a file."""
-    try:
-        found = settings.config_file.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _narrowing(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docindex_dagster.errors import SourceError
+from docindex_dagster.files import stamp
 from docindex_dagster.sources import git, guard
 from docindex_dagster.sources.guard import git_folder
 
@@ -110,24 +111,16 @@ def read_standing(root: bytes, *, untracked: bool) -> Standing:
     Raises:
         SourceError: As `read_index` does, or somebody writes the index all the time.
     """
+    file = git_folder(Path(os.fsdecode(root))) / "index"
     for _ in range(_ATTEMPTS):
-        before = _index_stamp(root)
+        before = stamp(file)
         with ThreadPoolExecutor(1) as pool:  # git compares the work tree while its index is read here
             asked = pool.submit(_status_of, root, untracked=untracked)
             index = read_index(root)
         # A file that was added or committed between the two is in neither, or has a blob that it had before.
-        if _index_stamp(root) == before:
+        if stamp(file) == before:
             return Standing(_parse_status(asked.result()), index)
     raise SourceError(f"the index of {os.fsdecode(root)} changed {_ATTEMPTS} times while git read it; try again")
-
-
-def _index_stamp(root: bytes) -> tuple[int, ...] | None:
-    """What changes with each write of a work tree's index; None before the first."""
-    try:
-        found = (git_folder(Path(os.fsdecode(root))) / "index").stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _status_of(root: bytes, *, untracked: bool) -> bytes:

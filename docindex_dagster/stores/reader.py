@@ -7,6 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.errors import DamagedStoreError, StoreError
+from docindex_dagster.files import stamp
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
@@ -42,17 +43,11 @@ class Reader:
     def matrix(self) -> "Matrix | None":
         """The vectors in memory; None where they are too many, and the table is to be asked."""
         sources = self.generation.sources
-        if not fits(sum(source.chunks for source in sources.values()), self._dimension):
-            return None
         parts = {(key, source.version): self._at_hand(key, source) for key, source in sources.items()}
+        dimension = next((part.stored.shape[1] for part in parts.values() if part is not None), None)
+        if not fits(sum(source.chunks for source in sources.values()), dimension or lance_table.dimension(self.table)):
+            return None
         return Matrix({name: part or lance_table.read_part(self.table, name[0]) for name, part in parts.items()})
-
-    @property
-    def _dimension(self) -> int:
-        """How many values a vector has."""
-        at_hand = (self._at_hand(key, source) for key, source in self.generation.sources.items())
-        part = next((part for part in at_hand if part is not None), None)
-        return lance_table.dimension(self.table) if part is None else part.stored.shape[1]
 
     def _at_hand(self, key: str, source: PublishedSource) -> Part | None:
         """The vectors of a source that the reader before had, or those of its file."""
@@ -80,7 +75,7 @@ class Following:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._lock = Lock()
-        self._stamp: object = None
+        self._stamp: tuple[int, ...] | None = None
         self._reader: Reader | None = None
 
     def reader(self, *, anew: bool = False) -> Reader:
@@ -90,19 +85,11 @@ class Following:
             StoreError: as `open_reader`.
         """
         with self._lock:
-            stamp = self._published()
-            if self._reader is None or anew or stamp != self._stamp:
+            published = stamp(self._layout.current)
+            if self._reader is None or anew or published != self._stamp:
                 self._reader = replace(open_reader(self._layout), known=_read_by(self._reader))
-                self._stamp = stamp
+                self._stamp = published
             return self._reader
-
-    def _published(self) -> object:
-        """What changes with each publication."""
-        try:
-            found = self._layout.current.stat()
-        except FileNotFoundError:
-            return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _read_by(reader: Reader | None) -> Mapping[tuple[str, str], Part]:
