@@ -225,7 +225,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "symbols": "the definitions that begin in the chunk",
     "imports": "of the whole file",
     "exports": "of the whole file",
-    "calls": "reserved for what the chunk calls; null",
+    "calls": "the names that the chunk calls, as dotted paths where they are written as such",
     "heading_path": "the headings above the chunk, the outermost first",
     "section": "the document's title, or its file's name; the subject of a commit",
     "subsection": "the heading of the second or third level above the chunk",

@@ -24,7 +24,7 @@ from docindex_dagster.tables import column_version, data_version, stamp
 from docindex_dagster.tokenizer import MODEL_NAME
 
 # Raise it with every change that makes the same file give other chunks.
-EXTRACTOR_VERSION = "1"
+EXTRACTOR_VERSION = "2"
 _FINGERPRINT = b"docindex.chunking"
 # The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
 MADE_FROM = b"docindex.made_from"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.packing import Cut, MeasuredText, Rank, measure, pack
-from docindex_dagster.chunking.placing import place_symbols
+from docindex_dagster.chunking.placing import place_outline
 from docindex_dagster.code.extract import TYPE_KINDS, extract
 from docindex_dagster.code.parse import parse
 from docindex_dagster.code.symbols import Symbol
@@ -38,7 +38,7 @@ def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDr
     tree = parse(measured.data, language)
     outline = extract(tree, measured.data, language)
     spans = _spans(tree.root_node, measured, outline.symbols, budget)
-    return FileDrafts(drafts=tuple(place_symbols(measured, spans, outline.symbols)), imports=outline.imports)
+    return FileDrafts(tuple(place_outline(measured, spans, outline)), outline.imports, outline.exports)
 
 
 def _spans(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int) -> list[tuple[int, int]]:

@@ -25,6 +25,7 @@ class Draft:
     section: str | None = None
     subsection: str | None = None
     has_code: bool = False
+    calls: tuple[str, ...] = ()  # distinct names, in order
     part_number: int | None = None  # 1, 2, … when one symbol or block had to be split
     parent_index: int | None = None  # index, among the drafts of the file, of the head or first part it continues
 

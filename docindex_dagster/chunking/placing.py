@@ -1,14 +1,18 @@
-"""Giving the spans of a code file the symbols that they hold."""
+"""Giving the spans of a code file the symbols and calls that they hold."""
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import TypeVar
 
 from docindex_dagster.chunking.draft import Draft
 from docindex_dagster.chunking.packing import MeasuredText
+from docindex_dagster.code.extract import Call, Outline
 from docindex_dagster.code.symbols import Symbol
+
+_Place = TypeVar("_Place", Symbol, Call)
 
 _CHUNK_TYPES = {
     "class": "class",
@@ -34,15 +38,15 @@ class _Open:
     draft: int
 
 
-def place_symbols(text: MeasuredText, spans: Sequence[tuple[int, int]], symbols: Sequence[Symbol]) -> Iterator[Draft]:
-    """Make a draft of each span. `symbols` are in file order, outer before inner."""
+def place_outline(text: MeasuredText, spans: Sequence[tuple[int, int]], outline: Outline) -> Iterator[Draft]:
+    """Make a draft of each span. Symbols are in file order, outer before inner."""
     open_symbols: list[_Open] = []
     parts: Counter[tuple[int, int]] = Counter()
     for index, (start, end) in enumerate(spans):
         while open_symbols and text.weights[open_symbols[-1].symbol.end_byte] <= text.weights[start]:
             open_symbols.pop()
         enclosing = open_symbols[-1] if open_symbols else None
-        starting = _starting(symbols, start, end)
+        starting = _starting(outline.symbols, start, end)
         dominant = _dominant(text, starting, enclosing.symbol if enclosing else None, start, end)
         part = None
         if dominant and not _holds(text, start, end, dominant):
@@ -59,15 +63,17 @@ def place_symbols(text: MeasuredText, spans: Sequence[tuple[int, int]], symbols:
             symbol=dominant,
             symbols=tuple(starting),
             has_code=True,
+            calls=tuple(dict.fromkeys(call.name for call in _starting(outline.calls, start, end))),
             part_number=part,
             parent_index=enclosing.draft if enclosing else None,
         )
         open_symbols += [_Open(symbol, index) for symbol in starting if symbol.end_byte > end]
 
 
-def _starting(symbols: Sequence[Symbol], start: int, end: int) -> Sequence[Symbol]:
+def _starting(places: Sequence[_Place], start: int, end: int) -> Sequence[_Place]:
+    """Of symbols or calls in file order, those that begin in a span."""
     key = attrgetter("start_byte")
-    return symbols[bisect_left(symbols, start, key=key) : bisect_left(symbols, end, key=key)]
+    return places[bisect_left(places, start, key=key) : bisect_left(places, end, key=key)]
 
 
 def _dominant(

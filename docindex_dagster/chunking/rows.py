@@ -84,7 +84,7 @@ def rows(files: Sequence[CutFile], count_tokens: TokenCounter) -> pa.Table:
         "docstring": of_symbol("docstring"),
         "symbols": [_structs(draft) for draft in drafts],
         "imports": of_file(lambda file: file.content.imports),
-        "calls": [None] * len(drafts),
+        "calls": [draft.calls or None for draft in drafts],
         "heading_path": [draft.heading_path or None for draft in drafts],
         "section": [draft.section for draft in drafts],
         "subsection": [draft.subsection for draft in drafts],

@@ -3,17 +3,27 @@
 The queries of all languages use the same captures:
 
 - `@definition.KIND`: a definition. Plain `@definition` adds details to a definition that another pattern finds.
-- `@name`, `@parameters`, `@return` (several are joined), `@body`, `@docstring`, `@owner` (the type a method belongs to,
-  where that does not follow from nesting): parts of the definition of the same match.
+- `@name`, `@parameters`, `@return` (several of either are joined), `@body`, `@docstring`, `@owner` (the type a method
+  belongs to, where that does not follow from nesting), `@scope` (like an owner, but functions in it are no methods):
+  parts of the definition of the same match. Where no node holds just the parameters, `@parameters` is the bracket
+  before them.
+- `@part`: a node beside the definition of the same match that belongs to it.
+- `@docstring` in a match without a definition: stands in what is given to a definition by position.
+- `@clauses`: what holds the definition of the same match as a clause. Clauses of one name that follow each other in it
+  are one definition.
 - `@wrapper` and `@wrapped`: a node that belongs to the definition it wraps, such as `export …` or `template <…> …`.
 - `@decorator`, `@comment`, `@comment.doc`: found wherever they stand, and given to definitions by position. Only the
   latter documents the definition below it.
-- `@import`: the name of what is imported.
+- `@import` and `@export`: the name of what is imported, or exported where the language says so in words; from the first
+  to the last of those in one match.
+- `@call`: the name of what is called, with what it is a member of where that is written as a path; with `@receiver` in
+  the same match where that is a node of its own.
 
 Where several patterns find one definition, the first in the file says its kind, and their details are joined.
 """
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
@@ -30,13 +40,15 @@ class Definition:
 
     kind: str
     name: "Node"
-    start: int  # of the node with its wrappers, without comments and decorators before it
+    start: int  # of the node with its wrappers and parts, without comments and decorators before it
     end: int
     body: int | None = None  # where its body starts
-    parameters: "Node | None" = None
+    parameters: "list[Node]" = field(default_factory=list)
     returns: "list[Node]" = field(default_factory=list)
     docstring: "Node | None" = None
     owner: "Node | None" = None
+    scope: "Node | None" = None
+    clauses: int | None = None  # what holds it as a clause
 
     @property
     def head_end(self) -> int:
@@ -47,10 +59,21 @@ class Definition:
         """Take over what one match captured, unless an earlier one did."""
         bodies = [node.start_byte for node in parts.get("body", ())]
         self.body = min(bodies if self.body is None else [*bodies, self.body], default=None)
-        self.parameters = self.parameters or _first(parts, "parameters")
+        self.start = min([self.start, *(node.start_byte for node in parts.get("part", ()))])
+        self.end = max([self.end, *(node.end_byte for node in parts.get("part", ()))])
+        self.parameters = self.parameters or parts.get("parameters", [])
         self.returns = self.returns or parts.get("return", [])
         self.docstring = self.docstring or _first(parts, "docstring")
         self.owner = self.owner or _first(parts, "owner")
+        self.scope = self.scope or _first(parts, "scope")
+        self.clauses = parts["clauses"][0].id if "clauses" in parts else self.clauses
+
+    def go_on(self, clause: "Definition") -> None:
+        """Take over the next clause."""
+        self.body = self.end if self.body is None else self.body
+        self.end = clause.end
+        self.parameters = self.parameters or clause.parameters
+        self.returns = self.returns or clause.returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +84,10 @@ class Captures:
     comments: "list[Node]"
     doc_comments: frozenset[int]  # the start bytes of those that document
     decorators: "list[Node]"
-    imports: "list[Node]"
+    docstrings: "list[Node]"  # of no definition
+    imports: list[tuple[int, int]]  # their first and last byte
+    exports: list[tuple[int, int]]
+    calls: "list[tuple[Node, Node | None]]"  # with their receivers
 
 
 def run_query(tree: "Tree", language: str) -> Captures:
@@ -76,8 +102,30 @@ def run_query(tree: "Tree", language: str) -> Captures:
         comments=sorted([*_nodes(captures, "comment"), *doc_comments], key=attrgetter("start_byte")),
         doc_comments=frozenset(node.start_byte for node in doc_comments),
         decorators=_nodes(captures, "decorator"),
-        imports=_nodes(captures, "import"),
+        docstrings=_nodes([parts for parts in captures if not _defines(parts)], "docstring"),
+        imports=_spans(captures, "import"),
+        exports=_spans(captures, "export"),
+        calls=_calls(captures),
     )
+
+
+def _spans(captures: "list[dict[str, list[Node]]]", name: str) -> list[tuple[int, int]]:
+    return sorted(_span(parts[name]) for parts in captures if name in parts)
+
+
+def _calls(captures: "list[dict[str, list[Node]]]") -> "list[tuple[Node, Node | None]]":
+    """In file order, without what only looks like a call: names of definitions, and what stands in a decorator."""
+    names = {node.start_byte for node in _nodes(captures, "name")}
+    decorators = _nodes(captures, "decorator")
+    starts = [node.start_byte for node in decorators]
+
+    def is_call(node: "Node") -> bool:
+        before = bisect_right(starts, node.start_byte)
+        in_decorator = before > 0 and node.start_byte < decorators[before - 1].end_byte
+        return node.start_byte not in names and not in_decorator
+
+    found = [(parts["call"][0], _first(parts, "receiver")) for parts in captures if "call" in parts]
+    return sorted((call for call in found if is_call(call[0])), key=lambda call: call[0].start_byte)
 
 
 def _definitions(captures: "list[dict[str, list[Node]]]") -> list[Definition]:
@@ -96,7 +144,23 @@ def _definitions(captures: "list[dict[str, list[Node]]]") -> list[Definition]:
                 found[node.id] = definition
             if definition is not None:
                 definition.add(parts)
-    return list(found.values())
+    return list(_joined(found.values()))
+
+
+def _joined(definitions: "Iterable[Definition]") -> "Iterator[Definition]":
+    last: dict[int, Definition] = {}
+    for definition in sorted(definitions, key=attrgetter("start")):
+        if definition.clauses is not None:
+            before = last.get(definition.clauses)
+            if before and before.name.text == definition.name.text:
+                before.go_on(definition)
+                continue
+            last[definition.clauses] = definition
+        yield definition
+
+
+def _defines(parts: "dict[str, list[Node]]") -> bool:
+    return any(capture.startswith("definition") for capture in parts)
 
 
 def _outermost(node: "Node", wrappers: "dict[int, Node]") -> "Node":
@@ -111,6 +175,10 @@ def _nodes(captures: "list[dict[str, list[Node]]]", name: str) -> "list[Node]":
             yield from parts.get(name, ())
 
     return sorted(each(), key=attrgetter("start_byte"))
+
+
+def _span(nodes: "list[Node]") -> tuple[int, int]:
+    return min(node.start_byte for node in nodes), max(node.end_byte for node in nodes)
 
 
 def _first(parts: "dict[str, list[Node]]", name: str) -> "Node | None":

@@ -5,9 +5,10 @@ One extractor serves all languages: what differs between them is in their querie
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from docindex_dagster.code.captures import Captures, Definition, run_query
 from docindex_dagster.code.languages import has_symbols
@@ -22,21 +23,36 @@ TYPE_KINDS = frozenset({"class", "enum", "impl", "interface", "struct", "trait",
 """The kinds of symbol whose functions are methods."""
 
 _PATH_SEPARATOR = re.compile(r"::|\\|\.")
+_OPERATOR = re.compile(r"\W+")
 _PLAIN_PATH = re.compile(r"[\w.:\\~<>, *&]+")
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>(?=::)")
 _SIGNATURE_END = re.compile(r" ?(?:=>|[{:=;])$")
+_SIGNS = re.compile(rb"[^\w\s]+")
+_CALLED_PATH = re.compile(r"[@$\w]+[?!]?(?:(?:\??\.|::|->|\\)~?[$\w]+[?!]?)*")
+_LAST_NAME = re.compile(r"[$\w]+[?!]?$")
 _QUOTES = "\"'`<>"
+_QUOTED = re.compile(r"([\"'`])(.*)\1")
 _DEPTH_LIMIT = 100  # deeper symbols are left out, since qualified names grow with the depth
 _RUBBLE = 5000  # tokens
+_BLANKS_LIMIT = 1000  # bytes
 _HEAD_LIMIT = 4000  # bytes of a head that a signature is made from
+
+
+class Call(NamedTuple):
+    """A name that is called, as a dotted path where it is written as one, and the byte where it stands."""
+
+    start_byte: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a file defines and imports."""
+    """What a file defines, imports, exports and calls."""
 
     symbols: tuple[Symbol, ...] = ()  # names may repeat: overloads, a property's setter, each `impl` of a type
     imports: tuple[str, ...] | None = None  # None: the language has no query
+    exports: tuple[str, ...] | None = None  # None: nothing says what is exported
+    calls: tuple[Call, ...] = ()  # in file order
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +72,12 @@ def extract(tree: "Tree", source: bytes, language: str) -> Outline:
     if _is_rubble(tree.root_node):
         return Outline(imports=())
     captures = run_query(tree, language)
-    return Outline(_symbols(captures, source), _imports(captures, source))
+    return Outline(
+        _symbols(captures, source),
+        _names(captures.imports, source),
+        _names(captures.exports, source) or None,
+        tuple(_calls(captures, source)),
+    )
 
 
 def _is_rubble(root: "Node") -> bool:
@@ -64,9 +85,29 @@ def _is_rubble(root: "Node") -> bool:
     return any(node.is_error and node.child_count > _RUBBLE for node in (root, *root.children))
 
 
-def _imports(captures: Captures, source: bytes) -> tuple[str, ...]:
-    written = (one_line(source[node.start_byte : node.end_byte]).strip(_QUOTES) for node in captures.imports)
+def _names(spans: Sequence[tuple[int, int]], source: bytes) -> tuple[str, ...]:
+    written = (one_line(source[start:end]).strip(_QUOTES) for start, end in spans)
     return tuple(dict.fromkeys(name for name in written if name))
+
+
+def _calls(captures: Captures, source: bytes) -> Iterator[Call]:
+    for node, receiver in captures.calls:
+        path = _called(source, node)
+        before = _called(source, receiver) if receiver is not None else None
+        if path is None:
+            continue
+        # What a member belongs to is told where it is a path itself, not where it is the value of an expression.
+        is_path = before is not None and _CALLED_PATH.fullmatch(before)
+        yield Call(node.start_byte, f"{before}.{path}" if is_path else path)
+
+
+def _called(source: bytes, node: "Node") -> str | None:
+    """The path that a node is, or the last name in it; None where it has none."""
+    text = one_line(source[node.start_byte : node.end_byte])
+    if _CALLED_PATH.fullmatch(text):
+        return text
+    last = _LAST_NAME.search(text)
+    return last[0] if last else None
 
 
 def _symbols(captures: Captures, source: bytes) -> tuple[Symbol, ...]:
@@ -91,7 +132,13 @@ def _symbols(captures: Captures, source: bytes) -> tuple[Symbol, ...]:
 def _span(definition: Definition, leads: Leads, source: bytes) -> _Span:
     before = leads.before(definition.start)
     start = before[0].start_byte if before else definition.start
-    return _Span(definition, before, start, leads.end_of_line(source, definition.end))
+    return _Span(definition, before, start, leads.end_of_line(source, _without_blanks(definition, source)))
+
+
+def _without_blanks(definition: Definition, source: bytes) -> int:
+    """Where a definition ends without the blank lines that some grammars count to an indented block."""
+    tail = source[max(definition.start, definition.end - _BLANKS_LIMIT) : definition.end]
+    return definition.end - len(tail) + len(tail.rstrip())
 
 
 def _after(end: int, span: _Span) -> _Span:
@@ -117,8 +164,9 @@ class _Reader:
         definition = span.definition
         *path, name = self._name_path(definition)
         parent = ".".join([outer.qualified_name, *path] if outer else path) or None
-        is_method = definition.kind == "function" and (path or (outer and outer.kind in TYPE_KINDS))
-        parameters = definition.parameters
+        in_type = outer is not None and outer.kind in TYPE_KINDS
+        is_method = definition.kind == "function" and definition.scope is None and (path or in_type)
+        parameters = [text for node in definition.parameters for text in self._parameters(node)]
         return Symbol(
             name=name,
             kind="method" if is_method else definition.kind,
@@ -129,23 +177,25 @@ class _Reader:
             end_line=bisect_left(self.newlines, span.end - 1) + 1,
             start_byte=span.start,
             end_byte=span.end,
-            parameters=None if parameters is None else self._parameters(parameters),
-            return_type=" ".join(self._line(node) for node in definition.returns) or None,
+            parameters=tuple(parameters) if definition.parameters else None,
+            return_type=self._return_type(definition.returns) or None,
             decorators=tuple(self._line(node) for node in self._decorators(span)) or None,
             docstring=self._docstring(span),
         )
 
     def _name_path(self, definition: Definition) -> list[str]:
         """The name, after the names of the scopes that it is written with: `A::B<T>::f` is A, B, f."""
-        name = self._line(definition.name).strip("\"'`")
-        if _PLAIN_PATH.fullmatch(name):
+        written = self._line(definition.name)
+        name = _unquoted(written)
+        if name == written and _PLAIN_PATH.fullmatch(name) and not _OPERATOR.fullmatch(name):
             shorter = _TEMPLATE_ARGUMENTS.sub("", name)
             while shorter != name:
                 name, shorter = shorter, _TEMPLATE_ARGUMENTS.sub("", shorter)
             path = [part for part in _PATH_SEPARATOR.split(name) if part] or [name]
         else:
             path = [name]
-        return path if definition.owner is None else [self._line(definition.owner), *path]
+        outer = definition.owner or definition.scope
+        return path if outer is None else [_unquoted(self._line(outer)), *path]
 
     def _signature(self, definition: Definition) -> str:
         """The head of a definition: all before its body but decorators and comments."""
@@ -167,15 +217,26 @@ class _Reader:
         return _SIGNATURE_END.sub("", one_line(head))
 
     def _parameters(self, node: "Node") -> tuple[str, ...]:
+        if node.type == "(":
+            return tuple(one_line(self.source[start:end]) for start, end in _listed(node))
         if node.child_count == 0:  # x => …
             return (self._line(node),)
         return tuple(self._line(child) for child in node.named_children if not child.is_extra)
+
+    def _return_type(self, nodes: "list[Node]") -> str:
+        """The parts of the type; signs before it, such as `!*` of `!*Node`, stay with what they stand before."""
+        text, end = "", -1
+        for node in nodes:
+            text += self._line(node) if node.start_byte == end else f" {self._line(node)}"
+            end = node.end_byte if _SIGNS.fullmatch(self.source, node.start_byte, node.end_byte) else -1
+        return text.strip()
 
     def _decorators(self, span: _Span) -> "list[Node]":
         return _between(self.captures.decorators, span.start, span.definition.head_end)
 
     def _docstring(self, span: _Span) -> str | None:
-        literal = span.definition.docstring
+        above = _between(self.captures.docstrings, span.start, span.definition.start)
+        literal = span.definition.docstring or next(iter(above), None)
         if literal is not None:
             return docstring_text(self.source[literal.start_byte : literal.end_byte])
         comments = [node for node in span.leads if node.start_byte in self.captures.doc_comments]
@@ -183,6 +244,26 @@ class _Reader:
 
     def _line(self, node: "Node") -> str:
         return one_line(self.source[node.start_byte : node.end_byte])
+
+
+def _unquoted(name: str) -> str:
+    quoted = _QUOTED.fullmatch(name)
+    return quoted[2] if quoted else name
+
+
+def _listed(bracket: "Node") -> Iterator[tuple[int, int]]:
+    """The spans between the commas after an opening bracket, up to the closing one."""
+    span: tuple[int, int] | None = None
+    siblings = bracket.parent.children if bracket.parent else []
+    for node in siblings[siblings.index(bracket) + 1 :]:
+        if node.type in (",", ")"):
+            if span:
+                yield span
+            span = None
+            if node.type == ")":
+                return
+        elif not node.is_extra:
+            span = (span[0] if span else node.start_byte, node.end_byte)
 
 
 def _between(nodes: "list[Node]", start: int, end: int) -> "list[Node]":

@@ -18,27 +18,35 @@ class Language:
 
 
 _WITH_SYMBOLS = {
+    "bash": Language("bash", ("bash",)),
     "c": Language("c", ("c",)),
     "cpp": Language("cpp", ("cpp", "c")),
     "csharp": Language("csharp", ("csharp",)),
+    "elixir": Language("elixir", ("elixir",)),
     "go": Language("go", ("go",)),
+    "haskell": Language("haskell", ("haskell",)),
     "java": Language("java", ("java",)),
     "javascript": Language("javascript", ("ecmascript", "javascript")),
+    "kotlin": Language("kotlin", ("kotlin",)),
+    "lua": Language("lua", ("lua",)),
     "php": Language("php", ("php",)),
     "python": Language("python", ("python",)),
     "ruby": Language("ruby", ("ruby",)),
     "rust": Language("rust", ("rust",)),
+    "scala": Language("scala", ("scala",)),
+    "sql": Language("sql", ("sql",)),
+    "swift": Language("swift", ("swift",)),
     "tsx": Language("tsx", ("ecmascript", "typescript")),
     "typescript": Language("typescript", ("ecmascript", "typescript")),
+    "zig": Language("zig", ("zig",)),
 }
 
 _SAME_NAME = """
-    actionscript ada agda apex arduino asm astro bash bicep cairo capnp clojure cmake commonlisp css cuda d dart
-    dockerfile elisp elixir elm erlang fennel fish fortran fsharp gdscript gleam glsl graphql groovy hack hare haskell
-    haxe hcl hlsl html ini janet json jsonnet julia kdl kotlin latex llvm lua luau make matlab meson ninja nim nix objc
-    ocaml odin pascal perl powershell prisma properties proto puppet purescript r racket rego ron scala scheme scss
-    smithy solidity sparql sql squirrel starlark svelte swift tcl terraform thrift toml twig typst v verilog vhdl vim
-    vue wat wgsl xml yaml zig
+    actionscript ada agda apex arduino asm astro bicep cairo capnp clojure cmake commonlisp css cuda d dart
+    dockerfile elisp elm erlang fennel fish fortran fsharp gdscript gleam glsl graphql groovy hack hare haxe hcl
+    hlsl html ini janet json jsonnet julia kdl latex llvm luau make matlab meson ninja nim nix objc ocaml odin
+    pascal perl powershell prisma properties proto puppet purescript r racket rego ron scheme scss smithy solidity
+    sparql squirrel starlark svelte tcl terraform thrift toml twig typst v verilog vhdl vim vue wat wgsl xml yaml
 """
 
 LANGUAGES: Mapping[str, Language] = MappingProxyType(

@@ -8,9 +8,9 @@ _LINE_LIMIT = 300
 
 _SPACE_AFTER_BRACKET = re.compile(r"(?<=[(\[]) | (?=[)\]])")
 _COMMA_BEFORE_BRACKET = re.compile(r",(?= [)\]])")
-_BLOCK_COMMENT = re.compile(r"/\*+!?(.*?)\**/\s*", re.DOTALL)
+_BLOCK_COMMENT = re.compile(r"(?:/\*+!?|--\[=*\[|\{-+[ \t]*[|^]?)(.*?)(?:\**/|\]=*\]|-+\})\s*", re.DOTALL)
 _STAR = re.compile(r"^[ \t]*\*[ \t]?", re.MULTILINE)
-_LINE_MARK = re.compile(r"^[ \t]*(?://[/!]?|#+!?|--+)", re.MULTILINE)
+_LINE_MARK = re.compile(r"^[ \t]*(?://[/!]?|#+!?|--+(?:[ \t]*[|^](?=\s))?) ?", re.MULTILINE)
 _DIRECTIVE = re.compile(r"//[a-z]+:\S*")  # for a tool: //go:build
 _XML_TAG = re.compile(r"</?(?:summary|remarks|para)>")
 _QUOTES = re.compile(r"[a-zA-Z]*(\"\"\"|'''|\"|')(.*)\1", re.DOTALL)

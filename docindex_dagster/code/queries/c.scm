@@ -59,3 +59,5 @@
 (comment) @comment.doc
 
 (preproc_include path: [(system_lib_string) (string_literal)] @import)
+
+(call_expression function: [(identifier) (field_expression)] @call)

@@ -64,3 +64,6 @@
     (struct_specifier)
     (union_specifier)
   ] @wrapped) @wrapper
+
+(call_expression function: [(qualified_identifier) @call (template_function name: (_) @call)])
+(new_expression type: (_) @call)

@@ -44,3 +44,11 @@
 
 (using_directive !name [(identifier) (qualified_name) (alias_qualified_name)] @import)
 (using_directive name: (_) [(qualified_name) (alias_qualified_name)] @import)
+
+(invocation_expression function: [
+  (identifier) @call
+  (generic_name (identifier) @call)
+  (member_access_expression) @call
+  (conditional_access_expression (member_binding_expression name: (_) @call))
+])
+(object_creation_expression type: [(identifier) @call (qualified_name) @call (generic_name (identifier) @call)])

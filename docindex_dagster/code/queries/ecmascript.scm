@@ -66,3 +66,12 @@
   function: [(identifier) (import)] @_function
   arguments: (arguments . (string) @import)
   (#any-of? @_function "require" "import"))
+
+(call_expression function: [(identifier) (member_expression)] @call)
+(new_expression constructor: [(identifier) (member_expression)] @call)
+
+(export_statement declaration: (_ name: (_) @export))
+(export_statement declaration: (_ (variable_declarator name: (identifier) @export)))
+(export_specifier !alias name: (_) @export)
+(export_specifier alias: (_) @export)
+(export_statement "default" @export)

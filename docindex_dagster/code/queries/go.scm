@@ -39,3 +39,16 @@
 (comment) @comment.doc
 
 (import_spec path: (_) @import)
+
+(call_expression function: [(identifier) (selector_expression)] @call)
+
+; What begins with a capital is exported.
+(source_file
+  [
+    (function_declaration name: (_) @export)
+    (type_declaration (type_spec name: (_) @export))
+    (type_declaration (type_alias name: (_) @export))
+    (const_declaration (const_spec name: (_) @export))
+    (var_declaration (var_spec name: (_) @export))
+  ]
+  (#match? @export "^[A-Z]"))

@@ -23,3 +23,10 @@
 [(line_comment) (block_comment)] @comment.doc
 
 (import_declaration [(identifier) (scoped_identifier)] @import)
+
+(method_invocation object: (_)? @receiver name: (identifier) @call)
+(object_creation_expression type: [
+  (type_identifier) @call
+  (scoped_type_identifier) @call
+  (generic_type . (_) @call)
+])

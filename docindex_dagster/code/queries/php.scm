@@ -27,3 +27,9 @@
   (include_expression (string) @import)
   (include_once_expression (string) @import)
 ]
+
+(function_call_expression function: [(name) (qualified_name)] @call)
+(member_call_expression object: (_) @receiver name: (name) @call)
+(nullsafe_member_call_expression object: (_) @receiver name: (name) @call)
+(scoped_call_expression scope: (_) @receiver name: (name) @call)
+(object_creation_expression [(name) (qualified_name)] @call)

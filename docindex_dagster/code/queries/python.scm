@@ -24,3 +24,12 @@
 (import_statement name: (aliased_import name: (dotted_name) @import))
 (import_from_statement module_name: (_) @import)
 (future_import_statement "__future__" @import)
+
+(call function: [(identifier) (attribute)] @call)
+
+(module
+  (expression_statement
+    (assignment
+      left: (identifier) @_all
+      right: [(list (string) @export) (tuple (string) @export)]
+      (#eq? @_all "__all__"))))

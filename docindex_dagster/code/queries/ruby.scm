@@ -18,3 +18,5 @@
   method: (identifier) @_method
   arguments: (argument_list . (string) @import)
   (#any-of? @_method "require" "require_relative" "load"))
+
+(call receiver: (_)? @receiver method: [(identifier) (constant)] @call)

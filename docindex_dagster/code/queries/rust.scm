@@ -37,3 +37,13 @@
 
 (use_declaration argument: (_) @import)
 (extern_crate_declaration name: (_) @import)
+
+(call_expression function: [
+  (identifier) @call
+  (scoped_identifier) @call
+  (field_expression) @call
+  (generic_function function: (_) @call)
+])
+(macro_invocation macro: (_) @call)
+
+(source_file (_ (visibility_modifier) name: (_) @export))

@@ -1,0 +1,52 @@
+; What belongs to a schema is written with it: shop.orders.
+
+(create_schema (identifier) @name) @definition.module
+
+(create_table
+  (object_reference schema: (_)? @scope name: (_) @name)
+  [(column_definitions) (keyword_as)]? @body) @definition.struct
+
+(create_view
+  (object_reference schema: (_)? @scope name: (_) @name)
+  (keyword_as) @body) @definition.type
+(create_materialized_view
+  (object_reference schema: (_)? @scope name: (_) @name)
+  (keyword_as) @body) @definition.type
+
+(create_type
+  (object_reference schema: (_)? @scope name: (_) @name)
+  (keyword_as) @body
+  (enum_elements)) @definition.enum
+(create_type
+  (object_reference schema: (_)? @scope name: (_) @name)
+  (keyword_as) @body
+  (column_definitions)) @definition.struct
+(create_type (object_reference schema: (_)? @scope name: (_) @name)) @definition.type
+
+(create_function
+  (object_reference schema: (_)? @scope name: (_) @name)
+  (function_arguments) @parameters
+  (function_body) @body) @definition.function
+
+; The type stands between RETURNS and what is said about the function, in any order.
+(create_function (keyword_returns) . [(keyword_setof) (keyword_table)] @return . (_) @return) @definition
+(create_function (keyword_returns) . (_) @return) @definition
+
+; Indexes and triggers have the name of their table.
+(create_index
+  column: (_) @name
+  (object_reference) @scope) @definition.property
+(create_trigger
+  (keyword_trigger)
+  . (object_reference name: (_) @name)
+  (keyword_on)
+  . (object_reference) @scope) @definition.function
+
+[(comment) (marginalia)] @comment.doc
+
+(create_extension (identifier) @import)
+
+(invocation (object_reference) @call)
+(create_trigger
+  [(keyword_function) (keyword_procedure)]
+  . (object_reference) @call)
