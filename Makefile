@@ -7,7 +7,7 @@ INSTALLED_UI := $(VENV)/.installed-ui
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel test-live test-extras test-ui screenshots chromium lint types contracts defs unit format lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-extras test-ui screenshots chromium lint types contracts defs unit format lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -62,6 +62,9 @@ test-kill: $(INSTALLED)  ## Kill 200 runs at random moments, each repaired and c
 
 test-parallel: $(INSTALLED)  ## Index in several processes and search, all at once, for a minute.
 	$(BIN)/pytest -m parallel
+
+fuzz: $(INSTALLED)  ## Cut damaged files for ten minutes: no crash, no hang, no lost byte.
+	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_SECONDS=$(DOCINDEX_TEST_SECONDS) $(BIN)/pytest -m fuzz -s tests/fuzz
 
 test-live: $(INSTALLED)  ## Let a real daemon notice edits, failures, deleted partitions and its own death.
 	$(BIN)/pytest -m live -s

@@ -1,7 +1,10 @@
 """The library without Dagster: one source, from its files to a published generation."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import pyarrow as pa
 
 from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.embedding.build import build_embeddings
@@ -14,6 +17,8 @@ from docindex_dagster.stores.publish import SourceRows, publish
 from docindex_dagster.stores.reader import Reader, open_reader
 from docindex_dagster.stores.staging import Model
 
+_AS_IT_IS = ChunkingSettings()
+
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
@@ -24,15 +29,21 @@ class Indexed:
     chunks: int
 
 
-def index(folder: Path, home: Path, kind: str = "library") -> Indexed:
-    """Index a folder from nothing."""
+def index(
+    folder: Path,
+    home: Path,
+    kind: str = "library",
+    settings: ChunkingSettings = _AS_IT_IS,
+    embedded: Callable[[pa.Table], pa.Table] = lambda chunks: chunks,
+) -> Indexed:
+    """Index a folder from nothing. `embedded` may change the columns that the embedded text is made of."""
     layout = Layout(home)
     source = Source(
         key=f"{kind}/{folder.name}", kind="git" if kind == "git" else "library", name=folder.name, path=folder
     )
     embedder = StaticEmbedder()
     files = discover(source)
-    chunks = build_chunks(source, gather(files, ChunkingSettings()), None, ChunkingSettings()).table
-    vectors = build_embeddings(chunks, None, embedder, source.key).table
+    chunks = build_chunks(source, gather(files, settings), None, settings).table
+    vectors = build_embeddings(embedded(chunks), None, embedder, source.key).table
     publish(layout, SourceRows(source.key, chunks, vectors), Model(embedder.name, embedder.dimension))
     return Indexed(open_reader(layout), len(chunks["path"].unique()), chunks.num_rows)

@@ -54,6 +54,10 @@ class DamagedStoreError(StoreError):
         super().__init__(f"{problem}; {advice}" if advice else problem)
 
 
+class ChunkerError(DocindexError):
+    """A chunker that the settings name is not there, cannot be loaded, or returned what does not fit its file."""
+
+
 class WorkerError(DocindexError):
     """The processes that parse files cannot be started."""
 

@@ -170,6 +170,12 @@ class DiscoverySettings(_Section):
     max_file_bytes: int = Field(default=1 << 20, ge=1)
 
 
+def _file_glob(value: str) -> str:
+    if not value.strip() or value.startswith(("!", "#")) or value.endswith("/") or "\n" in value:
+        raise ValueError("must be a glob for files, as '*.feature' or 'notes/**'")
+    return value
+
+
 class ChunkingSettings(_Section):
     """Sizes of chunks: documents in tokens, code in characters that are not white space."""
 
@@ -180,6 +186,7 @@ class ChunkingSettings(_Section):
     code_chars: int = Field(default=1500, ge=100)
     parse_timeout_s: float = Field(default=10, gt=0)
     workers: int = Field(default=0, ge=0)  # 0: one a core, at most four
+    chunkers: dict[Annotated[str, AfterValidator(_file_glob)], str] = {}  # by globs; the last that matches decides
 
     @model_validator(mode="after")
     def _sizes_are_ordered(self) -> Self:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.files import TOP
-from benchmarks.pipeline import index
+from benchmarks.pipeline import Indexed, index
 from benchmarks.quality.plain_bm25 import plain_bm25
 from benchmarks.quality.questions import Place, Question, Scores
 from docindex_dagster.embedding.static import StaticEmbedder
@@ -99,7 +99,13 @@ def with_others() -> list[Variation]:
     ]
 
 
-def evaluate(corpora: Path, questions: Sequence[Question], variations: Sequence[Variation]) -> dict[str, list[Scores]]:
+Build = Callable[[Path, Path], Indexed]
+"""Indexes the first folder into the second."""
+
+
+def evaluate(
+    corpora: Path, questions: Sequence[Question], variations: Sequence[Variation], build: Build = index
+) -> dict[str, list[Scores]]:
     """The scores of each question, in their order, for each variation and for plain BM25."""
     found: dict[str, dict[int, Scores]] = defaultdict(dict)
     by_repository = defaultdict(list)
@@ -107,7 +113,7 @@ def evaluate(corpora: Path, questions: Sequence[Question], variations: Sequence[
         by_repository[question.repository].append((position, question))
     for repository, asked in by_repository.items():
         with tempfile.TemporaryDirectory() as home:
-            ways = _ways(index(corpora / repository, Path(home)).reader, variations)
+            ways = _ways(build(corpora / repository, Path(home)).reader, variations)
             for name, answer in ways.items():
                 for position, question in asked:
                     found[name][position] = question.score(answer(question.text, TOP))

@@ -38,30 +38,30 @@ class Results:
 def means(results: Results, names: Sequence[str]) -> None:
     """Print NDCG@10 by set, category and language."""
     columns = (*SETS, *CATEGORIES, *results.languages())
-    print(f"\n{'NDCG@10':<20}" + "".join(f"{name:>12}" for name in columns))
+    print(f"\n{'NDCG@10':<28}" + "".join(f"{name:>12}" for name in columns))
     for name in names:
         values = results.values(name)
-        print(f"{name:<20}" + "".join(f"{values[results.members(column)].mean():>12.3f}" for column in columns))
+        print(f"{name:<28}" + "".join(f"{values[results.members(column)].mean():>12.3f}" for column in columns))
 
 
 def passages(results: Results, names: Sequence[str]) -> None:
     """Print the other measures that are usual for passages."""
     measures = [(column, measure) for column in ("code", "docs") for measure in ("mrr", "hit_at_5")]
-    print(f"\n{'passages':<20}" + "".join(f"{' '.join(pair):>16}" for pair in measures))
+    print(f"\n{'passages':<28}" + "".join(f"{' '.join(pair):>16}" for pair in measures))
     for name in names:
         row = [results.values(name, measure)[results.members(column)].mean() for column, measure in measures]
-        print(f"{name:<20}" + "".join(f"{value:>16.3f}" for value in row))
+        print(f"{name:<28}" + "".join(f"{value:>16.3f}" for value in row))
 
 
 def gains(results: Results, names: Sequence[str], over: str) -> None:
     """Print what each way gains over one, with its 95 % interval by paired bootstrap; * where that excludes zero."""
-    print(f"\n{'gain over ' + over:<20}" + "".join(f"{column:>28}" for column in SETS))
+    print(f"\n{'gain over ' + over:<28}" + "".join(f"{column:>28}" for column in SETS))
     for name in names:
         cells = []
         for column in SETS:
             mean, low, high = results.gain(name, over, column)
             cells.append(f"{mean:+.3f} ({low:+.3f} {high:+.3f}){'*' if low * high > 0 else ' '}")
-        print(f"{name:<20}" + "".join(f"{cell:>28}" for cell in cells))
+        print(f"{name:<28}" + "".join(f"{cell:>28}" for cell in cells))
 
 
 def leave_one_out(results: Results, names: Sequence[str]) -> None:

@@ -8,12 +8,13 @@ from importlib.metadata import version
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
+from docindex_dagster.chunking.chunkers import Choice, choice_of, versions
 from docindex_dagster.chunking.commits import commit_chunks, commit_texts
-from docindex_dagster.chunking.documents import Sizes
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.chunking.verify import verify_chunks
-from docindex_dagster.chunking.worker import ChunkOptions, FileJob
+from docindex_dagster.chunking.worker import FileJob
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.schemas import CHUNKS, COMMITS
@@ -62,8 +63,10 @@ class ChunkingResult:
 
 def fingerprint(settings: ChunkingSettings) -> str:
     """Changes when the same file would give other chunks."""
-    sizes = settings.model_dump(exclude={"workers", "parse_timeout_s"})
-    return digest_parts(EXTRACTOR_VERSION, MODEL_NAME, *_parsers(), repr(sorted(sizes.items())))
+    sizes = settings.model_dump(exclude={"workers", "parse_timeout_s", "chunkers"})
+    # In the order of the settings, since the last glob decides.
+    chunkers = [*settings.chunkers.items(), *versions(settings.chunkers.values())]
+    return digest_parts(EXTRACTOR_VERSION, MODEL_NAME, *_parsers(), repr(sorted(sizes.items())), repr(chunkers))
 
 
 @cache
@@ -176,7 +179,8 @@ def _differs(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
 def _cut(source: Source, files: pa.Table, settings: ChunkingSettings) -> tuple[pa.Table, list[tuple[str, str]]]:
     sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
     options = ChunkOptions(sizes, settings.code_chars)
-    jobs = [_job(source, row) for row in files.to_pylist()]
+    choice = choice_of(settings.chunkers)
+    jobs = [_job(source, row, choice) for row in files.to_pylist()]
     tables, unreadable, done = [CHUNKS.empty_table()], list[tuple[str, str]](), 0
     emit(Progress(source.key, "chunks", 0, len(jobs), "files"))
     for count, result in chunk_in_workers(jobs, options, workers=settings.workers, timeout_s=settings.parse_timeout_s):
@@ -187,7 +191,7 @@ def _cut(source: Source, files: pa.Table, settings: ChunkingSettings) -> tuple[p
     return pa.concat_tables(tables), unreadable
 
 
-def _job(source: Source, row: dict[str, object]) -> FileJob:
+def _job(source: Source, row: dict[str, object], choice: Choice) -> FileJob:
     return FileJob(
         root=source.path,
         source=source.key,
@@ -195,7 +199,7 @@ def _job(source: Source, row: dict[str, object]) -> FileJob:
         path=str(row["path"]),
         source_type=str(row["source_type"]),
         language=None if row["language"] is None else str(row["language"]),
-        loader=str(row["loader"]),
+        chunker=choice.name_for(str(row["path"]), str(row["loader"])),
         size=int(str(row["size"])),
         commit=None if row["commit"] is None else str(row["commit"]),
         is_uncommitted=bool(row["is_uncommitted"]),

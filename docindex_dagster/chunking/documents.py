@@ -13,8 +13,6 @@ from docindex_dagster.chunking.split import CountTokens, Sizes, pieces_of
 from docindex_dagster.documents.load import load_document
 from docindex_dagster.documents.model import Block, Document
 
-__all__ = ["CountTokens", "Sizes", "chunk_document"]
-
 _INTRO = "intro"
 
 
@@ -25,15 +23,19 @@ def chunk_document(text: str, *, path: str, loader: str, sizes: Sizes, count_tok
         text: the decoded file.
         path: its path; the file's name stands for a missing title.
         loader: how to read it; see `documents.load`.
-        sizes: in tokens; no chunk has more than the maximum.
+        sizes: in tokens; no chunk has more than the maximum, runs of white space left out.
         count_tokens: the tokens of each text; that of a text is at most the sum of its parts'.
 
     Returns:
         The chunks in the order of the file; none if the file is blank. `fallback` says why a document with structure
         was read as plain text.
     """
-    document = load_document(text, path, loader)
-    if not text.strip():
+    return cut_document(load_document(text, path, loader), path, sizes, count_tokens)
+
+
+def cut_document(document: Document, path: str, sizes: Sizes, count_tokens: CountTokens) -> FileDrafts:
+    """Cut a document that was read from the file at `path`, as `chunk_document` does."""
+    if not any(block.text.strip() for section in document.sections for block in section.blocks):
         return FileDrafts((), fallback=document.fallback)
     blocks = [(index, block) for index, section in enumerate(document.sections) for block in section.blocks]
     parts = build_parts(document.sections, pieces_of(blocks, sizes, count_tokens), sizes)

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
-from docindex_dagster.chunking.worker import ChunkedFiles, ChunkOptions, FileJob, chunk_files
+from docindex_dagster.chunking.chunker import ChunkOptions
+from docindex_dagster.chunking.worker import ChunkedFiles, FileJob, chunk_files
 from docindex_dagster.errors import WorkerError
 
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ def pieces_of(blocks: Sequence[tuple[int, Block]], sizes: Sizes, count_tokens: C
 
     Tokens are counted for all blocks at once, and once for each round of cuts.
     """
-    counts = count_tokens([block.text for _, block in blocks])
+    counts = _count([block for _, block in blocks], count_tokens)
     pieces = [Piece(block, tokens, section) for (section, block), tokens in zip(blocks, counts, strict=True)]
     ways = chain([_sentence_ends, _line_ends], repeat(_character_ends))
     while any(_is_too_long(piece, sizes) for piece in pieces):
@@ -79,6 +79,12 @@ def cut_block(block: Block, ends: Sequence[int]) -> list[Block]:
     return parts
 
 
+def _count(blocks: Sequence[Block], count_tokens: CountTokens) -> list[int]:
+    """The tokens of blocks. White space alone has none, so that it goes with what stands beside it."""
+    counts = count_tokens([block.text for block in blocks])
+    return [tokens if block.text.strip() else 0 for block, tokens in zip(blocks, counts, strict=True)]
+
+
 def _is_too_long(piece: Piece, sizes: Sizes) -> bool:
     stays_whole = piece.is_whole and piece.block.kind in {"code", "table"}
     return piece.tokens > (sizes.maximum if stays_whole else sizes.target) and len(piece.block.text) > 1
@@ -93,7 +99,7 @@ def _cut_round(
         for index, piece in enumerate(pieces)
         if _is_too_long(piece, sizes)
     }
-    counts = iter(count_tokens([block.text for blocks in cut.values() for block in blocks]))
+    counts = iter(_count([block for blocks in cut.values() for block in blocks], count_tokens))
     result = []
     for index, piece in enumerate(pieces):
         if index in cut:

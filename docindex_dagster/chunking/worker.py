@@ -6,22 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from docindex_dagster.chunking.code import chunk_code
-from docindex_dagster.chunking.documents import Sizes, chunk_document
+from docindex_dagster.chunking.check import check_drafts
+from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile
+from docindex_dagster.chunking.chunkers import is_ours, load_chunker
 from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.lines import chunk_lines
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
-from docindex_dagster.code.languages import grammar_for
 from docindex_dagster.sources.text import read_document
 from docindex_dagster.tokenizer import count_tokens
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkOptions:
-    """The settings that decide how a file is cut."""
-
-    sizes: Sizes
-    code_chars: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +26,7 @@ class FileJob:
     path: str
     source_type: str
     language: str | None
-    loader: str
+    chunker: str
     size: int
     commit: str | None
     is_uncommitted: bool
@@ -74,17 +66,19 @@ def _cut_file(job: FileJob, options: ChunkOptions, fallback: str | None) -> CutF
         job.commit,
         job.is_uncommitted,
     )
+    chunker = load_chunker(job.chunker)
     if fallback is None:
         try:
-            return CutFile(identity, _cut(decoded.text, job, options))
+            return _cut_by(chunker, identity, decoded.text, job, options)
         except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
             fallback = f"{type(error).__name__}: {error}"[:200]
     return CutFile(identity, FileDrafts(chunk_lines(decoded.text, options.code_chars), fallback=fallback))
 
 
-def _cut(text: str, job: FileJob, options: ChunkOptions) -> FileDrafts:
-    if job.loader != "code":
-        return chunk_document(text, path=job.path, loader=job.loader, sizes=options.sizes, count_tokens=count_tokens)
-    if job.language is None or grammar_for(job.language) is None:
-        return FileDrafts(chunk_lines(text, options.code_chars))
-    return chunk_code(text, job.language, options.code_chars)
+def _cut_by(chunker: Chunker, identity: FileIdentity, text: str, job: FileJob, options: ChunkOptions) -> CutFile:
+    drafts = chunker(SourceFile(job.path, text, job.language), options)
+    cut = CutFile(identity, drafts)
+    if not is_ours(job.chunker):
+        check_drafts(drafts, text)
+        rows([cut], count_tokens)  # values of a wrong type would cost the whole batch its rows
+    return cut

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from docindex_dagster.chunking.chunkers import choice_of
 from docindex_dagster.errors import QueryError, SourceError, StoreError
 from docindex_dagster.keys import is_branch
 from docindex_dagster.layout import Layout
@@ -15,7 +16,7 @@ from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
-from docindex_dagster.sources.why import why
+from docindex_dagster.sources.why import Explanation, why
 from docindex_dagster.stores.reader import open_reader
 
 
@@ -49,7 +50,13 @@ def explain(settings: Settings, path: Path) -> PathAnswer:
         raise SourceError(f"{path} is the folder of {source.key}; name a file in it")
     explanation = why(source, place)
     chunks = _indexed_chunks(settings, source, explanation.path)
-    return PathAnswer(source.key, explanation.path, explanation.sentence, chunks)
+    return PathAnswer(source.key, explanation.path, explanation.sentence + _chunker(settings, explanation), chunks)
+
+
+def _chunker(settings: Settings, found: Explanation) -> str:
+    """Which chunker of the settings cuts a file, if one does."""
+    chosen = found.loader and choice_of(settings.chunking.chunkers).name_for(found.path, found.loader)
+    return f", cut by the chunker {chosen} of chunking.chunkers" if chosen != found.loader else ""
 
 
 def as_indexed(settings: Settings, reference: str) -> str:

@@ -22,6 +22,7 @@ class Explanation:
     decided_at: str  # the path of the row that decides: `path`, or a folder above it
     skipped_reason: str | None  # None: it is indexed
     sentence: str
+    loader: str | None = None  # of a file that is indexed
 
 
 def why(source: Source, path: Path) -> Explanation:
@@ -41,7 +42,8 @@ def why(source: Source, path: Path) -> Explanation:
     content = judge(source, entry, Memory())
     if content.reason is None and content.kind is not None:
         about = " ".join(filter(None, (content.kind.language, content.kind.source_type)))
-        return Explanation(name, name, None, f"{name} is to be indexed, as {about} (loader {content.kind.loader})")
+        loader = content.kind.loader
+        return Explanation(name, name, None, f"{name} is to be indexed, as {about} (loader {loader})", loader)
     decided_at = path_to_name(entry.path)
     place = "" if decided_at == name else f", decided at {decided_at}"
     return Explanation(name, decided_at, content.reason, f"{name} is not indexed: {content.reason}{place}")

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docindex_dagster.chunking.documents import CountTokens, Sizes, chunk_document
+from docindex_dagster.chunking.documents import chunk_document
 from docindex_dagster.chunking.draft import Draft, FileDrafts
+from docindex_dagster.chunking.split import CountTokens, Sizes
 from docindex_dagster.tokenizer import count_tokens
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "documents"
@@ -269,3 +270,13 @@ def test_a_huge_file_is_cut_in_moments_and_loses_nothing(text, loader):
     drafts = chunk(text, loader, Sizes(), lambda texts: [len(text) // 4 for text in texts])
     assert time.perf_counter() - start < 10
     assert without_overlap(drafts) == text
+
+
+@pytest.mark.parametrize("gap", ["\n" * 2000, " " * 9000])
+def test_a_long_gap_makes_no_chunk_of_its_own(gap):
+    text = f"{gap}# Title\n\nSome words.{gap}Other words.\n"
+
+    drafts = chunk_document(text, path="a.md", loader="markdown", sizes=Sizes(), count_tokens=count_tokens).drafts
+
+    assert "".join(draft.text for draft in drafts) == text
+    assert all(draft.text.strip() for draft in drafts)

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.chunking.documents import Sizes
+from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.pool import chunk_in_workers
-from docindex_dagster.chunking.worker import ChunkOptions, FileJob
+from docindex_dagster.chunking.worker import FileJob
 from docindex_dagster.schemas import CHUNKS
+from docindex_dagster.sources.classify import classify
 
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 OPTIONS = ChunkOptions(Sizes(), code_chars=1500)
 CODE = "def first():\n    return 1\n\n\ndef second():\n    return 2\n"
 
@@ -91,8 +93,15 @@ def test_the_worker_stays_after_a_run_that_succeeded(tmp_path):
     assert [one.pid for one in workers] == [one.pid for one in multiprocessing.active_children()]
 
 
+def fixture_job(path: Path) -> FileJob:
+    kind, size = classify(path.name.encode(), path.read_bytes()), path.stat().st_size
+    identity = path.parent, "library/x", "library", path.name, kind.source_type, kind.language, kind.loader, size
+    return FileJob(*identity, None, is_uncommitted=False)
+
+
 def test_one_worker_and_two_give_the_same_rows(tmp_path):
-    jobs = [job(tmp_path, f"{number}.py") for number in range(150)]
+    fixtures = [fixture_job(path) for path in sorted(FIXTURES.glob("*/*")) if path.is_file()]
+    jobs = [*fixtures, *(job(tmp_path, f"{number}.py") for number in range(150))]
 
     assert chunk(jobs, workers=1) == chunk(jobs, workers=2)
 

@@ -1,0 +1,73 @@
+"""What a chunker is, ours or another package's: all that somebody who writes one needs is here.
+
+A package offers its own under the entry-point group `docindex.chunkers`, and `[chunking.chunkers]` says which files it
+cuts; see docs/chunkers.md.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from docindex_dagster.chunking.draft import Draft, FileDrafts
+from docindex_dagster.chunking.split import Sizes
+from docindex_dagster.code.symbols import Symbol
+from docindex_dagster.documents.spans import Mark, tile
+
+__all__ = ["ChunkOptions", "Chunker", "Draft", "FileDrafts", "Sizes", "SourceFile", "Symbol", "cut_at"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkOptions:
+    """The settings that decide how a file is cut."""
+
+    sizes: Sizes  # of documents, in tokens
+    code_chars: int  # of code, in characters that are not white space
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file to cut: its path relative to the source, its decoded text, its language where that is known."""
+
+    path: str
+    text: str
+    language: str | None = None
+
+
+class Chunker(Protocol):
+    """Cuts one file into chunks."""
+
+    def __call__(self, file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
+        """The chunks in the order of the file; at least one, unless the file is blank.
+
+        It runs in a worker process and is bound by `parse_timeout_s`. A file that it raises an error for, or whose
+        drafts do not fit the file, is cut by lines, and the chunks say why.
+        """
+
+
+def cut_at(text: str, offsets: Iterable[int], chunk_type: str = "text") -> tuple[Draft, ...]:
+    """Cut a text before each of the given characters. The drafts put end to end are the text; a blank text has none.
+
+    What would be white space alone stays with the text before it, or, at the begin, with what follows.
+    """
+    return tuple(
+        Draft(
+            text=block.text,
+            chunk_type=chunk_type,
+            start_line=block.start_line,
+            end_line=block.end_line,
+            start_byte=block.start_byte,
+            end_byte=block.end_byte,
+        )
+        for block in tile(text, [Mark(offset, "prose") for offset in _between_words(text, offsets)])
+        if text.strip()
+    )
+
+
+def _between_words(text: str, offsets: Iterable[int]) -> Iterator[int]:
+    """The offsets, in order, with something to read before and after each; and the begin of the text."""
+    yield 0
+    last, end = 0, len(text.rstrip())
+    for offset in sorted(offsets):
+        if last < offset < end and not text[last:offset].isspace():
+            yield offset
+            last = offset

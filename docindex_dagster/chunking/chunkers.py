@@ -1,0 +1,117 @@
+"""The chunkers by name, ours and those of installed packages, and which of them cuts a file."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast, get_args
+
+from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile
+from docindex_dagster.chunking.code import chunk_code
+from docindex_dagster.chunking.documents import chunk_document
+from docindex_dagster.chunking.draft import FileDrafts
+from docindex_dagster.chunking.lines import chunk_lines
+from docindex_dagster.chunking.messages import chunk_messages
+from docindex_dagster.code.languages import grammar_for
+from docindex_dagster.documents.load import Loader
+from docindex_dagster.errors import ChunkerError
+from docindex_dagster.sources.ignore import RuleSet, from_globs
+from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.tokenizer import count_tokens
+
+GROUP = "docindex.chunkers"
+
+
+def _cut_code(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
+    if file.language is None or grammar_for(file.language) is None:
+        return _cut_lines(file, options)
+    return chunk_code(file.text, file.language, options.code_chars)
+
+
+def _cut_lines(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
+    return FileDrafts(chunk_lines(file.text, options.code_chars))
+
+
+def _cut_document(loader: Loader, file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
+    return chunk_document(file.text, path=file.path, loader=loader, sizes=options.sizes, count_tokens=count_tokens)
+
+
+# Discovery gives each file one of these names, but for the last two.
+_OURS: Mapping[str, Chunker] = {
+    "code": _cut_code,
+    **{loader: partial(_cut_document, loader) for loader in get_args(Loader)},
+    "lines": _cut_lines,
+    "messages": chunk_messages,
+}
+
+
+def is_ours(name: str) -> bool:
+    """Whether a chunker is part of docindex, and its drafts need no check."""
+    return name in _OURS
+
+
+def load_chunker(name: str) -> Chunker:
+    """The chunker of a name.
+
+    Raises:
+        ChunkerError: there is none, or its package cannot be imported.
+    """
+    if name in _OURS:
+        return _OURS[name]
+    try:
+        return cast("Chunker", _entry_point(name).load())
+    except (ImportError, AttributeError) as error:
+        raise ChunkerError(f"the chunker {name!r} cannot be loaded: {error}") from error
+
+
+def versions(names: Iterable[str]) -> list[str]:
+    """The names of chunkers, each with the version of the package that it comes from, where that is not ours."""
+    return [f"{name} {_version(name)}" for name in sorted(set(names))]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which chunker cuts a file: the one beside the last glob of the settings that matches, else discovery's."""
+
+    rules: RuleSet
+    names: tuple[str, ...]  # one a rule
+
+    def name_for(self, path: str, loader: str) -> str:
+        """The chunker of the file that tables call `path`, and for which discovery chose `loader`."""
+        raw = name_to_path(path)
+        rule = self.rules.decide(raw, raw[raw.rfind(b"/") + 1 :], is_folder=False)
+        return loader if rule is None else self.names[rule.line - 1]
+
+
+def choice_of(chunkers: Mapping[str, str]) -> Choice:
+    """The choice that `[chunking.chunkers]` makes: chunkers by globs as in a .gitignore.
+
+    Raises:
+        ChunkerError: a chunker is not there.
+    """
+    for name in chunkers.values():
+        if name not in _OURS:
+            _entry_point(name)
+    return Choice(from_globs([*chunkers], "chunking.chunkers"), tuple(chunkers.values()))
+
+
+def _version(name: str) -> str:
+    if name in _OURS:
+        return ""
+    try:
+        distribution = _entry_point(name).dist
+    except ChunkerError:
+        return "missing"
+    return f"{distribution.name} {distribution.version}" if distribution else ""
+
+
+@cache
+def _entry_point(name: str) -> EntryPoint:
+    found = entry_points(group=GROUP)
+    if name not in found.names:
+        names = ", ".join(sorted({*_OURS, *found.names}))
+        raise ChunkerError(
+            f"there is no chunker {name!r}, which chunking.chunkers names; there are {names}. "
+            f"Packages offer further ones under the entry-point group {GROUP}"
+        )
+    return found[name]
