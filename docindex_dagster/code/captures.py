@@ -128,7 +128,8 @@ def _calls(captures: "list[dict[str, list[Node]]]") -> "list[tuple[Node, Node | 
         return node.start_byte not in names and not in_decorator
 
     found = [(parts["call"][0], _first(parts, "receiver")) for parts in captures if "call" in parts]
-    return sorted((call for call in found if is_call(call[0])), key=lambda call: call[0].start_byte)
+    calls = {node.id: (node, receiver) for node, receiver in found if is_call(node)}
+    return sorted(calls.values(), key=lambda call: call[0].start_byte)
 
 
 def _definitions(captures: "list[dict[str, list[Node]]]") -> list[Definition]:
