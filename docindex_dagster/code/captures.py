@@ -33,6 +33,8 @@ from docindex_dagster.code.parse import query_for
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
+_DEPTH_LIMIT = 1000  # nodes; over a chain of n calls, each in the one before it, a query takes time of the square of n
+
 
 @dataclass(slots=True)
 class Definition:
@@ -94,8 +96,9 @@ def run_query(tree: "Tree", language: str) -> Captures:
     """Run the query of a language over a whole tree. The language must have one."""
     from tree_sitter import QueryCursor
 
-    matches = sorted(QueryCursor(query_for(language)).matches(tree.root_node), key=itemgetter(0))
-    captures = [parts for _, parts in matches]
+    cursor = QueryCursor(query_for(language))
+    cursor.set_max_start_depth(_DEPTH_LIMIT)
+    captures = [parts for _, parts in sorted(cursor.matches(tree.root_node), key=itemgetter(0))]
     doc_comments = _nodes(captures, "comment.doc")
     return Captures(
         definitions=_definitions(captures),
@@ -125,7 +128,8 @@ def _calls(captures: "list[dict[str, list[Node]]]") -> "list[tuple[Node, Node | 
         return node.start_byte not in names and not in_decorator
 
     found = [(parts["call"][0], _first(parts, "receiver")) for parts in captures if "call" in parts]
-    return sorted((call for call in found if is_call(call[0])), key=lambda call: call[0].start_byte)
+    calls = {node.id: (node, receiver) for node, receiver in found if is_call(node)}
+    return sorted(calls.values(), key=lambda call: call[0].start_byte)
 
 
 def _definitions(captures: "list[dict[str, list[Node]]]") -> list[Definition]:

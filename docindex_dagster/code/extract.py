@@ -26,16 +26,18 @@ _PATH_SEPARATOR = re.compile(r"::|\\|\.")
 _OPERATOR = re.compile(r"\W+")
 _PLAIN_PATH = re.compile(r"[\w.:\\~<>, *&]+")
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>(?=::)")
-_SIGNATURE_END = re.compile(r" ?(?:=>|[{:=;])$")
+_SIGNATURE_END = re.compile(r" ?(?:=>|->|[{:=;,])$")
 _SIGNS = re.compile(rb"[^\w\s]+")
-_CALLED_PATH = re.compile(r"[@$\w]+[?!]?(?:(?:\??\.|::|->|\\)~?[$\w]+[?!]?)*")
-_LAST_NAME = re.compile(r"[$\w]+[?!]?$")
-_QUOTES = "\"'`<>"
+_CALLED_PATH = re.compile(r"[@$\w]+[?!']*(?:(?:\??\.|::|->|\\)~?[$\w]+[?!']*)*")
+_LAST_NAME = re.compile(r"[$\w]+[?!']*$")
+_TYPE_ARGUMENTS = re.compile(r"(?:::)?<[^<>]*(?<!-)>")
+_HEADER = re.compile(r"<(.*\w.*)>")
 _QUOTED = re.compile(r"([\"'`])(.*)\1")
 _DEPTH_LIMIT = 100  # deeper symbols are left out, since qualified names grow with the depth
 _RUBBLE = 5000  # tokens
 _BLANKS_LIMIT = 1000  # bytes
 _HEAD_LIMIT = 4000  # bytes of a head that a signature is made from
+_CALLED_LIMIT = 300  # bytes of what is called
 
 
 class Call(NamedTuple):
@@ -86,8 +88,14 @@ def _is_rubble(root: "Node") -> bool:
 
 
 def _names(spans: Sequence[tuple[int, int]], source: bytes) -> tuple[str, ...]:
-    written = (one_line(source[start:end]).strip(_QUOTES) for start, end in spans)
+    written = (_module_name(one_line(source[start:end])) for start, end in spans)
     return tuple(dict.fromkeys(name for name in written if name))
+
+
+def _module_name(written: str) -> str:
+    """A name without the quotes or, for a header of C, the brackets around it."""
+    header = _HEADER.fullmatch(written)
+    return header[1] if header else _unquoted(written)
 
 
 def _calls(captures: Captures, source: bytes) -> Iterator[Call]:
@@ -102,12 +110,20 @@ def _calls(captures: Captures, source: bytes) -> Iterator[Call]:
 
 
 def _called(source: bytes, node: "Node") -> str | None:
-    """The path that a node is, or the last name in it; None where it has none."""
-    text = one_line(source[node.start_byte : node.end_byte])
-    if _CALLED_PATH.fullmatch(text):
+    """The path that a node is, or the last name in it; None where it has none. What is long is no path."""
+    start = max(node.start_byte, node.end_byte - _CALLED_LIMIT)
+    text = _without_type_arguments(one_line(source[start : node.end_byte]))
+    if start == node.start_byte and _CALLED_PATH.fullmatch(text):
         return text
     last = _LAST_NAME.search(text)
     return last[0] if last else None
+
+
+def _without_type_arguments(path: str) -> str:
+    shorter = _TYPE_ARGUMENTS.sub("", path)
+    while shorter != path:
+        path, shorter = shorter, _TYPE_ARGUMENTS.sub("", shorter)
+    return path
 
 
 def _symbols(captures: Captures, source: bytes) -> tuple[Symbol, ...]:
@@ -217,9 +233,10 @@ class _Reader:
         return _SIGNATURE_END.sub("", one_line(head))
 
     def _parameters(self, node: "Node") -> tuple[str, ...]:
-        if node.type == "(":
-            return tuple(one_line(self.source[start:end]) for start, end in _listed(node))
-        if node.child_count == 0:  # x => …
+        bracket = node.children[0] if node.children else node
+        if bracket.type == "(":
+            return tuple(one_line(self.source[start:end]) for start, end in _listed(bracket))
+        if bracket is node:  # x => …
             return (self._line(node),)
         return tuple(self._line(child) for child in node.named_children if not child.is_extra)
 

@@ -26,7 +26,7 @@ _WITH_SYMBOLS = {
     "go": Language("go", ("go",)),
     "haskell": Language("haskell", ("haskell",)),
     "java": Language("java", ("java",)),
-    "javascript": Language("javascript", ("ecmascript", "javascript")),
+    "javascript": Language("javascript", ("ecmascript", "javascript", "jsx")),
     "kotlin": Language("kotlin", ("kotlin",)),
     "lua": Language("lua", ("lua",)),
     "php": Language("php", ("php",)),
@@ -36,7 +36,7 @@ _WITH_SYMBOLS = {
     "scala": Language("scala", ("scala",)),
     "sql": Language("sql", ("sql",)),
     "swift": Language("swift", ("swift",)),
-    "tsx": Language("tsx", ("ecmascript", "typescript")),
+    "tsx": Language("tsx", ("ecmascript", "typescript", "jsx")),
     "typescript": Language("typescript", ("ecmascript", "typescript")),
     "zig": Language("zig", ("zig",)),
 }

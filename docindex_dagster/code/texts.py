@@ -7,7 +7,7 @@ _DOCSTRING_LIMIT = 2000
 _LINE_LIMIT = 300
 
 _SPACE_AFTER_BRACKET = re.compile(r"(?<=[(\[]) | (?=[)\]])")
-_COMMA_BEFORE_BRACKET = re.compile(r",(?= [)\]])")
+_COMMA_BEFORE_BRACKET = re.compile(r",(?= [)\]}])")
 _BLOCK_COMMENT = re.compile(r"(?:/\*+!?|--\[=*\[|\{-+[ \t]*[|^]?)(.*?)(?:\**/|\]=*\]|-+\})\s*", re.DOTALL)
 _STAR = re.compile(r"^[ \t]*\*[ \t]?", re.MULTILINE)
 _LINE_MARK = re.compile(r"^[ \t]*(?://[/!]?|#+!?|--+(?:[ \t]*[|^](?=\s))?) ?", re.MULTILINE)

@@ -1,14 +1,16 @@
 ; What C and C++ share. A declarator wraps the name in what makes the type: `char **name(…)`.
 
 (function_definition
-  type: (_) @return
+  (type_qualifier "const")? @return
+  . type: (_) @return
   declarator: (function_declarator
     declarator: (_) @name
     parameters: (_) @parameters)
   body: (_)? @body) @definition.function
 
 (function_definition
-  type: (_) @return
+  (type_qualifier "const")? @return
+  . type: (_) @return
   declarator: (pointer_declarator
     "*" @return
     declarator: (function_declarator
@@ -17,7 +19,8 @@
   body: (_)? @body) @definition.function
 
 (function_definition
-  type: (_) @return
+  (type_qualifier "const")? @return
+  . type: (_) @return
   declarator: (pointer_declarator
     "*" @return
     declarator: (pointer_declarator

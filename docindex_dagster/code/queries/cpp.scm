@@ -14,7 +14,8 @@
 (function_definition body: (_) @body) @definition
 
 (function_definition
-  type: (_) @return
+  (type_qualifier "const")? @return
+  . type: (_) @return
   declarator: (reference_declarator
     ["&" "&&"] @return
     (function_declarator
@@ -33,7 +34,8 @@
 ; Methods that are defined elsewhere.
 (field_declaration_list
   (field_declaration
-    type: (_) @return
+    (type_qualifier "const")? @return
+    . type: (_) @return
     declarator: [
       (function_declarator declarator: (_) @name parameters: (_) @parameters)
       (pointer_declarator
@@ -54,6 +56,14 @@
         declarator: (function_declarator declarator: (_) @name parameters: (_) @parameters)) @definition.method)
   ])
 
+; auto name = [](…) {…};
+(init_declarator
+  declarator: (identifier) @name
+  value: (lambda_expression
+    declarator: (_ parameters: (_) @parameters (trailing_return_type (_) @return)?)?
+    body: (_) @body)) @definition.function
+
+(declaration declarator: (init_declarator value: (lambda_expression)) @wrapped . ";") @wrapper
 (template_declaration
   [
     (alias_declaration)
@@ -65,5 +75,8 @@
     (union_specifier)
   ] @wrapped) @wrapper
 
-(call_expression function: [(qualified_identifier) @call (template_function name: (_) @call)])
+(call_expression function: (qualified_identifier) @call)
+(call_expression
+  function: (template_function name: (_) @call)
+  (#not-match? @call "^(?:const|dynamic|reinterpret|static)_cast$"))
 (new_expression type: (_) @call)

@@ -34,9 +34,30 @@
   parameters: (_) @parameters
   body: (_)? @body) @definition.function
 
+; Type name = (…) => …
+(variable_declarator
+  name: (_) @name
+  [
+    (lambda_expression parameters: (_) @parameters body: (_) @body)
+    (anonymous_method_expression parameters: (_)? @parameters (block) @body)
+  ]) @definition.function
+
+(field_declaration
+  (variable_declaration
+    (variable_declarator [(lambda_expression) (anonymous_method_expression)]) @wrapped .)) @wrapper
+(local_declaration_statement
+  (variable_declaration
+    (variable_declarator [(lambda_expression) (anonymous_method_expression)]) @wrapped .)) @wrapper
+
 (property_declaration
   type: (_) @return
   name: (_) @name
+  [accessors: (_) value: (_)] @body) @definition.property
+
+(indexer_declaration
+  type: (_) @return
+  "this" @name
+  parameters: (bracketed_parameter_list) @parameters
   [accessors: (_) value: (_)] @body) @definition.property
 
 (attribute_list) @decorator
@@ -49,6 +70,6 @@
   (identifier) @call
   (generic_name (identifier) @call)
   (member_access_expression) @call
-  (conditional_access_expression (member_binding_expression name: (_) @call))
+  (conditional_access_expression condition: (_) @receiver (member_binding_expression name: (_) @call))
 ])
 (object_creation_expression type: [(identifier) @call (qualified_name) @call (generic_name (identifier) @call)])

@@ -68,6 +68,7 @@
   (#any-of? @_function "require" "import"))
 
 (call_expression function: [(identifier) (member_expression)] @call)
+(call_expression function: (await_expression [(identifier) (member_expression)] @call)) ; await f<T>()
 (new_expression constructor: [(identifier) (member_expression)] @call)
 
 (export_statement declaration: (_ name: (_) @export))
@@ -75,3 +76,12 @@
 (export_specifier !alias name: (_) @export)
 (export_specifier alias: (_) @export)
 (export_statement "default" @export)
+
+; module.exports.name = …, exports.name = …, module.exports = {…}
+(assignment_expression
+  left: (member_expression object: (_) @_exports property: (property_identifier) @export)
+  (#match? @_exports "^(?:module\\.)?exports$"))
+(assignment_expression
+  left: (member_expression) @_exports
+  right: (object [(shorthand_property_identifier) @export (pair key: (property_identifier) @export)])
+  (#eq? @_exports "module.exports"))

@@ -34,6 +34,17 @@
   parameters: (_) @parameters
   result: (_)? @return) @definition.method
 
+; var name = func(…) {…}, name := func(…) {…}
+(var_spec
+  . name: (_) @name
+  value: (expression_list
+    . (func_literal parameters: (_) @parameters result: (_)? @return body: (_) @body) .)) @definition.function
+(short_var_declaration
+  left: (expression_list . (identifier) @name .)
+  right: (expression_list
+    . (func_literal parameters: (_) @parameters result: (_)? @return body: (_) @body) .)) @definition.function
+
+(var_declaration . "var" . (var_spec) @wrapped) @wrapper
 ; A declaration without parentheses is one with its only type.
 (type_declaration . "type" . [(type_spec) (type_alias)] @wrapped) @wrapper
 (comment) @comment.doc
@@ -41,6 +52,9 @@
 (import_spec path: (_) @import)
 
 (call_expression function: [(identifier) (selector_expression)] @call)
+; name[T](…), of which the grammar tells neither from an element that is called nor from a conversion.
+(call_expression function: (index_expression operand: [(identifier) (selector_expression)] @call))
+(type_conversion_expression type: (generic_type type: (_) @call))
 
 ; What begins with a capital is exported.
 (source_file

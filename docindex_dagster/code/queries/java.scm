@@ -19,6 +19,13 @@
 
 (annotation_type_element_declaration type: (_) @return name: (_) @name) @definition.method
 
+; Type name = (…) -> …
+(variable_declarator
+  name: (_) @name
+  value: (lambda_expression parameters: (_) @parameters body: (_) @body)) @definition.function
+
+(field_declaration declarator: (variable_declarator value: (lambda_expression)) @wrapped . ";") @wrapper
+(local_variable_declaration declarator: (variable_declarator value: (lambda_expression)) @wrapped . ";") @wrapper
 [(annotation) (marker_annotation)] @decorator
 [(line_comment) (block_comment)] @comment.doc
 

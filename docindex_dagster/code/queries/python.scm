@@ -11,7 +11,11 @@
   body: (block) @body) @definition.class
 
 (type_alias_statement
-  left: (type [(identifier) @name (generic_type (identifier) @name)])) @definition.type
+  left: (type [(identifier) @name (generic_type . (identifier) @name)])) @definition.type
+
+(assignment
+  left: (identifier) @name
+  right: (lambda parameters: (_)? @parameters body: (_) @body)) @definition.function
 
 (function_definition body: (block . (string) @docstring)) @definition
 (class_definition body: (block . (string) @docstring)) @definition
@@ -28,8 +32,8 @@
 (call function: [(identifier) (attribute)] @call)
 
 (module
-  (expression_statement
-    (assignment
-      left: (identifier) @_all
-      right: [(list (string) @export) (tuple (string) @export)]
-      (#eq? @_all "__all__"))))
+  [
+    (assignment left: (identifier) @_all right: [(list (string) @export) (tuple (string) @export)])
+    (augmented_assignment left: (identifier) @_all right: [(list (string) @export) (tuple (string) @export)])
+  ]
+  (#eq? @_all "__all__"))

@@ -11,6 +11,24 @@
   parameters: (_)? @parameters
   body: (_)? @body) @definition.method
 
+; Without anything in it.
+(module "end" @body) @definition
+(class "end" @body) @definition
+(method "end" @body) @definition
+(singleton_method "end" @body) @definition
+
+; name = ->(…) {…}, name = lambda {…}
+(assignment
+  left: [(identifier) (constant)] @name
+  right: (lambda parameters: (_)? @parameters body: (_) @body)) @definition.function
+(assignment
+  left: [(identifier) (constant)] @name
+  right: (call
+    !receiver
+    method: (identifier) @_method
+    block: (_ parameters: (_)? @parameters) @body)
+  (#any-of? @_method "lambda" "proc")) @definition.function
+
 (comment) @comment.doc
 
 (call
