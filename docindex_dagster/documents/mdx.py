@@ -1,7 +1,7 @@
 """MDX: Markdown with the JavaScript taken out.
 
-Imports, exports, JSX tags, comments and expressions that only name a value are blanked in place, so that what is left
-is Markdown on the same lines. The prose inside components stays, and so do fences, code spans and what an expression
+Imports, exports, JSX tags, comments and expressions that only name a value are taken out, so that what is left is
+Markdown on the same lines. The prose inside components stays, and so do fences, code spans and what an expression
 spells out. Every search below is linear in the size of the file.
 """
 
@@ -14,7 +14,6 @@ from docindex_dagster.documents.markdown import as_document, markdown_blocks, un
 from docindex_dagster.documents.model import Block, Document
 
 _LINE_END = re.compile(r"\r\n?|\n")
-_NOT_LINE_END = re.compile(r"[^\r\n]")
 _STATEMENT = re.compile(
     r"""import\s*(?:["'{*]|[\w$]+(?:\s*,\s*[{*]|\s+from\b))"""
     r"|export\s+(?:default|const|let|var|function|class|async)\b|export\s*[{*]"
@@ -44,21 +43,30 @@ def load_mdx(text: str) -> Document:
 
 def _cleaned(block: Block) -> Block:
     """A block without the blank lines that the taken code left behind."""
-    lines = block.text.rstrip().split("\n")
+    text = block.text.rstrip()
+    first_line = block.start_line + text.count("\n", 0, len(text) - len(text.lstrip()))
+    lines = text.split("\n")
     if block.kind != "code":
         lines = [_GAP.sub(" ", line.rstrip()) for line in lines if line.strip()]
     gap = "\n\n" if block.kind != "item" or _BLANK_LINE.search(block.text) else "\n"
-    end_line = block.start_line + block.text.rstrip().count("\n")
-    return replace(block, text="\n".join(lines) + gap, end_line=end_line, start_byte=None, end_byte=None)
+    end_line = block.start_line + text.count("\n")
+    text = "\n".join(lines) + gap
+    return replace(block, text=text, start_line=first_line, end_line=end_line, start_byte=None, end_byte=None)
 
 
 def _without_javascript(text: str) -> str:
-    """Replace all that is JavaScript by spaces, character for character; line ends stay."""
-    kept, end = [], 0
-    for start, stop in _javascript(text):
-        kept += [text[end:start], _NOT_LINE_END.sub(" ", text[start:stop])]
+    """Replace all that is JavaScript by a space, or by nothing where only more of it stands before; line ends stay."""
+    kept: list[str] = []
+    end = 0
+    is_line_blank = True
+    for start, stop in [*_javascript(text), (len(text), len(text))]:
+        before = text[end:start]
+        line = before.rpartition("\n")[2]
+        is_line_blank = (is_line_blank or line != before) and not line.strip()
+        kept += [before, "" if is_line_blank else " ", *_LINE_END.findall(text, start, stop)]
+        is_line_blank = is_line_blank or "\n" in text[start:stop]
         end = stop
-    return "".join([*kept, text[end:]])
+    return "".join(kept)
 
 
 def _javascript(text: str) -> Iterator[tuple[int, int]]:

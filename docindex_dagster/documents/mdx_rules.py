@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*")
+_ASK_ONLY = True  # a rule's last argument: whether it only says if it holds
 _COMMENTS = (("<!--", "-->"), ("{/*", "*/"))
 
 
@@ -22,8 +23,11 @@ def _comment(state: "StateBlock", first: int, last: int, silent: bool) -> bool: 
     """A comment that begins a line, with the fences and headings inside it."""
     start = state.bMarks[first] + state.tShift[first]
     closing = next((end for begin, end in _COMMENTS if state.src.startswith(begin, start)), None)
-    # Where the last comment ends is found once, so that many that are never closed stay cheap.
-    if closing is None or start > state.env.setdefault(closing, state.src.rfind(closing)):
+    if closing is None:
+        return False
+    if closing not in state.env:  # where the last comment ends is found once: many that are never closed stay cheap
+        state.env[closing] = state.src.rfind(closing)
+    if start > state.env[closing]:
         return False
     if silent:
         return True
@@ -39,11 +43,11 @@ def _comment(state: "StateBlock", first: int, last: int, silent: bool) -> bool: 
 def _paragraph(state: "StateBlock", first: int, last: int, silent: bool) -> bool:  # noqa: ARG001, FBT001 - a rule's signature
     """A paragraph or an underlined heading, as in Markdown but for one thing.
 
-    There, a line that is indented by four or more goes on with the paragraph before it whatever it holds, since it could
-    only be code. Here a fence deep inside components is a fence.
+    There, a line that is indented by four or more goes on with the paragraph before it whatever it holds, since it
+    could only be code. Here a fence deep inside components is a fence.
     """
     end, level = _end_of_paragraph(state, first)
-    content = state.getLines(first, end, state.blkIndent, False).strip()
+    content = state.getLines(first, end, state.blkIndent, keepLastLF=False).strip()
     state.line = end + 1 if level else end
     name, tag = ("heading", f"h{level}") if level else ("paragraph", "p")
     state.push(f"{name}_open", tag, 1).map = [first, state.line]
@@ -64,7 +68,7 @@ def _end_of_paragraph(state: "StateBlock", first: int) -> tuple[int, int]:
             level = 1 if state.src[start] == "=" else 2
             break
         # A negative indentation marks a lazy line of a quote.
-        if state.sCount[line] >= 0 and any(ends(state, line, state.lineMax, True) for ends in terminators):
+        if state.sCount[line] >= 0 and any(ends(state, line, state.lineMax, _ASK_ONLY) for ends in terminators):
             break
         line += 1
     state.parentType = around

@@ -3,6 +3,7 @@
 Comments, link targets, the addresses of links and what is layout alone are left out; all other text is kept.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -17,6 +18,8 @@ _MAX_LINE = 10_000
 _MAX_LINES = 50_000
 # What a system message of this level quotes stands nowhere else in the tree: a malformed table, a misplaced title.
 _ERROR = 3
+_MISPLACED = "Unexpected section title"
+_LETTER = re.compile(r"\w")
 # Set by our parser: on what a directive describes, a footnote, a table, an empty node before literal blocks.
 _IS_TERM = "docindex_is_term"
 _LABELLED = "docindex_label"
@@ -30,7 +33,7 @@ _LETTERS = 26
 
 @dataclass(slots=True, eq=False)
 class _Marker:
-    """What stands before the first block that is written inside a list item and the like, and how far all are indented."""
+    """What stands before the first block inside a list item and the like, and how far all of them are indented."""
 
     text: str
     indent: str
@@ -111,26 +114,45 @@ def _children(node: Any, place: _Place) -> list[tuple[Any, _Place]] | None:
     """What a node holds and where that is written, or None for a node that is a block itself."""
     from docutils import nodes
 
-    if isinstance(node, nodes.system_message):
-        lost = [*node.findall(nodes.literal_block)] if node["level"] >= _ERROR else []
-        return [(child, place) for child in lost]
     if isinstance(node, nodes.table | nodes.line_block | nodes.TextElement | nodes.image):
         return None
-    if isinstance(node, nodes.section):
+    if isinstance(node, nodes.bullet_list | nodes.enumerated_list):
+        return [(item, place.inside(_marker(node, index))) for index, item in enumerate(node.children)]
+    children = node.children
+    if isinstance(node, nodes.system_message):
+        children = _quoted(node)
+    elif isinstance(node, nodes.section):
         place = replace(place, depth=place.depth + 1)
+    elif isinstance(node, nodes.definition_list_item):
+        children = _with_classifiers(node)
     elif isinstance(node, nodes.definition):
         place = place.inside("    ")
-    elif isinstance(node, nodes.bullet_list | nodes.enumerated_list):
-        return [(item, place.inside(_marker(node, index))) for index, item in enumerate(node.children)]
     elif isinstance(node, nodes.footnote | nodes.citation):
-        body = [child for child in node.children if child.tagname != "label"]
+        children = [child for child in children if child.tagname != "label"]
         place = place.inside(f"[{node[_LABELLED]}] ")
-        return [(child, place) for child in body]
     elif isinstance(node, nodes.field | nodes.option_list_item):
-        label, *body = node.children
+        label, *body = children
+        children = [*body, nodes.paragraph()]  # the label stands even if nothing follows
         place = place.inside(f"{label.astext()}: ")
-        return [(child, place) for child in (*body, nodes.paragraph())]  # the label stands even if nothing follows
-    return [(child, place) for child in node.children]
+    return [(child, place) for child in children]
+
+
+def _quoted(message: Any) -> list[Any]:
+    """What a system message quotes, where that stands nowhere else."""
+    from docutils import nodes
+
+    lost = [*message.findall(nodes.literal_block)] if message["level"] >= _ERROR else []
+    return [_title_as_term(block) for block in lost] if _MISPLACED in message.astext() else lost
+
+
+def _title_as_term(block: Any) -> Any:
+    """A title in a directive, where docutils allows none, as what names the text after it."""
+    from docutils import nodes
+
+    title = "\n".join(line for line in block.astext().splitlines() if _LETTER.search(line))
+    term: Any = nodes.paragraph(title, "", nodes.Text(title))
+    term[_IS_TERM] = True
+    return term
 
 
 def _marker(listing: Any, index: int) -> str:
@@ -141,8 +163,19 @@ def _marker(listing: Any, index: int) -> str:
     return f"{chr(ord(first) + number - 1)}. " if first and number <= _LETTERS else f"{number}. "
 
 
+def _with_classifiers(item: Any) -> list[Any]:
+    """The parts of an item of a definition list, its classifiers as part of its term."""
+    from docutils import nodes
+
+    term, *parts = item.children
+    for part in parts:
+        if isinstance(part, nodes.classifier):
+            term += [nodes.Text(" : "), *part.children]
+    return [term, *(part for part in parts if not isinstance(part, nodes.classifier))]
+
+
 def _block(node: Any, place: _Place, line: int, language: str) -> Block:
-    end_line = line + node.rawsource.rstrip().count("\n")
+    end_line = max(node.get(_END_LINE, line + node.rawsource.rstrip().count("\n")), line)
     if node.tagname == "title":
         return rendered.heading(_inline(node), place.depth, line, end_line)
     if node.tagname in _VERBATIM:
@@ -150,7 +183,7 @@ def _block(node: Any, place: _Place, line: int, language: str) -> Block:
         return rendered.fenced(_inline(node), node.get("language") or default, line, end_line)
     if node.tagname == "table":
         rows = [[_cell(entry) for entry in row.children] for row in node.findall(lambda part: part.tagname == "row")]
-        return rendered.table(rows, line, max(node.get(_END_LINE, line), line))
+        return rendered.table(rows, line, end_line)
     text = "\n".join(_lines(node)) if node.tagname == "line_block" else _inline(node)
     return Block(_kind(node, place), place.write(text), line, end_line)
 

@@ -31,6 +31,7 @@ _DIRECTIVE = re.compile(r"\.\.[ ]+([\w](?:[\w.:+-]*[\w+])?)[ ]?::(?:[ ]+|$)")
 _SUBSTITUTION = re.compile(r"\.\.[ ]+(?=\|[^ |])")
 _DEFINED = re.compile(r"\|([^|]+)\|[ ]+([\w-]+)::(?:[ ]+|$)")
 _LABEL = re.compile(r"\.\.[ ]+\[([^\]]+)\]")
+_HAS_MARKUP = re.compile(r"`|\|[^ |][^|]*\|")
 _UNICODE_COMMENT = re.compile(r"(?:^|\s)\.\.(?:\s|$)")
 _TITLED = re.compile(r"(.*\S)\s*(?<!\x00)<[^<>]*>", re.DOTALL)
 _OPTION = re.compile(r":([\w-]+):(?:[ ]+(.*)|$)")
@@ -40,35 +41,45 @@ _IS_TERM = "docindex_is_term"
 _DEFINES = "docindex_defines"
 _STANDS_FOR = "docindex_stands_for"
 _LABELLED = "docindex_label"  # an attribute of a footnote: what it is called in the source
-_END_LINE = "docindex_end_line"  # an attribute of a table
+_END_LINE = "docindex_end_line"  # an attribute of what is longer than its source says
 _LANGUAGE = "docindex_language"  # an attribute of an empty node: that of the literal blocks after it
 # How a thing looks or is gathered, not what it says.
 _LAYOUT_OPTIONS = words(
-    "align backlinks class class-body class-card class-container class-content class-footer class-header class-item "
-    "class-label class-row class-title color columns copyable dedent delim depth emphasize-lines encoding end-at "
-    "end-before end-line figclass figwidth force format glob gutter header header-rows height hidden icon iconbackground "
-    "keepspace language lineno-match lineno-start linenos lines loading margin maxdepth name number-lines numbered "
-    "outline padding reversed scale selected-marker shadow start-after start-at start-line stub-columns sync sync-group "
-    "tab-width template text-align titlesonly toctree visible width widths"
+    "align backlinks class class-body class-card class-container class-content class-footer class-header class- "
+    "item class-label class-row class-title color columns copyable dedent delim depth emphasize-lines encoding "
+    "end-at end-before end-line figclass figwidth force format glob gutter header header-rows height hidden icon "
+    "iconbackground img-background img-bottom img-top include-source keepspace language lineno-match lineno-start "
+    "linenos lines loading margin maxdepth name number-lines numbered outline padding reversed scale selected- "
+    "marker shadow start-after start-at start-line stub-columns style sync sync-group tab-width tabid target "
+    "template text-align titlesonly toctree visible width widths"
 )
 # They say how the page is laid out or its source is read: neither their name nor their argument is text.
 _LAYOUT = words(
-    "class container cssclass default-domain default-role grid grid-item highlight ifconfig only role rst-class sectnum "
-    "tab-set tabs tabularcolumns"
+    "card-carousel class container cssclass default-domain default-role grid grid-item highlight ifconfig only "
+    "role rst-class sectnum section-numbering tab-set tabs tabularcolumns target-notes"
 )
 # What they hold speaks for itself without their name.
-_NAMELESS = _LAYOUT | words("csv-table glossary hlist list-table table")
-_CODE = words("code code-block sourcecode parsed-literal doctest testcleanup testcode testoutput testsetup prompt")
+_NAMELESS = _LAYOUT | words("compound csv-table glossary hlist list-table meta table")
+# Their content is code, in the language that their argument names.
+_WITH_LANGUAGE = words("code code-block input ipython output raw sourcecode")
 # Their content is in a language of its own.
-_VERBATIM = words(
-    "blockdiag digraph graph graphviz ipython jinja math mermaid plantuml plot productionlist raw seqdiag uml"
+_VERBATIM = _WITH_LANGUAGE | words(
+    "blockdiag digraph doctest graph graphviz jinja math mermaid plantuml plot productionlist prompt seqdiag "
+    "testcleanup testcode testoutput testsetup uml"
 )
+_LANGUAGES = dict.fromkeys(["doctest", "testcleanup", "testcode", "testsetup", "plot"], "python") | {
+    "prompt": "",
+    "testoutput": "",
+}
 _VERBATIM_ROLES = words("code math raw")
+_SERIES = words("cve cwe pep rfc")  # of numbered documents
+_SILENT_DIRECTIVES = frozenset(["contents", "facet"])  # a list of the page's own titles, data about the page
+_LITERAL = "parsed-literal"  # code with markup in it
 _LISTINGS = frozenset(["autosummary", "toctree"])
 # The text after their name is prose, not a name.
 _PROSE = words(
-    "admonition attention caution centered danger deprecated error epigraph hint important note rubric "
-    "seealso sidebar tip todo topic version-added version-changed version-deprecated version-removed versionadded "
+    "admonition attention caution centered danger deprecated error epigraph hint important note rubric seealso "
+    "sidebar tip todo topic version-added version-changed version-deprecated version-removed versionadded "
     "versionchanged versionremoved warning"
 )
 
@@ -139,6 +150,8 @@ def _role_text(rawsource: str, text: str, role: str, lineno: int) -> tuple[list[
     if role in _VERBATIM_ROLES:  # docutils marks backslashes by NUL characters
         return [nodes.inline(rawsource, "", nodes.Text(text.replace("\0", "\\")))], []
     shown = text.removeprefix("~").removeprefix("!")
+    if role.lower() in _SERIES and "<" not in shown:
+        shown = f"{role.upper()} {shown}"
     titled = _TITLED.fullmatch(shown)
     return [nodes.inline(rawsource, titled[1] if titled else shown)], []
 
@@ -214,27 +227,27 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
     def _said(self, directive: "_Directive") -> list[Any]:
         """What a directive says."""
         name = directive.name
-        if name == "parsed-literal":
+        if name == _LITERAL:
             text = "\n".join([*directive.argument.splitlines(), *directive.content])
             inline, _ = self.inline_text(text, directive.content_line)
             return [_at(nodes.literal_block(text, "", *inline), directive.content_line)]
-        if name in _CODE or name in _VERBATIM:
+        if name in _VERBATIM:
             return [_verbatim(directive)]
         if name == "highlight":
             return [nodes.pending(None, **{_LANGUAGE: directive.argument.strip()})]
-        return [] if name == "contents" else [self._container(directive)]  # `contents` repeats the titles
+        return [] if name in _SILENT_DIRECTIVES else [self._container(directive)]
 
     def _container(self, directive: "_Directive") -> Any:
         """A directive whose content is reStructuredText: its name and arguments, its options, its content."""
         container: Any = nodes.container()
         argument = "" if directive.name in _LAYOUT else directive.argument
-        if argument and (directive.name in _PROSE or "`" in argument):
+        if argument and (directive.name in _PROSE or _HAS_MARKUP.search(argument)):
             inline, _ = self.inline_text(argument, directive.line)
             container += _at(nodes.paragraph(argument, "", *inline), directive.line)
             container[0][_IS_TERM] = directive.name not in _PROSE
         elif argument:
             container += _term(argument, directive.line)
-        container += [self._option(key, value, directive.line) for key, value in directive.options]
+        container += [self._option(*option) for option in directive.options]
         if directive.name in _LISTINGS:
             listed = (_listed(entry) for entry in directive.content)
             container += _paragraph("\n".join(listed), directive.content_line)
@@ -248,7 +261,10 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
             return container
         if not len(container) or not isinstance(container[0], nodes.paragraph):
             container.insert(0, _paragraph("", directive.line))
-        container[0].insert(0, nodes.Text(f"{directive.name}: "))
+        first = container[0]
+        first[_END_LINE] = first.line + first.rawsource.count("\n")
+        first.line = directive.line
+        first.insert(0, nodes.Text(f"{directive.name}: "))
         return container
 
     def _option(self, key: str, value: str, line: int) -> Any:
@@ -258,7 +274,7 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
     def _csv_table(self, directive: "_Directive") -> Any:
         """A table of comma separated values; what cannot be read as one is code."""
         delimiter = directive.looks.get("delim", ",")
-        lines = [line for line in (directive.looks.get("header", ""), *directive.content) if line.strip()]
+        lines = [f"{line}\n" for line in (directive.looks.get("header", ""), *directive.content) if line.strip()]
         try:
             rows = [
                 *csv.reader(
@@ -285,7 +301,7 @@ class _Directive:
 
     name: str
     argument: str
-    options: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, str, int], ...]  # each with its line
     looks: dict[str, str]  # the options that say how it looks
     content: Any  # docutils' list of lines, which knows where each comes from
     line: int
@@ -298,20 +314,21 @@ def _read_directive(name: str, lines: Any, line: int) -> _Directive:
     if lines and lines[0].strip():
         position = 1
         # Names and signatures may go on, one a line; prose and code that go on are content.
-        while name not in _PROSE | _CODE | _VERBATIM and position < len(lines) and lines[position].strip():
+        while name not in _PROSE | _VERBATIM | {_LITERAL} and position < len(lines) and lines[position].strip():
             if _OPTION.match(lines[position].strip()):
                 break
             position += 1
     argument = "\n".join(part.strip() for part in lines[:position])
     if not position and lines:
         position = 1
-    options: list[tuple[str, str]] = []
-    while position < len(lines) and lines[position].strip():
+    options: list[tuple[str, str, int]] = []
+    while name != "meta" and position < len(lines) and lines[position].strip():  # its content is a list of fields
         option = _OPTION.match(lines[position].strip())
         if option:
-            options.append((option[1], option[2] or ""))
+            options.append((option[1], option[2] or "", line + position))
         elif options:
-            options[-1] = (options[-1][0], f"{options[-1][1]} {lines[position].strip()}".strip())
+            key, value, first = options[-1]
+            options[-1] = (key, f"{value} {lines[position].strip()}".strip(), first)
         else:
             break
         position += 1
@@ -319,8 +336,8 @@ def _read_directive(name: str, lines: Any, line: int) -> _Directive:
         position += 1
     while len(lines) > position and not lines[-1].strip():
         lines.trim_end()
-    said = tuple((key, value) for key, value in options if value and key not in _LAYOUT_OPTIONS)
-    looks = {key: value for key, value in options if key in _LAYOUT_OPTIONS}
+    said = tuple(option for option in options if option[1] and option[0] not in _LAYOUT_OPTIONS)
+    looks = {key: value for key, value, _ in options if key in _LAYOUT_OPTIONS}
     return _Directive(name, argument, said, looks, lines[position:], line, line + position)
 
 
@@ -369,14 +386,16 @@ def _table(rows: Sequence[Sequence[Sequence[Any]]], line: int, end_line: int) ->
 
 def _verbatim(directive: _Directive) -> Any:
     """A directive whose content is not reStructuredText, as a literal block with its language."""
-    words = directive.argument.split()
-    language = words[0] if words and (directive.name in _CODE or directive.name == "raw") else directive.name
-    argument = "" if language != directive.name else directive.argument
+    argument = directive.argument
+    if directive.name in _WITH_LANGUAGE:
+        language, _, argument = argument.partition(" ")
+        language = language or directive.looks.get("language", "")
+    else:
+        language = _LANGUAGES.get(directive.name, directive.name)
     code = "\n".join([*argument.splitlines(), *directive.content])
-    block = nodes.literal_block(code, code, language="" if language in _CODE else language)
     container = nodes.container()
-    container += [_term(f"{key}: {value}", directive.line) for key, value in directive.options]
-    container += _at(block, directive.content_line)
+    container += [_term(f"{key}: {value}", line) for key, value, line in directive.options]
+    container += _at(nodes.literal_block(code, code, language=language), directive.content_line)
     return container
 
 
