@@ -110,7 +110,7 @@ class _Reader:
 
     def _blank(self) -> str:
         self._options = None
-        self._in_doctest = self._in_literal = self._in_quotes = False
+        self._in_table = self._in_doctest = self._in_literal = self._in_quotes = False
         if self._block and self._block.is_until_blank:
             self._block = None
         return ""
