@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from docindex_dagster.documents.mdx_rules import use_mdx
 from docindex_dagster.documents.model import MAX_TITLE, Block, BlockKind, Document
 from docindex_dagster.documents.outline import build_sections
 from docindex_dagster.documents.spans import Mark, tile
@@ -116,7 +117,9 @@ def _block_parser(*, mdx: bool) -> "MarkdownIt":
     from mdit_py_plugins.front_matter import front_matter_plugin
 
     parser = MarkdownIt("commonmark").enable("table").disable("inline").use(front_matter_plugin)
-    return parser.disable(["code", "html_block"]) if mdx else parser
+    if mdx:
+        use_mdx(parser)
+    return parser
 
 
 @lru_cache

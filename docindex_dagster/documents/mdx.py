@@ -1,7 +1,8 @@
 """MDX: Markdown with the JavaScript taken out.
 
-Imports, exports, JSX tags and comments are blanked in place, so that what is left is Markdown on the same lines. The
-prose inside components stays, and so do fences and code spans. Every search below is linear in the size of the file.
+Imports, exports, JSX tags, comments and expressions that only name a value are taken out, so that what is left is
+Markdown on the same lines. The prose inside components stays, and so do fences, code spans and what an expression
+spells out. Every search below is linear in the size of the file.
 """
 
 import re
@@ -13,7 +14,6 @@ from docindex_dagster.documents.markdown import as_document, markdown_blocks, un
 from docindex_dagster.documents.model import Block, Document
 
 _LINE_END = re.compile(r"\r\n?|\n")
-_NOT_LINE_END = re.compile(r"[^\r\n]")
 _STATEMENT = re.compile(
     r"""import\s*(?:["'{*]|[\w$]+(?:\s*,\s*[{*]|\s+from\b))"""
     r"|export\s+(?:default|const|let|var|function|class|async)\b|export\s*[{*]"
@@ -23,6 +23,13 @@ _BACKTICKS = re.compile(r"`+")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _GAP = re.compile(r"(?<=\S) {2,}")
 _BRACE = re.compile(r"[{}]")
+_COMMENT = re.compile(r"(?P<html><!--)|\{\s*/\*")
+_COMMENT_ENDS = {True: re.compile(r"-->"), False: re.compile(r"\*/\s*\}")}
+_NAMED = re.compile(
+    r"\{\s*[A-Za-z_$][\w$]*(?:\.[\w$]+)+\s*\}|\{#[\w-]+\}(?=[ \t]*$)", re.MULTILINE
+)  # a value, an anchor
+# What is spelled out in it; between backticks it stays the code span that it looks like.
+_SPELLED = re.compile(r"""\{\s*(?:(["'])(?P<text>(?:(?!\1)[^\\\n]){0,500})\1|(?P<code>`[^`$\\]{1,500}`))\s*\}""")
 _TAG_NAME = re.compile(r"</?\s*(?:[A-Za-z_$][\w$.-]*)?")
 _ATTRIBUTE = re.compile(r"\s+(?:[A-Za-z_$][\w$:.-]*(?:\s*=\s*)?)?")
 _TAG_END = re.compile(r"\s*/?>")
@@ -36,21 +43,30 @@ def load_mdx(text: str) -> Document:
 
 def _cleaned(block: Block) -> Block:
     """A block without the blank lines that the taken code left behind."""
-    lines = block.text.rstrip().split("\n")
+    text = block.text.rstrip()
+    first_line = block.start_line + text.count("\n", 0, len(text) - len(text.lstrip()))
+    lines = text.split("\n")
     if block.kind != "code":
         lines = [_GAP.sub(" ", line.rstrip()) for line in lines if line.strip()]
     gap = "\n\n" if block.kind != "item" or _BLANK_LINE.search(block.text) else "\n"
-    end_line = block.start_line + block.text.rstrip().count("\n")
-    return replace(block, text="\n".join(lines) + gap, end_line=end_line, start_byte=None, end_byte=None)
+    end_line = block.start_line + text.count("\n")
+    text = "\n".join(lines) + gap
+    return replace(block, text=text, start_line=first_line, end_line=end_line, start_byte=None, end_byte=None)
 
 
 def _without_javascript(text: str) -> str:
-    """Replace all that is JavaScript by spaces, character for character; line ends stay."""
-    kept, end = [], 0
-    for start, stop in _javascript(text):
-        kept += [text[end:start], _NOT_LINE_END.sub(" ", text[start:stop])]
+    """Replace all that is JavaScript by a space, or by nothing where only more of it stands before; line ends stay."""
+    kept: list[str] = []
+    end = 0
+    is_line_blank = True
+    for start, stop in [*_javascript(text), (len(text), len(text))]:
+        before = text[end:start]
+        line = before.rpartition("\n")[2]
+        is_line_blank = (is_line_blank or line != before) and not line.strip()
+        kept += [before, "" if is_line_blank else " ", *_LINE_END.findall(text, start, stop)]
+        is_line_blank = is_line_blank or "\n" in text[start:stop]
         end = stop
-    return "".join([*kept, text[end:]])
+    return "".join(kept)
 
 
 def _javascript(text: str) -> Iterator[tuple[int, int]]:
@@ -60,16 +76,43 @@ def _javascript(text: str) -> Iterator[tuple[int, int]]:
     runs = _backtick_runs(text)
     position = 0
     for start, stop in [*untouchable, (len(text), len(text))]:
+        comments = _Comments(text, start)
         while position < start:
             candidate = _CANDIDATE.search(text, position, start)
             if candidate is None:
                 break
             found = candidate.start()
-            end = _javascript_end(text, found, start, braces)
+            spelled = _SPELLED.match(text, found, start)
+            if spelled:
+                inner = spelled.span("text" if spelled["code"] is None else "code")
+                yield found, inner[0]
+                yield inner[1], spelled.end()
+                position = spelled.end()
+                continue
+            end = comments.end(found) or _javascript_end(text, found, start, braces)
             if end:
                 yield found, end
             position = end or _past_code_span(text, found, runs)
         position = max(position, stop)
+
+
+class _Comments:
+    """Finds the ends of comments up to a limit. Once one is not closed, no later one of its kind is looked for."""
+
+    def __init__(self, text: str, limit: int) -> None:
+        self._text = text
+        self._limit = limit
+        self._unclosed: set[bool] = set()
+
+    def end(self, start: int) -> int | None:
+        """The end of the comment that begins at `start`, or None."""
+        opening = _COMMENT.match(self._text, start, self._limit)
+        if opening is None or (is_html := opening["html"] is not None) in self._unclosed:
+            return None
+        closing = _COMMENT_ENDS[is_html].search(self._text, opening.end(), self._limit)
+        if closing is None:
+            self._unclosed.add(is_html)
+        return closing.end() if closing else None
 
 
 def _javascript_end(text: str, start: int, limit: int, braces: dict[int, int]) -> int | None:
@@ -77,8 +120,8 @@ def _javascript_end(text: str, start: int, limit: int, braces: dict[int, int]) -
     if text[start] == "<":
         return _tag_end(text, start, limit, braces)
     if text[start] == "{":
-        is_comment = text.startswith("/*", start + 1)
-        return braces.get(start) if is_comment else None
+        named = _NAMED.match(text, start, limit)
+        return named.end() if named else None
     if _STATEMENT.match(text, start):
         return _statement_end(text, start, limit, braces)
     return None

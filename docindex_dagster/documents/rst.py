@@ -1,8 +1,9 @@
 """reStructuredText: the tree that docutils reads, written as plain Markdown blocks.
 
-Comments, link targets and the addresses of links are left out; all other text is kept.
+Comments, link targets, the addresses of links and what is layout alone are left out; all other text is kept.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -17,22 +18,49 @@ _MAX_LINE = 10_000
 _MAX_LINES = 50_000
 # What a system message of this level quotes stands nowhere else in the tree: a malformed table, a misplaced title.
 _ERROR = 3
-_IS_TERM = "docindex_is_term"  # set by our parser on what a directive describes
-_SKIPPED = frozenset(["comment", "pending", "substitution_definition", "target"])
+_MISPLACED = "Unexpected section title"
+_LETTER = re.compile(r"\w")
+# Set by our parser: on what a directive describes, a footnote, a table, an empty node before literal blocks.
+_IS_TERM = "docindex_is_term"
+_LABELLED = "docindex_label"
+_END_LINE = "docindex_end_line"
+_LANGUAGE = "docindex_language"
+_SKIPPED = frozenset(["comment", "pending", "target"])
 _VERBATIM = frozenset(["literal_block", "doctest_block", "math_block"])
+_REFERENCES = frozenset(["citation_reference", "footnote_reference"])
+_LETTERS = 26
+
+
+@dataclass(slots=True, eq=False)
+class _Marker:
+    """What stands before the first block inside a list item and the like, and how far all of them are indented."""
+
+    text: str
+    indent: str
+    is_written: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a node is written: under how many titles, and after what at its first line and at the others."""
+    """Where a node is written: under how many titles, and inside what."""
 
     depth: int = 0
-    first: str = ""
-    rest: str = ""
+    markers: tuple[_Marker, ...] = ()
 
-    def inside(self, marker: str) -> "_Place":
+    def inside(self, text: str, indent: str | None = None) -> "_Place":
         """The place of what follows a marker, such as the bullet of a list item."""
-        return replace(self, first=self.first + marker, rest=self.rest + " " * min(len(marker), 4))
+        marker = _Marker(text, " " * min(len(text), 4) if indent is None else indent)
+        return replace(self, markers=(*self.markers, marker))
+
+    def write(self, text: str) -> str:
+        """A block's text with the markers that have not been written yet, and indented."""
+        first = "".join(marker.indent if marker.is_written else marker.text for marker in self.markers)
+        rest = "".join(marker.indent for marker in self.markers)
+        written = first + text.replace("\n", f"\n{rest}")
+        if written.strip():
+            for marker in self.markers:
+                marker.is_written = True
+        return written
 
 
 def load_rst(text: str) -> Document:
@@ -65,17 +93,19 @@ def load_rst(text: str) -> Document:
 def _blocks(tree: Any) -> Iterator[Block]:
     """Write the tree, block by block."""
     line = 1
+    language = ""
     stack = [(tree, _Place())]
     while stack:
         node, place = stack.pop()
         if node.tagname in _SKIPPED:
+            language = node.get(_LANGUAGE, language)
             continue
         children = _children(node, place)
         if children is not None:
             stack.extend(reversed(children))
             continue
         line = max(line, node.line or line)
-        block = _block(node, place, line)
+        block = _block(node, place, line, language)
         if block.text.strip():
             yield block
 
@@ -84,62 +114,114 @@ def _children(node: Any, place: _Place) -> list[tuple[Any, _Place]] | None:
     """What a node holds and where that is written, or None for a node that is a block itself."""
     from docutils import nodes
 
-    if isinstance(node, nodes.system_message):
-        lost = [*node.findall(nodes.literal_block)] if node["level"] >= _ERROR else []
-        return [(child, place) for child in lost]
     if isinstance(node, nodes.table | nodes.line_block | nodes.TextElement | nodes.image):
         return None
-    if isinstance(node, nodes.section):
+    if isinstance(node, nodes.bullet_list | nodes.enumerated_list):
+        return [(item, place.inside(_marker(node, index))) for index, item in enumerate(node.children)]
+    children = node.children
+    if isinstance(node, nodes.system_message):
+        children = _quoted(node)
+    elif isinstance(node, nodes.section):
         place = replace(place, depth=place.depth + 1)
+    elif isinstance(node, nodes.definition_list_item):
+        children = _with_classifiers(node)
     elif isinstance(node, nodes.definition):
-        place = _Place(place.depth, place.rest + "    ", place.rest + "    ")
-    elif isinstance(node, nodes.bullet_list | nodes.enumerated_list):
-        items = enumerate(_placed(node.children, place))
-        return [(item, where.inside(_marker(node, index))) for index, (item, where) in items]
-    elif isinstance(node, nodes.footnote | nodes.citation) and isinstance(next(iter(node), None), nodes.label):
-        label, *body = node.children
-        return _placed(body, place.inside(f"[{label.astext()}] "))
+        place = place.inside("    ")
+    elif isinstance(node, nodes.footnote | nodes.citation):
+        children = [child for child in children if child.tagname != "label"]
+        place = place.inside(f"[{node[_LABELLED]}] ")
     elif isinstance(node, nodes.field | nodes.option_list_item):
-        label, *body = node.children
-        if not "".join(part.astext() for part in body).strip():
-            body = [nodes.paragraph()]
-        return _placed(body, place.inside(f"{label.astext()}: "))
-    return _placed(node.children, place)
+        label, *body = children
+        children = [*body, nodes.paragraph()]  # the label stands even if nothing follows
+        place = place.inside(f"{label.astext()}: ")
+    return [(child, place) for child in children]
 
 
-def _placed(children: list[Any], place: _Place) -> list[tuple[Any, _Place]]:
-    """The first child follows the marker, the others stand below it."""
-    below = replace(place, first=place.rest)
-    return [(child, below if index else place) for index, child in enumerate(children)]
+def _quoted(message: Any) -> list[Any]:
+    """What a system message quotes, where that stands nowhere else."""
+    from docutils import nodes
+
+    lost = [*message.findall(nodes.literal_block)] if message["level"] >= _ERROR else []
+    return [_title_as_term(block) for block in lost] if _MISPLACED in message.astext() else lost
+
+
+def _title_as_term(block: Any) -> Any:
+    """A title in a directive, where docutils allows none, as what names the text after it."""
+    from docutils import nodes
+
+    title = "\n".join(line for line in block.astext().splitlines() if _LETTER.search(line))
+    term: Any = nodes.paragraph(title, "", nodes.Text(title))
+    term[_IS_TERM] = True
+    return term
 
 
 def _marker(listing: Any, index: int) -> str:
-    return "- " if listing.tagname == "bullet_list" else f"{listing.get('start', 1) + index}. "
+    number = listing.get("start", 1) + index
+    first = {"loweralpha": "a", "upperalpha": "A"}.get(listing.get("enumtype"))
+    if listing.tagname == "bullet_list":
+        return "- "
+    return f"{chr(ord(first) + number - 1)}. " if first and number <= _LETTERS else f"{number}. "
 
 
-def _block(node: Any, place: _Place, line: int) -> Block:
-    end_line = line + node.rawsource.rstrip().count("\n")
+def _with_classifiers(item: Any) -> list[Any]:
+    """The parts of an item of a definition list, its classifiers as part of its term."""
+    from docutils import nodes
+
+    term, *parts = item.children
+    for part in parts:
+        if isinstance(part, nodes.classifier):
+            term += [nodes.Text(" : "), *part.children]
+    return [term, *(part for part in parts if not isinstance(part, nodes.classifier))]
+
+
+def _block(node: Any, place: _Place, line: int, language: str) -> Block:
+    end_line = max(node.get(_END_LINE, line + node.rawsource.rstrip().count("\n")), line)
     if node.tagname == "title":
         return rendered.heading(_inline(node), place.depth, line, end_line)
     if node.tagname in _VERBATIM:
-        return rendered.fenced(node.astext(), node.get("language", ""), line, end_line)
+        default = language if node.tagname == "literal_block" else ""
+        return rendered.fenced(_inline(node), node.get("language") or default, line, end_line)
     if node.tagname == "table":
-        rows = [[entry.astext() for entry in row.children] for row in node.findall(lambda part: part.tagname == "row")]
-        return rendered.table(rows, line, line + len(rows))
-    text = "\n".join(_inline(part) for part in node.children) if node.tagname == "line_block" else _inline(node)
-    return Block(_kind(node, place), place.first + text.replace("\n", f"\n{place.rest}"), line, end_line)
+        rows = [[_cell(entry) for entry in row.children] for row in node.findall(lambda part: part.tagname == "row")]
+        return rendered.table(rows, line, end_line)
+    text = "\n".join(_lines(node)) if node.tagname == "line_block" else _inline(node)
+    return Block(_kind(node, place), place.write(text), line, end_line)
+
+
+def _cell(entry: Any) -> str:
+    """The text of all blocks in a cell of a table."""
+    texts = []
+    stack = [entry]
+    while stack:
+        node = stack.pop()
+        children = None if node.tagname in _SKIPPED else _children(node, _Place())
+        if children is not None:
+            stack.extend(child for child, _ in reversed(children))
+        elif node.tagname == "table":
+            texts.append(_block(node, _Place(), 0, "").text)
+        elif node.tagname not in _SKIPPED:
+            texts.append(" ".join(_lines(node)) if node.tagname == "line_block" else _inline(node))
+    return " ".join(texts)
+
+
+def _lines(line_block: Any) -> list[str]:
+    """The lines of a line block and of those in it."""
+    return [_inline(line) for line in line_block.findall(lambda part: part.tagname == "line")]
 
 
 def _kind(node: Any, place: _Place) -> BlockKind:
     if node.tagname == "term" or node.get(_IS_TERM):
         return "term"
-    return "item" if place.first else "prose"
+    return "item" if place.markers else "prose"
 
 
 def _inline(node: Any) -> str:
-    """The text of a block, with code spans marked."""
+    """The text of a block, with code spans and the labels of footnotes marked."""
     parts = []
-    for text in node.findall(lambda part: part.tagname == "#text"):
-        shown = text.astext()
-        parts.append(f"`{shown}`" if text.parent.tagname == "literal" else shown)
+    for found in node.findall(lambda part: part.tagname == "#text" or part.tagname in _REFERENCES):
+        if found.tagname in _REFERENCES:
+            parts.append(found.rawsource.removesuffix("_"))
+        elif found.parent.tagname not in _REFERENCES:
+            shown = found.astext()
+            parts.append(f"`{shown}`" if found.parent.tagname == "literal" else shown)
     return "".join(parts)

@@ -8,14 +8,17 @@ This is done in subclasses of the parser's states and not with docutils' registr
 So nothing can be included, executed or registered by a document.
 """
 
+import csv
 import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import docutils.frontend
 import docutils.utils
 from docutils import nodes
-from docutils.parsers.rst import Parser, states
+from docutils.parsers.rst import Parser, directives, states
 
 from docindex_dagster.documents.words import words
 
@@ -26,25 +29,58 @@ _MAX_COMPLAINTS = 5_000
 _SILENT = 6  # above the worst level of a system message
 _DIRECTIVE = re.compile(r"\.\.[ ]+([\w](?:[\w.:+-]*[\w+])?)[ ]?::(?:[ ]+|$)")
 _SUBSTITUTION = re.compile(r"\.\.[ ]+(?=\|[^ |])")
+_DEFINED = re.compile(r"\|([^|]+)\|[ ]+([\w-]+)::(?:[ ]+|$)")
+_LABEL = re.compile(r"\.\.[ ]+\[([^\]]+)\]")
+_HAS_MARKUP = re.compile(r"`|\|[^ |][^|]*\|")
+_UNICODE_COMMENT = re.compile(r"(?:^|\s)\.\.(?:\s|$)")
 _TITLED = re.compile(r"(.*\S)\s*(?<!\x00)<[^<>]*>", re.DOTALL)
 _OPTION = re.compile(r":([\w-]+):(?:[ ]+(.*)|$)")
 # An attribute of the paragraph that names what a directive describes.
 _IS_TERM = "docindex_is_term"
-# How a thing looks, not what it says.
+# Attributes of the paragraph that defines a substitution: its name; its text, None where that cannot be inserted.
+_DEFINES = "docindex_defines"
+_STANDS_FOR = "docindex_stands_for"
+_LABELLED = "docindex_label"  # an attribute of a footnote: what it is called in the source
+_END_LINE = "docindex_end_line"  # an attribute of what is longer than its source says
+_LANGUAGE = "docindex_language"  # an attribute of an empty node: that of the literal blocks after it
+# How a thing looks or is gathered, not what it says.
 _LAYOUT_OPTIONS = words(
-    "align class emphasize-lines figclass figwidth header-rows height lineno-start linenos loading "
-    "maxdepth name scale stub-columns width widths"
+    "align backlinks class class-body class-card class-container class-content class-footer class-header class- "
+    "item class-label class-row class-title color columns copyable dedent delim depth emphasize-lines encoding "
+    "end-at end-before end-line figclass figwidth force format glob gutter header header-rows height hidden icon "
+    "iconbackground img-background img-bottom img-top include-source keepspace language lineno-match lineno-start "
+    "linenos lines loading margin maxdepth name number-lines numbered outline padding reversed scale selected- "
+    "marker shadow start-after start-at start-line stub-columns style sync sync-group tab-width tabid target "
+    "template text-align titlesonly toctree visible width widths"
 )
-_CODE = words("code code-block sourcecode parsed-literal doctest testcode testoutput testsetup prompt")
+# They say how the page is laid out or its source is read: neither their name nor their argument is text.
+_LAYOUT = words(
+    "card-carousel class container cssclass default-domain default-role grid grid-item highlight ifconfig only "
+    "role rst-class sectnum section-numbering tab-set tabs tabularcolumns target-notes"
+)
+# What they hold speaks for itself without their name.
+_NAMELESS = _LAYOUT | words("compound csv-table glossary hlist list-table meta table")
+# Their content is code, in the language that their argument names.
+_WITH_LANGUAGE = words("code code-block input ipython output raw sourcecode")
 # Their content is in a language of its own.
-_VERBATIM = words(
-    "blockdiag csv-table digraph graph graphviz ipython jinja math mermaid plantuml productionlist raw seqdiag uml"
+_VERBATIM = _WITH_LANGUAGE | words(
+    "blockdiag digraph doctest graph graphviz jinja math mermaid plantuml plot productionlist prompt seqdiag "
+    "testcleanup testcode testoutput testsetup uml"
 )
+_LANGUAGES = dict.fromkeys(["doctest", "testcleanup", "testcode", "testsetup", "plot"], "python") | {
+    "prompt": "",
+    "testoutput": "",
+}
+_VERBATIM_ROLES = words("code math raw")
+_SERIES = words("cve cwe pep rfc")  # of numbered documents
+_SILENT_DIRECTIVES = frozenset(["contents", "facet"])  # a list of the page's own titles, data about the page
+_LITERAL = "parsed-literal"  # code with markup in it
 _LISTINGS = frozenset(["autosummary", "toctree"])
 # The text after their name is prose, not a name.
 _PROSE = words(
-    "admonition attention caution centered danger deprecated error epigraph hint important note rubric "
-    "seealso sidebar tip todo topic versionadded versionchanged versionremoved warning"
+    "admonition attention caution centered danger deprecated error epigraph hint important note rubric seealso "
+    "sidebar tip todo topic version-added version-changed version-deprecated version-removed versionadded "
+    "versionchanged versionremoved warning"
 )
 
 
@@ -63,7 +99,28 @@ def parse_rst(text: str) -> Any:
     parser = Parser(inliner=_inliner())
     parser.state_classes = _STATES
     parser.parse(text, document)
+    _substitute(document, len(text))
     return document
+
+
+def _substitute(document: Any, budget: int) -> None:
+    """Put the text of substitutions where they are referred to, as long as that adds no more than `budget` characters.
+
+    A definition whose text stands elsewhere now is emptied. Any other stays, after its name.
+    """
+    references = [*document.findall(nodes.substitution_reference)]
+    uses = Counter(reference.astext() for reference in references)
+    inserted: dict[str, str] = {}
+    for definition in document.findall(lambda node: node.tagname == "paragraph" and node.get(_DEFINES)):
+        name, text = definition[_DEFINES], definition.get(_STANDS_FOR)
+        budget -= len(text or "") * uses[name]
+        if text == "" or (text and uses[name] and budget >= 0):
+            inserted[name] = text or name
+            definition.clear()
+        else:
+            definition.insert(0, nodes.Text(f"{name}: "))
+    for reference in references:
+        reference[:] = [nodes.Text(inserted.get(reference.astext(), reference.astext()))]
 
 
 def _inliner() -> Any:
@@ -90,7 +147,11 @@ def _inliner() -> Any:
 
 
 def _role_text(rawsource: str, text: str, role: str, lineno: int) -> tuple[list[Any], list[Any]]:  # noqa: ARG001 - docutils' signature
+    if role in _VERBATIM_ROLES:  # docutils marks backslashes by NUL characters
+        return [nodes.inline(rawsource, "", nodes.Text(text.replace("\0", "\\")))], []
     shown = text.removeprefix("~").removeprefix("!")
+    if role.lower() in _SERIES and "<" not in shown:
+        shown = f"{role.upper()} {shown}"
     titled = _TITLED.fullmatch(shown)
     return [nodes.inline(rawsource, titled[1] if titled else shown)], []
 
@@ -116,6 +177,9 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         if substitution:
             return self._substitution(substitution)
         result: tuple[list[Any], bool] = super().explicit_construct(match)
+        label = _LABEL.match(match.string)
+        if label and result[0]:
+            result[0][0][_LABELLED] = label[1]
         return result
 
     def new_subsection(self, title: str, lineno: int, messages: list[Any]) -> None:
@@ -123,36 +187,108 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         super().new_subsection(title, lineno, messages)
         self.parent[0].line = lineno
 
+    def table(self, isolate_function: Any, parser_class: Any) -> tuple[list[Any], bool]:
+        """Read a table, and note its lines, which docutils does not keep."""
+        line = self.state_machine.abs_line_number()
+        found, blank_finish = super().table(isolate_function, parser_class)
+        for node in found:
+            node.line = line
+            node[_END_LINE] = self.state_machine.abs_line_number()
+        return found, blank_finish
+
     def _substitution(self, match: re.Match[str]) -> tuple[list[Any], bool]:
         line = self.state_machine.abs_line_number()
         lines, _, _, blank_finish = self.state_machine.get_first_known_indented(match.end())
-        return [_paragraph("\n".join(lines), line)], blank_finish
+        text = "\n".join(lines)
+        defined = _DEFINED.match(text)
+        if defined is None:
+            return [_paragraph(text, line)], blank_finish
+        name, kind, said = defined[1], defined[2].lower(), text[defined.end() :].strip()
+        inline, _ = self.inline_text(said, line)
+        paragraph = _at(nodes.paragraph(text, "", *inline), line)
+        paragraph[_DEFINES] = name
+        if kind == "replace":
+            paragraph[_STANDS_FOR] = paragraph.astext()
+        elif kind == "unicode":
+            paragraph[_STANDS_FOR] = _unicode(said)
+        elif kind == "image":
+            paragraph[_STANDS_FOR] = next(
+                (found[2] for found in map(_OPTION.match, lines) if found and found[1] == "alt"), ""
+            )
+        return [paragraph], blank_finish
 
     def _directive(self, match: re.Match[str]) -> tuple[list[Any], bool]:
         name = match[1].lower()
         line = self.state_machine.abs_line_number()
         lines, _, _, blank_finish = self.state_machine.get_first_known_indented(match.end(), strip_top=0)
         directive = _read_directive(name, lines, line)
-        found = [_verbatim(directive)] if name in _CODE or name in _VERBATIM else self._container(directive)
-        return found, blank_finish or self.state_machine.is_next_line_blank()
+        return self._said(directive), blank_finish or self.state_machine.is_next_line_blank()
 
-    def _container(self, directive: "_Directive") -> list[Any]:
+    def _said(self, directive: "_Directive") -> list[Any]:
+        """What a directive says."""
+        name = directive.name
+        if name == _LITERAL:
+            text = "\n".join([*directive.argument.splitlines(), *directive.content])
+            inline, _ = self.inline_text(text, directive.content_line)
+            return [_at(nodes.literal_block(text, "", *inline), directive.content_line)]
+        if name in _VERBATIM:
+            return [_verbatim(directive)]
+        if name == "highlight":
+            return [nodes.pending(None, **{_LANGUAGE: directive.argument.strip()})]
+        return [] if name in _SILENT_DIRECTIVES else [self._container(directive)]
+
+    def _container(self, directive: "_Directive") -> Any:
         """A directive whose content is reStructuredText: its name and arguments, its options, its content."""
         container: Any = nodes.container()
-        if directive.argument and directive.name in _PROSE:
-            inline, _ = self.inline_text(directive.argument, directive.line)
-            container += _at(nodes.paragraph(directive.argument, "", *inline), directive.line)
-        elif directive.argument:
-            container += _term(directive.argument, directive.line)
-        container += [_paragraph(f"{key}: {value}", directive.line) for key, value in directive.options]
+        argument = "" if directive.name in _LAYOUT else directive.argument
+        if argument and (directive.name in _PROSE or _HAS_MARKUP.search(argument)):
+            inline, _ = self.inline_text(argument, directive.line)
+            container += _at(nodes.paragraph(argument, "", *inline), directive.line)
+            container[0][_IS_TERM] = directive.name not in _PROSE
+        elif argument:
+            container += _term(argument, directive.line)
+        container += [self._option(*option) for option in directive.options]
         if directive.name in _LISTINGS:
-            container += _paragraph("\n".join(directive.content), directive.content_line)
+            listed = (_listed(entry) for entry in directive.content)
+            container += _paragraph("\n".join(listed), directive.content_line)
+        elif directive.name == "csv-table":
+            container += self._csv_table(directive)
         else:
             self.nested_parse(directive.content, directive.content_line - 1, container)
+        if directive.name == "list-table":
+            _tabulate(container)
+        if directive.name in _NAMELESS:
+            return container
         if not len(container) or not isinstance(container[0], nodes.paragraph):
             container.insert(0, _paragraph("", directive.line))
-        container[0].insert(0, nodes.Text(f"{directive.name}: "))
-        return [container]
+        first = container[0]
+        first[_END_LINE] = first.line + first.rawsource.count("\n")
+        first.line = directive.line
+        first.insert(0, nodes.Text(f"{directive.name}: "))
+        return container
+
+    def _option(self, key: str, value: str, line: int) -> Any:
+        inline, _ = self.inline_text(value, line) if "`" in value else ([nodes.Text(value)], [])
+        return _at(nodes.paragraph(value, "", nodes.Text(f"{key}: "), *inline), line)
+
+    def _csv_table(self, directive: "_Directive") -> Any:
+        """A table of comma separated values; what cannot be read as one is code."""
+        delimiter = directive.looks.get("delim", ",")
+        lines = [f"{line}\n" for line in (directive.looks.get("header", ""), *directive.content) if line.strip()]
+        try:
+            rows = [
+                *csv.reader(
+                    lines, delimiter={"tab": "\t", "space": " "}.get(delimiter, delimiter), skipinitialspace=True
+                )
+            ]
+        except (csv.Error, TypeError):
+            return _verbatim(directive)
+        entries = [[[self._cell(text, directive.content_line)] for text in row] for row in rows]
+        return _table(entries, directive.content_line, directive.content_line + len(directive.content) - 1)
+
+    def _cell(self, text: str, line: int) -> Any:
+        inline, _ = self.inline_text(text, line)
+        return nodes.paragraph(text, "", *inline)
 
 
 # Explicit markup is read by every state, and a state is known by the name of its class.
@@ -165,7 +301,8 @@ class _Directive:
 
     name: str
     argument: str
-    options: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, str, int], ...]  # each with its line
+    looks: dict[str, str]  # the options that say how it looks
     content: Any  # docutils' list of lines, which knows where each comes from
     line: int
     content_line: int
@@ -176,21 +313,22 @@ def _read_directive(name: str, lines: Any, line: int) -> _Directive:
     position = 0
     if lines and lines[0].strip():
         position = 1
-        # Names and signatures may go on, one a line; prose that goes on is content.
-        while name not in _PROSE and position < len(lines) and lines[position].strip():
+        # Names and signatures may go on, one a line; prose and code that go on are content.
+        while name not in _PROSE | _VERBATIM | {_LITERAL} and position < len(lines) and lines[position].strip():
             if _OPTION.match(lines[position].strip()):
                 break
             position += 1
     argument = "\n".join(part.strip() for part in lines[:position])
     if not position and lines:
         position = 1
-    options: list[tuple[str, str]] = []
-    while position < len(lines) and lines[position].strip():
+    options: list[tuple[str, str, int]] = []
+    while name != "meta" and position < len(lines) and lines[position].strip():  # its content is a list of fields
         option = _OPTION.match(lines[position].strip())
         if option:
-            options.append((option[1], option[2] or ""))
+            options.append((option[1], option[2] or "", line + position))
         elif options:
-            options[-1] = (options[-1][0], f"{options[-1][1]} {lines[position].strip()}".strip())
+            key, value, first = options[-1]
+            options[-1] = (key, f"{value} {lines[position].strip()}".strip(), first)
         else:
             break
         position += 1
@@ -198,20 +336,66 @@ def _read_directive(name: str, lines: Any, line: int) -> _Directive:
         position += 1
     while len(lines) > position and not lines[-1].strip():
         lines.trim_end()
-    said = tuple((key, value) for key, value in options if value and key not in _LAYOUT_OPTIONS)
-    return _Directive(name, argument, said, lines[position:], line, line + position)
+    said = tuple(option for option in options if option[1] and option[0] not in _LAYOUT_OPTIONS)
+    looks = {key: value for key, value, _ in options if key in _LAYOUT_OPTIONS}
+    return _Directive(name, argument, said, looks, lines[position:], line, line + position)
+
+
+def _unicode(codes: str) -> str | None:
+    """The characters of a `unicode` directive."""
+    try:
+        return "".join(directives.unicode_code(code) for code in _UNICODE_COMMENT.split(codes)[0].split())
+    except ValueError:
+        return None
+
+
+def _listed(entry: str) -> str:
+    """A line of a table of contents: its title if it has one."""
+    titled = _TITLED.fullmatch(entry.strip())
+    return titled[1] if titled else entry
+
+
+def _tabulate(container: Any) -> None:
+    """Make the list of lists in a `list-table` a table; anything else in it stays."""
+    for index, listing in enumerate(container.children):
+        if isinstance(listing, nodes.bullet_list):
+            rows = [[cell.children for cell in _cells(row)] for row in listing.children]
+            container[index] = _table(rows, *_lines_of(listing))
+
+
+def _cells(row: Any) -> Iterator[Any]:
+    """What stands in a row: the items of the list that it holds, and what is beside that list, as it is."""
+    for child in row.children:
+        if isinstance(child, nodes.bullet_list):
+            yield from child.children
+        else:
+            yield nodes.container("", child)
+
+
+def _lines_of(node: Any) -> tuple[int, int]:
+    ends = [(part.line, part.line + part.rawsource.count("\n")) for part in node.findall(nodes.Element) if part.line]
+    return min((start for start, _ in ends), default=1), max((end for _, end in ends), default=1)
+
+
+def _table(rows: Sequence[Sequence[Sequence[Any]]], line: int, end_line: int) -> Any:
+    body = nodes.tbody("", *(nodes.row("", *(nodes.entry("", *cell) for cell in row)) for row in rows))
+    table: Any = _at(nodes.table("", nodes.tgroup("", body)), line)
+    table[_END_LINE] = end_line
+    return table
 
 
 def _verbatim(directive: _Directive) -> Any:
     """A directive whose content is not reStructuredText, as a literal block with its language."""
-    words = directive.argument.split()
-    language = words[0] if words and (directive.name in _CODE or directive.name == "raw") else directive.name
-    argument = "" if language != directive.name else directive.argument
+    argument = directive.argument
+    if directive.name in _WITH_LANGUAGE:
+        language, _, argument = argument.partition(" ")
+        language = language or directive.looks.get("language", "")
+    else:
+        language = _LANGUAGES.get(directive.name, directive.name)
     code = "\n".join([*argument.splitlines(), *directive.content])
-    block = nodes.literal_block(code, code, language="" if language in _CODE else language)
     container = nodes.container()
-    container += [_term(f"{key}: {value}", directive.line) for key, value in directive.options]
-    container += _at(block, directive.content_line)
+    container += [_term(f"{key}: {value}", line) for key, value, line in directive.options]
+    container += _at(nodes.literal_block(code, code, language=language), directive.content_line)
     return container
 
 

@@ -17,6 +17,7 @@ class FileKind:
 
 
 _TEXT = FileKind("doc", None, "text")  # also what an unknown kind of text is taken for
+_RST = FileKind("doc", "rst", "rst")
 _DOCUMENT_LANGUAGES = {"mdx": "markdown", "notebook": "jupyter", "text": None}
 
 
@@ -57,6 +58,9 @@ _SECOND_LANGUAGE = {
     ),
 }
 
+# Many Sphinx projects keep reStructuredText in .txt: a directive or link target at the start of a line is nothing else.
+_RST_MARK = re.compile(rb"^\.\. (?:[a-zA-Z][\w:+-]*::(?:\s|$)|_[^\s:][^:\n]{0,200}:(?:\s|$))", re.MULTILINE)
+
 _TEST_FOLDERS = frozenset(
     b"test tests __tests__ spec specs testdata test-data unittests unit-tests integrationtest integration-tests "
     b"androidtest e2e".split()
@@ -87,6 +91,8 @@ def classify(path: bytes, data: bytes) -> FileKind:
     if kind is None:
         return _of_script(path, data) or _TEXT
     ending = _ending(path[path.rfind(b"/") + 1 :].lower())
+    if ending == b".txt" and kind.loader == "text" and _RST_MARK.search(data):
+        return _RST
     pattern, language = _SECOND_LANGUAGE.get(ending, (None, None))
     if pattern is not None and pattern.search(data):
         return _as_code(path, language)

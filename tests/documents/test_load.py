@@ -202,7 +202,9 @@ class TestRst:
 
     def test_no_prose_is_lost(self):
         text, document = load("api.rst", "rst")
-        markup = "param type class ref doc meth weird role replace raw _api reference code block caption"
+        markup = (
+            "param type class ref doc meth weird role project replace raw _api reference code block list table caption"
+        )
         layout = "maxdepth header rows emphasize lines inherited"
         words = set(re.findall(r"\w+", text)) - set(f"{markup} {layout}".split())
         assert words <= set(re.findall(r"\w+", rendered(document)))

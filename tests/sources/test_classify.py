@@ -102,6 +102,22 @@ def test_an_m_file_is_objective_c_when_it_imports():
     assert classify(b"a.m", b"#import <Foundation/Foundation.h>\n").language == "objc"
 
 
+@pytest.mark.parametrize(
+    ("text", "loader"),
+    [
+        (b"Title\n=====\n\n.. note:: Restructured.\n", "rst"),
+        (b".. _install guide:\n\nText.\n", "rst"),
+        (b"   .. code-block:: c\n", "text"),
+        (b"and so on\n.. more\n.. _\n", "text"),
+        (b"Title\n=====\n\nPlain.\n", "text"),
+    ],
+)
+def test_a_text_file_with_directives_or_targets_is_restructured_text(text, loader):
+    assert classify(b"docs/intro.txt", text).loader == loader
+    assert classify(b"requirements.txt", text).loader == "code"
+    assert classify(b"notes.org", text).loader == "text"
+
+
 def test_every_language_is_one_of_the_grammar_pack():
     named = {*languages.CODE, *languages.CONFIG, *languages.NAMED_CONFIG, *languages.INTERPRETERS.values()} - {None}
     assert named <= set(get_args(SupportedLanguage))

@@ -1,0 +1,1 @@
+"""Is any prose lost, is any markup left?"""
