@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from string import ascii_lowercase
 from typing import Any
 
 from docindex_dagster.documents import rendered
@@ -28,7 +29,9 @@ _LANGUAGE = "docindex_language"
 _SKIPPED = frozenset(["comment", "pending", "target"])
 _VERBATIM = frozenset(["literal_block", "doctest_block", "math_block"])
 _REFERENCES = frozenset(["citation_reference", "footnote_reference"])
-_LETTERS = 26
+_ROMAN_VALUES = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
+_ROMAN_DIGITS = ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i")
+_MAX_ROMAN = 5000  # docutils reads no larger ones
 
 
 @dataclass(slots=True, eq=False)
@@ -156,11 +159,26 @@ def _title_as_term(block: Any) -> Any:
 
 
 def _marker(listing: Any, index: int) -> str:
-    number = listing.get("start", 1) + index
-    first = {"loweralpha": "a", "upperalpha": "A"}.get(listing.get("enumtype"))
+    """The bullet or number of an item, as its list counts; full stops stand for parentheses."""
     if listing.tagname == "bullet_list":
         return "- "
-    return f"{chr(ord(first) + number - 1)}. " if first and number <= _LETTERS else f"{number}. "
+    number = listing.get("start", 1) + index
+    style = listing.get("enumtype", "arabic")
+    if style.endswith("roman") and number < _MAX_ROMAN:
+        shown = _roman(number)
+    elif style.endswith("alpha") and number <= len(ascii_lowercase):
+        shown = ascii_lowercase[number - 1]
+    else:
+        shown = str(number)
+    return f"{shown.upper() if style.startswith('upper') else shown}. "
+
+
+def _roman(number: int) -> str:
+    digits = ""
+    for value, digit in zip(_ROMAN_VALUES, _ROMAN_DIGITS, strict=True):
+        digits += digit * (number // value)
+        number %= value
+    return digits
 
 
 def _with_classifiers(item: Any) -> list[Any]:

@@ -45,13 +45,13 @@ _END_LINE = "docindex_end_line"  # an attribute of what is longer than its sourc
 _LANGUAGE = "docindex_language"  # an attribute of an empty node: that of the literal blocks after it
 # How a thing looks or is gathered, not what it says.
 _LAYOUT_OPTIONS = words(
-    "align backlinks class class-body class-card class-container class-content class-footer class-header class- "
-    "item class-label class-row class-title color columns copyable dedent delim depth emphasize-lines encoding "
-    "end-at end-before end-line figclass figwidth force format glob gutter header header-rows height hidden icon "
-    "iconbackground img-background img-bottom img-top include-source keepspace language lineno-match lineno-start "
-    "linenos lines loading margin maxdepth name number-lines numbered outline padding reversed scale selected- "
-    "marker shadow start-after start-at start-line stub-columns style sync sync-group tab-width tabid target "
-    "template text-align titlesonly toctree visible width widths"
+    "align backlinks class class-body class-card class-container class-content class-footer class-header "
+    "class-item class-label class-row class-title color columns copyable dedent delim depth emphasize-lines "
+    "encoding end-at end-before end-line figclass figwidth force format glob gutter header header-rows height "
+    "hidden icon iconbackground img-background img-bottom img-top include-source keepspace language lineno-match "
+    "lineno-start linenos lines loading margin maxdepth name number-lines numbered outline padding reversed scale "
+    "selected-marker shadow start-after start-at start-line stub-columns style sync sync-group tab-width tabid "
+    "target template text-align titlesonly toctree visible width widths"
 )
 # They say how the page is laid out or its source is read: neither their name nor their argument is text.
 _LAYOUT = words(

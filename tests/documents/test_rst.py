@@ -37,7 +37,9 @@ class TestLists:
         assert written(source) == expected
 
     def test_items_keep_their_letters_and_numbers(self):
-        assert written("c. see\n#. dee\n\n7. seven\n#. eight") == "c. see\nd. dee\n7. seven\n8. eight"
+        source = "c. see\n#. dee\n\n7. seven\n#. eight\n\n(xix) nineteen\n(xx) twenty\n\nI) one"
+        expected = "c. see\nd. dee\n7. seven\n8. eight\nxix. nineteen\nxx. twenty\nI. one"
+        assert written(source) == expected
 
     def test_classifiers_belong_to_their_term(self):
         term, definition = blocks("speed : float : optional\n   How fast.")
