@@ -69,7 +69,7 @@ def extract(tree: "Tree", source: bytes, language: str) -> Outline:
     """Read symbols and imports in one pass over the tree. Text that is no code in this language has none."""
     if not has_symbols(language):
         return Outline()
-    if _is_rubble(tree.root_node):
+    if is_rubble(tree.root_node):
         return Outline(imports=())
     captures = run_query(tree, language)
     return Outline(
@@ -80,7 +80,7 @@ def extract(tree: "Tree", source: bytes, language: str) -> Outline:
     )
 
 
-def _is_rubble(root: "Node") -> bool:
+def is_rubble(root: "Node") -> bool:
     """Whether parsing gave a flat heap of tokens, over which a query would take time of the square of their number."""
     return any(node.is_error and node.child_count > _RUBBLE for node in (root, *root.children))
 

@@ -1,0 +1,214 @@
+"""Which symbols that Universal Ctags finds do we find? ctags.py FOLDER... [--differences N]
+
+For each git work tree (or plain folder), over the files of code that discovery would index in languages that both know:
+functions, methods, classes, structs, interfaces, enums and what a language calls instead of these. A tag is found when
+we have a symbol with the same last name, which is a callable or a type as the tag is, and whose lines hold the tag's or
+begin within one line of it. Both read a file as the same language, whatever its name ends with.
+
+It needs Universal Ctags 5.9 or later with JSON: `apt-get install universal-ctags`, `brew install universal-ctags`.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
+from benchmarks.corpus import CodeFile, code_files, revision
+from docindex_dagster.code.extract import TYPE_KINDS, extract
+from docindex_dagster.code.parse import parse
+from docindex_dagster.code.symbols import Symbol
+
+_CALLABLE = frozenset({"function", "method", "macro"})
+_TYPE = TYPE_KINDS | {"module", "type"}
+_COARSE = {kind: "callable" for kind in _CALLABLE} | dict.fromkeys(_TYPE, "type")
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """What ctags calls one of our languages, and those of its kinds that are compared."""
+
+    name: str
+    callables: frozenset[str]
+    types: frozenset[str]
+
+
+def _language(name: str, callables: str, types: str = "") -> _Language:
+    return _Language(name, frozenset(callables.split()), frozenset(types.split()))
+
+
+_LANGUAGES = {
+    "bash": _language("Sh", "function"),
+    "c": _language("C", "function", "struct union enum"),
+    "cpp": _language("C++", "function", "class struct union enum"),
+    "csharp": _language("C#", "method", "class struct interface enum"),
+    "elixir": _language("Elixir", "function macro guard delegate callback", "module protocol implementation"),
+    "go": _language("Go", "func methodSpec", "struct interface"),
+    "haskell": _language("Haskell", "function", "type"),
+    "java": _language("Java", "method", "class interface enum annotation"),
+    "javascript": _language("JavaScript", "function method generator getter setter", "class"),
+    "kotlin": _language("Kotlin", "method", "class interface object"),
+    "lua": _language("Lua", "function"),
+    "php": _language("PHP", "function", "class interface trait"),
+    "python": _language("Python", "function member", "class"),
+    "ruby": _language("Ruby", "method singletonMethod", "class module"),
+    "rust": _language("Rust", "function method", "struct interface enum implementation"),
+    "sql": _language("SQL", "function procedure trigger", "table view"),
+    "tsx": _language("TypeScript", "function method generator", "class interface enum"),
+    "typescript": _language("TypeScript", "function method generator", "class interface enum"),
+}
+
+
+def _stem(name: str) -> str:
+    """Without the arguments of a specialization, which ctags does not count to the name."""
+    return name if name.startswith("operator") else re.sub(r"(?<=\w)<.*>$", "", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """One definition that ctags found."""
+
+    path: str
+    line: int
+    name: str
+    kind: str
+    source: str  # its line
+    scope_kind: str | None
+
+    @property
+    def last_name(self) -> str:
+        """The name without those of its scopes; white space means nothing in one."""
+        return _stem(re.split(r"(?<=\w)(?:\.|::|:|#)(?=\w)", "".join(self.name.split()))[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A tag, and whether we have it."""
+
+    language: str
+    tag: Tag
+    is_found: bool
+
+
+# Why a tag does not count: the language or all, and what tells. Each is no definition of a name that stands there.
+_NO_DEFINITIONS: tuple[tuple[str | None, Callable[[Tag], bool]], ...] = (
+    # A name that ctags made up.
+    (None, lambda tag: re.match(r"__anon|[Aa]nonymous", tag.name) is not None),
+    # A macro made it, or ctags lost its place: the line does not hold the name.
+    (None, lambda tag: tag.last_name.lstrip("~") not in "".join(tag.source.split())),
+)
+
+
+def compare(files: Sequence[CodeFile]) -> Iterator[Compared]:
+    """All tags of files that are of languages that ctags knows."""
+    for language, group in groupby(sorted(files, key=attrgetter("language", "path")), attrgetter("language")):
+        if language not in _LANGUAGES:
+            continue
+        members = list(group)
+        tags: defaultdict[str, list[Tag]] = defaultdict(list)
+        for tag in _tags(members, _LANGUAGES[language]):
+            tags[tag.path].append(tag)
+        for file in members:
+            if file.path in tags:
+                symbols = _symbols(file)
+                for tag in tags[file.path]:
+                    if not _is_no_definition(language, tag):
+                        yield Compared(language, tag, _is_found(tag, _LANGUAGES[language], symbols))
+
+
+def _tags(files: Sequence[CodeFile], language: _Language) -> Iterator[Tag]:
+    kinds = language.callables | language.types
+    command = [
+        "ctags",
+        f"--language-force={language.name}",
+        "--output-format=json",
+        "--fields=+nKp",
+        "-f",
+        "-",
+        "-L",
+        "-",
+    ]
+    paths = "\n".join(file.path for file in files)
+    root = files[0].root
+    output = subprocess.run(
+        command, cwd=root, input=paths, capture_output=True, text=True, errors="replace", check=True
+    )
+    sources: dict[str, list[str]] = {}
+    for line in output.stdout.splitlines():
+        row = json.loads(line)
+        if row["_type"] != "tag" or row["kind"] not in kinds:
+            continue
+        if row["path"] not in sources:
+            sources = {row["path"]: (root / row["path"]).read_bytes().decode("utf-8", "replace").split("\n")}
+        source = sources[row["path"]][row["line"] - 1]
+        yield Tag(row["path"], row["line"], row["name"], row["kind"], source, row.get("scopeKind"))
+
+
+def _symbols(file: CodeFile) -> Mapping[str, list[Symbol]]:
+    """By their names."""
+    data = file.text().encode()
+    found: defaultdict[str, list[Symbol]] = defaultdict(list)
+    for symbol in extract(parse(data, file.language), data, file.language).symbols:
+        found[_stem("".join(symbol.name.split()))].append(symbol)
+    return found
+
+
+def _is_found(tag: Tag, language: _Language, symbols: Mapping[str, list[Symbol]]) -> bool:
+    coarse = "callable" if tag.kind in language.callables else "type"
+    return any(
+        _COARSE.get(symbol.kind) == coarse
+        and (symbol.start_line <= tag.line <= symbol.end_line or abs(symbol.start_line - tag.line) <= 1)
+        for symbol in symbols.get(tag.last_name, ())
+    )
+
+
+def _is_no_definition(language: str, tag: Tag) -> bool:
+    return any(where in (None, language) and tells(tag) for where, tells in _NO_DEFINITIONS)
+
+
+def _print_recall(name: str, compared: Iterable[Compared]) -> None:
+    """A row a language: tags, recall, and both by kind."""
+    for language, group in groupby(sorted(compared, key=attrgetter("language")), attrgetter("language")):
+        members = list(group)
+        tags = Counter(each.tag.kind for each in members)
+        found = Counter(each.tag.kind for each in members if each.is_found)
+        kinds = ", ".join(f"{kind} {found[kind] / count:.1%} of {count}" for kind, count in tags.most_common())
+        print(f"{name:<26}{language:<12}{len(members):>7}{found.total() / len(members):>8.2%}  {kinds}", flush=True)
+
+
+def _print_differences(name: str, compared: Iterable[Compared], most: int) -> None:
+    missing = sorted((each for each in compared if not each.is_found), key=attrgetter("language"))
+    for language, group in groupby(missing, attrgetter("language")):
+        members = list(group)
+        step = max(1, len(members) // most)  # from the whole repository
+        for each in members[::step][:most]:
+            tag = each.tag
+            print(f"  {language} {tag.kind} {tag.name}  {name}/{tag.path}:{tag.line}: {tag.source.strip()[:110]}")
+
+
+def main() -> None:
+    """Print rows a repository, and those of all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--differences", type=int, default=0, metavar="N", help="print N missing ones a language")
+    arguments = parser.parse_args()
+    if shutil.which("ctags") is None:
+        raise SystemExit("ctags is missing: install Universal Ctags, as with apt-get install universal-ctags")
+    everything: list[Compared] = []
+    print(f"{'':<38}{'tags':>7}{'found':>8}")
+    for folder in [path.absolute() for path in arguments.folders]:
+        compared = list(compare(list(code_files(folder))))
+        _print_recall(f"{folder.name} {revision(folder)}", compared)
+        _print_differences(folder.name, compared, arguments.differences)
+        everything += compared
+    _print_recall("all", everything)
+
+
+if __name__ == "__main__":
+    main()
