@@ -31,7 +31,9 @@ _SIGNS = re.compile(rb"[^\w\s]+")
 _CALLED_PATH = re.compile(r"[@$\w]+[?!]?(?:(?:\??\.|::|->|\\)~?[$\w]+[?!]?)*")
 _LAST_NAME = re.compile(r"[$\w]+[?!]?$")
 _QUOTES = "\"'`<>"
-_QUOTED = re.compile(r"([\"'`])(.*)\1")
+_QUOTED = re.compile(r"([\"'`])(.*)\1|\((\w+)\)")
+# C++: what follows the type of a conversion stands in its name.
+_OPERATOR_NAME = re.compile(r"(?:(?P<scope>[\w:<>, ]+)::)?(?P<name>operator(?:\W+|\s+\w.*?))(?: ?\(\)[\w &]*)?")
 _DEPTH_LIMIT = 100  # deeper symbols are left out, since qualified names grow with the depth
 _RUBBLE = 5000  # tokens
 _BLANKS_LIMIT = 1000  # bytes
@@ -184,16 +186,8 @@ class _Reader:
         )
 
     def _name_path(self, definition: Definition) -> list[str]:
-        """The name, after the names of the scopes that it is written with: `A::B<T>::f` is A, B, f."""
-        written = self._line(definition.name)
-        name = _unquoted(written)
-        if name == written and _PLAIN_PATH.fullmatch(name) and not _OPERATOR.fullmatch(name):
-            shorter = _TEMPLATE_ARGUMENTS.sub("", name)
-            while shorter != name:
-                name, shorter = shorter, _TEMPLATE_ARGUMENTS.sub("", shorter)
-            path = [part for part in _PATH_SEPARATOR.split(name) if part] or [name]
-        else:
-            path = [name]
+        """The name, after the names of the scopes that it is written with."""
+        path = _name_path(self._line(definition.name))
         outer = definition.owner or definition.scope
         return path if outer is None else [_unquoted(self._line(outer)), *path]
 
@@ -246,9 +240,23 @@ class _Reader:
         return one_line(self.source[node.start_byte : node.end_byte])
 
 
+def _name_path(written: str) -> list[str]:
+    """`A::B<T>::f` is A, B, f."""
+    operator = _OPERATOR_NAME.fullmatch(written)
+    if operator:
+        return [*(_name_path(operator["scope"]) if operator["scope"] else ()), operator["name"]]
+    name = _unquoted(written)
+    if name != written or not _PLAIN_PATH.fullmatch(name) or _OPERATOR.fullmatch(name):
+        return [name]
+    shorter = _TEMPLATE_ARGUMENTS.sub("", name)
+    while shorter != name:
+        name, shorter = shorter, _TEMPLATE_ARGUMENTS.sub("", shorter)
+    return [part for part in _PATH_SEPARATOR.split(name) if part] or [name]
+
+
 def _unquoted(name: str) -> str:
     quoted = _QUOTED.fullmatch(name)
-    return quoted[2] if quoted else name
+    return (quoted[2] or quoted[3] or name) if quoted else name
 
 
 def _listed(bracket: "Node") -> Iterator[tuple[int, int]]:

@@ -27,6 +27,11 @@
   body: (_)? @body) @definition.function
 
 (function_definition
+  declarator: (qualified_identifier
+    name: (operator_cast declarator: (abstract_function_declarator parameters: (_) @parameters))) @name
+  body: (_)? @body) @definition.function
+
+(function_definition
   declarator: (function_declarator
     (trailing_return_type (_) @return))) @definition
 
@@ -64,6 +69,8 @@
     (struct_specifier)
     (union_specifier)
   ] @wrapped) @wrapper
+
+(export_declaration (_) @wrapped) @wrapper
 
 (call_expression function: [(qualified_identifier) @call (template_function name: (_) @call)])
 (new_expression type: (_) @call)

@@ -1,0 +1,132 @@
+"""Other readings of source that its grammar cannot parse as it stands.
+
+Each blanks out, or fills in, what the grammar stumbles over, and keeps every other byte where it is: a tree of the
+reading is one of the source. It costs time linear in the size, and does little harm where it is wrong, since the tree
+with the fewest broken bytes is taken. `broken` are the spans of what could not be parsed, in file order.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+Spans = Sequence[tuple[int, int]]
+Reading = Callable[[bytes, Spans], bytes]
+
+_BLANKS = bytes(byte if byte in b"\t\r\n" else 0x20 for byte in range(256))
+_NEAR = 200  # bytes: what is this close to broken code may have broken it
+
+# Comments, strings and directives, in which nothing is a macro.
+_APART = rb"""//[^\n]*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"?|^[ \t]*\#(?:\\\r?\n|[^\n])*"""
+_KEYWORD = (
+    rb"(?:auto|bool|char|class|const|constexpr|double|enum|explicit|extern|float|friend|inline|int|long|namespace|"
+    rb"operator|short|signed|static|struct|template|typedef|typename|union|unsigned|using|virtual|void)\b"
+)
+_SAYS_SO = rb"\w*(?:API_?|ATTRIBUTE\w*|CONSTEXPR|DEPRECATED|EXPORT|EXTERN|INLINE|NODISCARD|NORETURN|UNUSED)\b"
+_ARGUMENTS = rb"\((?:[^()\n]|\([^()\n]*\))*\)"
+_MACRO = re.compile(
+    rb"(?:" + _APART + rb")"
+    # class API Name {
+    rb"|\b(?:class|struct|union)\s+(?P<in_head>[A-Z][A-Z0-9_]{3,}(?:" + _ARGUMENTS + rb")?)(?=\s+\w+(?:\s+final)?\s*[:{<])"
+    # API int name(…)
+    rb"|(?<![\w.>(,])(?P<attribute>(?:(?=" + _SAYS_SO + rb")[A-Z][A-Z0-9_]{3,}(?=[ \t]+[\w:~]|\s+" + _KEYWORD + rb")"
+    rb"|[A-Z][A-Z0-9_]{3,}(?=\s+" + _KEYWORD + rb"|[ \t]+[\w:]+(?:<[^<>\n]*>)?[ \t*&]+[\w:~]+\()))"
+    # BEGIN_NAMESPACE
+    rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{3,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[])",
+    re.MULTILINE | re.DOTALL,
+)
+_TO_DECLARATION = re.compile(rb"\s+(?:template|class|struct|enum|union|typedef|using|namespace)\b")
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(?P<name>if|elif|else|endif)(?:\\\r?\n|[^\n])*", re.MULTILINE)
+_OVERLOAD = re.compile(rb"(?<=[ \t])[ \t](?=[<(])")
+_DOLLARS = re.compile(rb"\$(\w*)\$.*?\$\1\$", re.DOTALL)
+
+
+@dataclass(slots=True)
+class _Conditional:
+    """A conditional in the making: its directives, and what does not stand in its first branch."""
+
+    directives: list[tuple[int, int]]
+    other_branches: int | None = None  # where they start
+
+
+def without_macros(source: bytes, broken: Spans) -> bytes:
+    """C or C++ without macros that stand where the grammar has no place for a name.
+
+    One before a declaration is read as an attribute, so that it still belongs to it.
+    """
+    found = bytearray(source)
+    for match in _MACRO.finditer(source):
+        if match.lastgroup is None:
+            continue
+        start, end = match.span(match.lastgroup)
+        if match.lastgroup == "line" and not _is_near(start, end, broken):
+            continue
+        _blank(found, start, end)
+        if match.lastgroup == "attribute":
+            stand_in = _stand_in(source, start, end)
+            found[start : start + len(stand_in)] = stand_in
+    return bytes(found)
+
+
+def _stand_in(source: bytes, start: int, end: int) -> bytes:
+    """What keeps the place of a macro that begins its line, so that the declaration still begins there."""
+    indent = source[source.rfind(b"\n", max(0, start - _NEAR), start) + 1 : start]
+    if indent.strip():
+        return b""
+    if not _TO_DECLARATION.match(source, end):
+        return b"[[%b]]" % (b"a" * (end - start - 4)) if end - start > 4 else b""
+    return b"export" if not indent and end - start >= 6 else b""  # it stands only at the top
+
+
+def without_branches(source: bytes, broken: Spans) -> bytes:
+    """C, C++ or C# with the first branch alone of conditionals that begin, go on or end in broken code."""
+    found = bytearray(source)
+    for conditional in _conditionals(source):
+        if any(_is_near(start, end, broken) for start, end in conditional.directives):
+            last = conditional.directives[-1][1]
+            for start, end in [*conditional.directives, (conditional.other_branches or last, last)]:
+                _blank(found, start, end)
+    return bytes(found)
+
+
+def _conditionals(source: bytes) -> Iterator[_Conditional]:
+    opened: list[_Conditional] = []
+    for match in _DIRECTIVE.finditer(source):
+        if match["name"] == b"if":
+            opened.append(_Conditional([]))
+        if not opened:
+            continue
+        opened[-1].directives.append(match.span())
+        if match["name"] == b"endif":
+            yield opened.pop()
+        elif match["name"] != b"if" and opened[-1].other_branches is None:
+            opened[-1].other_branches = match.start()
+
+
+def with_semicolons(source: bytes, broken: Spans) -> bytes:
+    """TypeScript with the semicolon before a call signature on a line of its own, which the grammar asks for."""
+    found = bytearray(source)
+    for match in _OVERLOAD.finditer(source):
+        found[match.start()] = ord(";")
+    return bytes(found)
+
+
+def _blank(source: bytearray, start: int, end: int) -> None:
+    source[start:end] = source[start:end].translate(_BLANKS)
+
+
+def _is_near(start: int, end: int, broken: Spans) -> bool:
+    at = bisect_left(broken, end + _NEAR, key=lambda span: span[0])
+    return at > 0 and broken[at - 1][1] >= start - _NEAR
+
+
+READINGS: Mapping[str, tuple[Reading, ...]] = MappingProxyType(
+    {
+        "c": (without_macros, without_branches),
+        "cpp": (without_macros, without_branches),
+        "csharp": (without_branches,),
+        "typescript": (with_semicolons,),
+    }
+)
+"""Of each language, those to try one upon the other."""
