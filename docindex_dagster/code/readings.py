@@ -24,7 +24,7 @@ _KEYWORD = (
     rb"operator|short|signed|static|struct|template|typedef|typename|union|unsigned|using|virtual|void)\b"
 )
 _SAYS_SO = rb"\w*(?:API_?|ATTRIBUTE\w*|CONSTEXPR|DEPRECATED|EXPORT|EXTERN|INLINE|NODISCARD|NORETURN|UNUSED)\b"
-_ARGUMENTS = rb"\((?:[^()\n]|\([^()\n]*\))*\)"
+_ARGUMENTS = rb"[ \t]*\((?:[^()\n]|\([^()\n]*\))*\)"
 _MACRO = re.compile(
     rb"(?:" + _APART + rb")"
     # class API Name {
@@ -36,10 +36,16 @@ _MACRO = re.compile(
     rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{3,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[])",
     re.MULTILINE | re.DOTALL,
 )
+_MACRO_CALL = re.compile(rb"(?:" + _APART + rb")|\b(?P<macro>[A-Z][A-Z0-9_]{3,}[ \t]*\()|[()]", re.MULTILINE | re.DOTALL)
 _TO_DECLARATION = re.compile(rb"\s+(?:template|class|struct|enum|union|typedef|using|namespace)\b")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(?P<name>if|elif|else|endif)(?:\\\r?\n|[^\n])*", re.MULTILINE)
-_OVERLOAD = re.compile(rb"(?<=[ \t])[ \t](?=[<(])")
-_DOLLARS = re.compile(rb"\$(\w*)\$.*?\$\1\$", re.DOTALL)
+_SIGNATURE = re.compile(rb"(?<=[ \t\n])[ \t](?=[<(])")
+_NOT_BASH = re.compile(rb"\\\$\{?#?|\$\+(?=\w)")
+_SQL = re.compile(rb"--[^\n]*|/\*(?:.*?\*/|.*)|'[^']*'?|(?P<dollars>\$\w*\$)|;", re.DOTALL)
+_BODY = b" SELECT 1; "
+_KEPT_SQL = re.compile(
+    rb"(?:\s+|--[^\n]*|/\*.*?\*/)*(?:create|delete|insert|select|update|with)\b", re.IGNORECASE | re.DOTALL
+)
 
 
 @dataclass(slots=True)
@@ -79,6 +85,20 @@ def _stand_in(source: bytes, start: int, end: int) -> bytes:
     return b"export" if not indent and end - start >= 6 else b""  # it stands only at the top
 
 
+def without_arguments(source: bytes, broken: Spans) -> bytes:
+    """C or C++ without the arguments of macros in broken code: types and statements may stand among them."""
+    found = bytearray(source)
+    depth, start = 0, 0
+    for match in _MACRO_CALL.finditer(source):
+        if depth == 0 and match["macro"] and _is_near(*match.span(), broken):
+            depth, start = 1, match.end()
+        elif depth:
+            depth += (match["macro"] is not None or match[0] == b"(") - (match[0] == b")")
+            if depth == 0:
+                _blank(found, start, match.start())
+    return bytes(found)
+
+
 def without_branches(source: bytes, broken: Spans) -> bytes:
     """C, C++ or C# with the first branch alone of conditionals that begin, go on or end in broken code."""
     found = bytearray(source)
@@ -107,8 +127,37 @@ def _conditionals(source: bytes) -> Iterator[_Conditional]:
 def with_semicolons(source: bytes, broken: Spans) -> bytes:
     """TypeScript with the semicolon before a call signature on a line of its own, which the grammar asks for."""
     found = bytearray(source)
-    for match in _OVERLOAD.finditer(source):
-        found[match.start()] = ord(";")
+    for match in _SIGNATURE.finditer(source):
+        if _is_near(*match.span(), broken):
+            found[match.start()] = ord(";")
+    return bytes(found)
+
+
+def without_escapes(source: bytes, broken: Spans) -> bytes:
+    """Bash without escaped dollars, which the grammar takes for plain ones in places, and zsh's `$+name`."""
+    found = bytearray(source)
+    for match in _NOT_BASH.finditer(source):
+        found[match.start() : match.end()] = b"$_" if match[0] == b"$+" else b"_" * len(match[0])
+    return bytes(found)
+
+
+def without_statements(source: bytes, broken: Spans) -> bytes:
+    """SQL without the bodies of functions and without statements that neither create nor query, in broken code."""
+    found = bytearray(source)
+    start, quote, body = 0, b"", 0
+    for match in _SQL.finditer(source):
+        if match["dollars"] and not quote:
+            quote, body = match[0], match.end()
+        elif quote:
+            if match[0] == quote:
+                if _is_near(body, match.start(), broken) and match.start() - body >= len(_BODY):
+                    _blank(found, body, match.start())
+                    found[body : body + len(_BODY)] = _BODY
+                quote = b""
+        elif match[0] == b";":
+            if not _KEPT_SQL.match(found, start) and _is_near(start, match.start(), broken):
+                _blank(found, start, match.end())
+            start = match.end()
     return bytes(found)
 
 
@@ -123,9 +172,11 @@ def _is_near(start: int, end: int, broken: Spans) -> bool:
 
 READINGS: Mapping[str, tuple[Reading, ...]] = MappingProxyType(
     {
-        "c": (without_macros, without_branches),
-        "cpp": (without_macros, without_branches),
+        "bash": (without_escapes,),
+        "c": (without_macros, without_branches, without_arguments),
+        "cpp": (without_macros, without_branches, without_arguments),
         "csharp": (without_branches,),
+        "sql": (without_statements,),
         "typescript": (with_semicolons,),
     }
 )
