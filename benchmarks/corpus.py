@@ -1,9 +1,10 @@
 """Real repositories as the benchmarks of parsing see them: the files of code that discovery would index."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from docindex_dagster.code.languages import grammar_for
 from docindex_dagster.sources.discover import discover
@@ -26,10 +27,10 @@ class CodeFile:
         return read_document(self.root, self.path)[0].text
 
 
-def code_files(folder: Path) -> Iterator[CodeFile]:
+def code_files(folder: Path, exclude: Sequence[str] = ()) -> Iterator[CodeFile]:
     """The files of code of a git work tree, or of a plain folder; nothing vendored, generated or minified."""
-    kind = "git" if (folder / ".git").exists() else "library"
-    table = discover(Source(f"{kind}/{folder.name}", "git" if kind == "git" else "library", folder.name, folder))
+    kind: Literal["git", "library"] = "git" if (folder / ".git").exists() else "library"
+    table = discover(Source(f"{kind}/{folder.name}", kind, folder.name, folder, exclude=tuple(exclude)))
     for row in table.select(["path", "language", "source_type", "skipped_reason"]).to_pylist():
         if row["skipped_reason"] is None and row["source_type"] in _CODE and grammar_for(row["language"] or ""):
             yield CodeFile(folder, row["path"], row["language"])

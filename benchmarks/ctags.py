@@ -1,9 +1,9 @@
-"""Which symbols that Universal Ctags finds do we find? ctags.py FOLDER... [--differences N]
+"""Which symbols that Universal Ctags finds do we find? ctags.py FOLDER... [--differences N].
 
-For each git work tree (or plain folder), over the files of code that discovery would index in languages that both know:
-functions, methods, classes, structs, interfaces, enums and what a language calls instead of these. A tag is found when
-we have a symbol with the same last name, which is a callable or a type as the tag is, and whose lines hold the tag's or
-begin within one line of it. Both read a file as the same language, whatever its name ends with.
+For each git work tree (or plain folder), over the files of code that discovery would index in languages that both
+know: functions, methods, classes, structs, interfaces, enums and what a language calls instead of these. A tag is found
+when we have a symbol with the same last name, which is a callable or a type as the tag is, and whose lines hold the
+tag's or begin within one line of it. Both read a file as the same language, whatever its name ends with.
 
 It needs Universal Ctags 5.9 or later with JSON: `apt-get install universal-ctags`, `brew install universal-ctags`.
 """
@@ -19,15 +19,19 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.corpus import CodeFile, code_files, revision
 from docindex_dagster.code.extract import TYPE_KINDS, extract
 from docindex_dagster.code.parse import parse
 from docindex_dagster.code.symbols import Symbol
 
+if TYPE_CHECKING:
+    from tree_sitter import Tree
+
 _CALLABLE = frozenset({"function", "method", "macro"})
 _TYPE = TYPE_KINDS | {"module", "type"}
-_COARSE = {kind: "callable" for kind in _CALLABLE} | dict.fromkeys(_TYPE, "type")
+_COARSE = dict.fromkeys(_CALLABLE, "callable") | dict.fromkeys(_TYPE, "type")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,8 @@ _LANGUAGES = {
 
 
 def _stem(name: str) -> str:
-    """Without the arguments of a specialization, which ctags does not count to the name."""
-    return name if name.startswith("operator") else re.sub(r"(?<=\w)<.*>$", "", name)
+    """Without the word `operator`, and without the arguments of a specialization, which ctags does not count to it."""
+    return re.sub(r"(?<=\w)<.*>$", "", re.sub(r"^operator(?=\W|[a-zA-Z]+\b)", "", name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,6 @@ class Tag:
     name: str
     kind: str
     source: str  # its line
-    scope_kind: str | None
 
     @property
     def last_name(self) -> str:
@@ -96,13 +99,35 @@ class Compared:
     is_found: bool
 
 
-# Why a tag does not count: the language or all, and what tells. Each is no definition of a name that stands there.
-_NO_DEFINITIONS: tuple[tuple[str | None, Callable[[Tag], bool]], ...] = (
+# What is no definition of a name that stands there: the language or all, and what tells.
+_NO_DEFINITIONS: tuple[tuple[str | None, Callable[[Tag], object]], ...] = (
     # A name that ctags made up.
     (None, lambda tag: re.match(r"__anon|[Aa]nonymous", tag.name) is not None),
     # A macro made it, or ctags lost its place: the line does not hold the name.
     (None, lambda tag: tag.last_name.lstrip("~") not in "".join(tag.source.split())),
+    # A macro before a definition, on a line without one.
+    ("cpp", lambda tag: re.match(r"\s*[A-Z_0-9]+\([^{]*$", tag.source) is not None and tag.name.isupper()),
+    # An array.
+    ("bash", lambda tag: tag.name.endswith("=")),
+    # A primary constructor, a delegate (which is a type), a constraint `where T : …`.
+    ("csharp", lambda tag: tag.kind == "method" and re.search(r"\b(class|delegate|record|struct)\b", tag.source)),
+    ("csharp", lambda tag: f"where {tag.name} :" in tag.source),
+    # The components of a record, which are no method.
+    ("java", lambda tag: tag.kind == "method" and " record " in f" {tag.source}"),
+    # An object literal; ctags calls it a class.
+    ("javascript", lambda tag: tag.kind == "class" and re.search(r"\b(class|function)\b", tag.source) is None),
+    # A parameter of a lambda, or the variable of a loop.
+    ("kotlin", lambda tag: tag.kind == "method" and re.search(r"\bfun\b", tag.source) is None),
+    # What a call returns to which a function is given.
+    ("lua", lambda tag: re.search(r"=\s*function\b|function\s+[\w.:]*" + re.escape(tag.name), tag.source) is None),
+    # A field of a record, and the head of an instance or a class.
+    ("haskell", lambda tag: tag.kind == "function" and re.match(r"[a-z_(]", tag.source) is None),
+    ("haskell", lambda tag: re.search(r"[{,]\s*" + re.escape(tag.name) + r"\s*::", tag.source) is not None),
+    # A lambda that is given a name.
+    ("python", lambda tag: "lambda" in tag.source),
 )
+# What the parser reads where ctags reads a definition.
+_NO_CODE = re.compile(r".*(?:comment|string|text|heredoc|quoted|haddock|fragment).*")
 
 
 def compare(files: Sequence[CodeFile]) -> Iterator[Compared]:
@@ -116,10 +141,10 @@ def compare(files: Sequence[CodeFile]) -> Iterator[Compared]:
             tags[tag.path].append(tag)
         for file in members:
             if file.path in tags:
-                symbols = _symbols(file)
+                parsed = _parse(file)
                 for tag in tags[file.path]:
-                    if not _is_no_definition(language, tag):
-                        yield Compared(language, tag, _is_found(tag, _LANGUAGES[language], symbols))
+                    if not _is_no_definition(language, tag) and not parsed.is_no_code(tag):
+                        yield Compared(language, tag, _is_found(tag, _LANGUAGES[language], parsed.symbols))
 
 
 def _tags(files: Sequence[CodeFile], language: _Language) -> Iterator[Tag]:
@@ -128,7 +153,7 @@ def _tags(files: Sequence[CodeFile], language: _Language) -> Iterator[Tag]:
         "ctags",
         f"--language-force={language.name}",
         "--output-format=json",
-        "--fields=+nKp",
+        "--fields=+nK",
         "-f",
         "-",
         "-L",
@@ -147,22 +172,39 @@ def _tags(files: Sequence[CodeFile], language: _Language) -> Iterator[Tag]:
         if row["path"] not in sources:
             sources = {row["path"]: (root / row["path"]).read_bytes().decode("utf-8", "replace").split("\n")}
         source = sources[row["path"]][row["line"] - 1]
-        yield Tag(row["path"], row["line"], row["name"], row["kind"], source, row.get("scopeKind"))
+        yield Tag(row["path"], row["line"], row["name"], row["kind"], source)
 
 
-def _symbols(file: CodeFile) -> Mapping[str, list[Symbol]]:
-    """By their names."""
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """What we read in a file."""
+
+    tree: "Tree"
+    symbols: Mapping[str, list[Symbol]]  # by their names
+
+    def is_no_code(self, tag: Tag) -> bool:
+        """Whether a comment, a string or a keyword stands where a tag is."""
+        column = len(tag.source[: tag.source.find(tag.last_name)].encode())
+        point = (tag.line - 1, max(0, column))
+        node = self.tree.root_node.descendant_for_point_range(point, point)
+        return node is not None and (node.type == tag.last_name or _NO_CODE.fullmatch(node.type) is not None)
+
+
+def _parse(file: CodeFile) -> _Parsed:
     data = file.text().encode()
+    tree = parse(data, file.language)
     found: defaultdict[str, list[Symbol]] = defaultdict(list)
-    for symbol in extract(parse(data, file.language), data, file.language).symbols:
+    for symbol in extract(tree, data, file.language).symbols:
         found[_stem("".join(symbol.name.split()))].append(symbol)
-    return found
+    return _Parsed(tree, found)
 
 
 def _is_found(tag: Tag, language: _Language, symbols: Mapping[str, list[Symbol]]) -> bool:
+    # A function is JavaScript's class, too.
+    is_either = language.name == "JavaScript" and tag.kind == "class"
     coarse = "callable" if tag.kind in language.callables else "type"
     return any(
-        _COARSE.get(symbol.kind) == coarse
+        (is_either or _COARSE.get(symbol.kind) == coarse)
         and (symbol.start_line <= tag.line <= symbol.end_line or abs(symbol.start_line - tag.line) <= 1)
         for symbol in symbols.get(tag.last_name, ())
     )

@@ -1,22 +1,21 @@
-"""How well are real repositories parsed? parsing.py FOLDER... [--by-language] [--plot FILE.svg]
+"""How well are real repositories parsed? parsing.py FOLDER... [--by-language] [--plot FILE.svg].
 
-For each git work tree (or plain folder), over the files of code that discovery would index and that have a grammar: the
-share of bytes in error nodes of their trees (the outermost ones, each byte once; what is missing has no bytes), the share
-of files that were cut as text for want of a parse (an exception, a heap of tokens instead of a tree, a time-out), chunks,
-the share of them with a symbol (of languages that have symbols), how many non-white characters they hold (10th, 50th and
-90th percentile), MB parsed and chunked a second of one core with grammars and queries loaded before, and by how much the
-memory of the process grew (its peak, Linux only) beside the largest file. Files are read one after another.
+For each git work tree (or plain folder), over the files of code that discovery would index and that have a grammar:
+the share of bytes in error nodes of their trees (the outermost ones, each byte once; what is missing has no bytes), the
+share of files that were cut as text for want of a parse (an exception, a heap of tokens instead of a tree, a time-out),
+chunks, the share of them with a symbol (of languages that have symbols), how many non-white characters they hold (10th,
+50th and 90th percentile), MB parsed and chunked a second of one core with grammars and queries loaded before, and by
+how much the memory of the process grew (its peak, Linux only) beside the largest file. Files are read one by one.
 """
 
 import argparse
 import gc
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
-from typing import TYPE_CHECKING
 
 from benchmarks.corpus import CodeFile, code_files, revision
 from docindex_dagster.chunking.code import chunk_code
@@ -24,11 +23,8 @@ from docindex_dagster.chunking.draft import Draft
 from docindex_dagster.chunking.lines import chunk_lines
 from docindex_dagster.code.extract import is_rubble
 from docindex_dagster.code.languages import has_symbols
-from docindex_dagster.code.parse import parse
+from docindex_dagster.code.parse import broken_spans, parse
 from docindex_dagster.settings import ChunkingSettings
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _SETTINGS = ChunkingSettings()
 _COLOURS = ("#3b6fb6", "#d98032", "#4f9d69")
@@ -94,13 +90,13 @@ def parsed(file: CodeFile) -> Parsed:
     drafts = _chunked(text, file.language)
     seconds = time.process_time() - started
     data = text.encode()
-    root = parse(data, file.language).root_node
-    is_text = drafts is None or is_rubble(root) or seconds > _SETTINGS.parse_timeout_s
+    tree = parse(data, file.language)
+    is_text = drafts is None or is_rubble(tree.root_node) or seconds > _SETTINGS.parse_timeout_s
     drafts = chunk_lines(text, _SETTINGS.code_chars) if drafts is None else drafts
     return Parsed(
         language=file.language,
         size=len(data),
-        broken=sum(node.end_byte - node.start_byte for node in _errors(root)),
+        broken=sum(end - start for start, end in broken_spans(tree)),
         is_text=is_text,
         chunks=tuple(len("".join(draft.text.split())) for draft in drafts),
         with_symbol=sum(draft.symbol is not None for draft in drafts),
@@ -116,20 +112,9 @@ def _chunked(text: str, language: str) -> tuple[Draft, ...] | None:
         return None
 
 
-def _errors(root: "Node") -> "Iterator[Node]":
-    """The outermost error nodes."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.is_error:
-            yield node
-        elif node.has_error:
-            stack.extend(node.children)
-
-
-def measure(folder: Path, *, lists_errors: bool) -> Group:
+def measure(folder: Path, exclude: Sequence[str], *, lists_errors: bool) -> Group:
     """Parse the files of a repository; print their row, and what memory that took."""
-    files = list(code_files(folder))
+    files = list(code_files(folder, exclude))
     for language in {file.language for file in files}:
         chunk_code("\n", language)  # loads what the language needs
     gc.collect()
@@ -158,9 +143,7 @@ def _forget_peak() -> None:
 
 
 def _percentiles(values: Sequence[int]) -> tuple[float, float, float]:
-    if len(values) < 2:
-        return (*values, *values, *values) if values else (0, 0, 0)
-    tenths = quantiles(values, n=10, method="inclusive")
+    tenths = quantiles([*values, *values] or [0, 0], n=10, method="inclusive")  # of one value, too
     return tenths[0], tenths[4], tenths[8]
 
 
@@ -208,12 +191,17 @@ def main() -> None:
     """Print a row a repository, and a row a language where asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument(
+        "--exclude", action="append", default=[], metavar="GLOB", help="leave files out, as in settings"
+    )
     parser.add_argument("--by-language", action="store_true", help="also a row for each language, over all folders")
     parser.add_argument("--errors", action="store_true", help="also the files with the most bytes in errors")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw how large chunks are")
     arguments = parser.parse_args()
     print(_HEAD)
-    groups = [measure(folder.absolute(), lists_errors=arguments.errors) for folder in arguments.folders]
+    groups = [
+        measure(folder.absolute(), arguments.exclude, lists_errors=arguments.errors) for folder in arguments.folders
+    ]
     files = [file for group in groups for file in group.files]
     print(Group("all", files).row())
     languages = by(lambda file: file.language, files)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import tree_sitter
 
 
+_BEARABLE = 500  # what breaks less than one of so many bytes is not worth another parse
+
+
 class ParseError(DocindexError):
     """A text cannot be parsed; it can still be cut as text."""
 
@@ -28,7 +31,7 @@ def parse(source: bytes, language: str) -> "tree_sitter.Tree":
     tree = parser.parse(source)
     broken = broken_spans(tree)
     for read in READINGS.get(language, ()):
-        if not broken:
+        if _weight(broken) * _BEARABLE <= len(source):
             break
         reading = read(source, broken)
         other = parser.parse(reading) if reading != source else tree

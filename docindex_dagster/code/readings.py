@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from types import MappingProxyType
 
 Spans = Sequence[tuple[int, int]]
@@ -28,15 +29,19 @@ _ARGUMENTS = rb"[ \t]*\((?:[^()\n]|\([^()\n]*\))*\)"
 _MACRO = re.compile(
     rb"(?:" + _APART + rb")"
     # class API Name {
-    rb"|\b(?:class|struct|union)\s+(?P<in_head>[A-Z][A-Z0-9_]{3,}(?:" + _ARGUMENTS + rb")?)(?=\s+\w+(?:\s+final)?\s*[:{<])"
+    rb"|\b(?:class|struct|union)\s+(?P<in_head>[A-Z][A-Z0-9_]{4,}(?:"
+    + _ARGUMENTS
+    + rb")?)(?=\s+\w+(?:\s+final)?\s*[:{<])"
     # API int name(…)
-    rb"|(?<![\w.>(,])(?P<attribute>(?:(?=" + _SAYS_SO + rb")[A-Z][A-Z0-9_]{3,}(?=[ \t]+[\w:~]|\s+" + _KEYWORD + rb")"
-    rb"|[A-Z][A-Z0-9_]{3,}(?=\s+" + _KEYWORD + rb"|[ \t]+[\w:]+(?:<[^<>\n]*>)?[ \t*&]+[\w:~]+\()))"
+    rb"|(?<![\w.>(,])(?P<attribute>(?:(?=" + _SAYS_SO + rb")[A-Z][A-Z0-9_]{4,}(?=[ \t]+[\w:~]|\s+" + _KEYWORD + rb")"
+    rb"|[A-Z][A-Z0-9_]{4,}(?=\s+" + _KEYWORD + rb"|[ \t]+[\w:]+(?:<[^<>\n]*>)?[ \t*&]+[\w:~]+\()))"
     # BEGIN_NAMESPACE
-    rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{3,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[])",
+    rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[])",
     re.MULTILINE | re.DOTALL,
 )
-_MACRO_CALL = re.compile(rb"(?:" + _APART + rb")|\b(?P<macro>[A-Z][A-Z0-9_]{3,}[ \t]*\()|[()]", re.MULTILINE | re.DOTALL)
+_MACRO_CALL = re.compile(
+    rb"(?:" + _APART + rb")|\b(?P<macro>[A-Z][A-Z0-9_]{4,}[ \t]*\()|[()]", re.MULTILINE | re.DOTALL
+)
 _TO_DECLARATION = re.compile(rb"\s+(?:template|class|struct|enum|union|typedef|using|namespace)\b")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(?P<name>if|elif|else|endif)(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _SIGNATURE = re.compile(rb"(?<=[ \t\n])[ \t](?=[<(])")
@@ -80,9 +85,9 @@ def _stand_in(source: bytes, start: int, end: int) -> bytes:
     indent = source[source.rfind(b"\n", max(0, start - _NEAR), start) + 1 : start]
     if indent.strip():
         return b""
-    if not _TO_DECLARATION.match(source, end):
-        return b"[[%b]]" % (b"a" * (end - start - 4)) if end - start > 4 else b""
-    return b"export" if not indent and end - start >= 6 else b""  # it stands only at the top
+    if _TO_DECLARATION.match(source, end):
+        return b"" if indent else b"export"[: end - start]  # it stands only at the top
+    return b"[[" + b"a" * (end - start - len(b"[[]]")) + b"]]"
 
 
 def without_arguments(source: bytes, broken: Spans) -> bytes:
@@ -137,7 +142,8 @@ def without_escapes(source: bytes, broken: Spans) -> bytes:
     """Bash without escaped dollars, which the grammar takes for plain ones in places, and zsh's `$+name`."""
     found = bytearray(source)
     for match in _NOT_BASH.finditer(source):
-        found[match.start() : match.end()] = b"$_" if match[0] == b"$+" else b"_" * len(match[0])
+        if _is_near(*match.span(), broken):
+            found[match.start() : match.end()] = b"$_" if match[0] == b"$+" else b"_" * len(match[0])
     return bytes(found)
 
 
@@ -150,12 +156,12 @@ def without_statements(source: bytes, broken: Spans) -> bytes:
             quote, body = match[0], match.end()
         elif quote:
             if match[0] == quote:
-                if _is_near(body, match.start(), broken) and match.start() - body >= len(_BODY):
+                if _is_near(body, match.start(), broken, 0) and match.start() - body >= len(_BODY):
                     _blank(found, body, match.start())
                     found[body : body + len(_BODY)] = _BODY
                 quote = b""
         elif match[0] == b";":
-            if not _KEPT_SQL.match(found, start) and _is_near(start, match.start(), broken):
+            if not _KEPT_SQL.match(found, start) and _is_near(start, match.start(), broken, 0):
                 _blank(found, start, match.end())
             start = match.end()
     return bytes(found)
@@ -165,9 +171,9 @@ def _blank(source: bytearray, start: int, end: int) -> None:
     source[start:end] = source[start:end].translate(_BLANKS)
 
 
-def _is_near(start: int, end: int, broken: Spans) -> bool:
-    at = bisect_left(broken, end + _NEAR, key=lambda span: span[0])
-    return at > 0 and broken[at - 1][1] >= start - _NEAR
+def _is_near(start: int, end: int, broken: Spans, near: int = _NEAR) -> bool:
+    at = bisect_left(broken, end + near, key=itemgetter(0))
+    return at > 0 and broken[at - 1][1] >= start - near
 
 
 READINGS: Mapping[str, tuple[Reading, ...]] = MappingProxyType(
