@@ -78,6 +78,7 @@ def _stem(name: str) -> str:
 class Tag:
     """One definition that ctags found."""
 
+    language: str
     path: str
     line: int
     name: str
@@ -87,14 +88,14 @@ class Tag:
     @property
     def last_name(self) -> str:
         """The name without those of its scopes; white space means nothing in one."""
-        return _stem(re.split(r"(?<=\w)(?:\.|::|:|#)(?=\w)", "".join(self.name.split()))[-1])
+        name = "".join(self.name.split())
+        return name if self.language == "bash" else _stem(re.split(r"(?<=\w)(?:\.|::|:|#)(?=\w)", name)[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     """A tag, and whether we have it."""
 
-    language: str
     tag: Tag
     is_found: bool
 
@@ -107,6 +108,8 @@ _NO_DEFINITIONS: tuple[tuple[str | None, Callable[[Tag], object]], ...] = (
     (None, lambda tag: tag.last_name.lstrip("~") not in "".join(tag.source.split())),
     # A macro before a definition, on a line without one.
     ("cpp", lambda tag: re.match(r"\s*[A-Z_0-9]+\([^{]*$", tag.source) is not None and tag.name.isupper()),
+    # A macro that makes a name, or a type: NAME(x)(…), NAME(x)* …
+    ("cpp", lambda tag: re.search(re.escape(tag.name) + r"\s*\(\w+\)[\s*&]*[\w(]", tag.source)),
     # An array.
     ("bash", lambda tag: tag.name.endswith("=")),
     # A primary constructor, a delegate (which is a type), a constraint `where T : …`.
@@ -116,13 +119,19 @@ _NO_DEFINITIONS: tuple[tuple[str | None, Callable[[Tag], object]], ...] = (
     ("java", lambda tag: tag.kind == "method" and " record " in f" {tag.source}"),
     # An object literal; ctags calls it a class.
     ("javascript", lambda tag: tag.kind == "class" and re.search(r"\b(class|function)\b", tag.source) is None),
+    # A function with two names, of which ours is the one it is kept under, and one with a computed name.
+    ("javascript", lambda tag: re.search(r"[:=]\s*function\*?\s+\w", tag.source)),
+    ("javascript", lambda tag: re.search(r"\](?:\.\w+)?\s*=\s*function", tag.source)),
+    # A name that a macro makes; and an implementation, which we name by its type and ctags by its protocol.
+    ("elixir", lambda tag: tag.name == "unquote" or tag.kind == "implementation"),
     # A parameter of a lambda, or the variable of a loop.
     ("kotlin", lambda tag: tag.kind == "method" and re.search(r"\bfun\b", tag.source) is None),
     # What a call returns to which a function is given.
     ("lua", lambda tag: re.search(r"=\s*function\b|function\s+[\w.:]*" + re.escape(tag.name), tag.source) is None),
-    # A field of a record, and the head of an instance or a class.
+    # A field of a record; a keyword.
     ("haskell", lambda tag: tag.kind == "function" and re.match(r"[a-z_(]", tag.source) is None),
     ("haskell", lambda tag: re.search(r"[{,]\s*" + re.escape(tag.name) + r"\s*::", tag.source) is not None),
+    ("haskell", lambda tag: tag.name in {"class", "infix", "infixl", "infixr", "pattern"}),
     # A lambda that is given a name.
     ("python", lambda tag: "lambda" in tag.source),
 )
@@ -137,17 +146,18 @@ def compare(files: Sequence[CodeFile]) -> Iterator[Compared]:
             continue
         members = list(group)
         tags: defaultdict[str, list[Tag]] = defaultdict(list)
-        for tag in _tags(members, _LANGUAGES[language]):
+        for tag in _tags(members, language):
             tags[tag.path].append(tag)
         for file in members:
             if file.path in tags:
                 parsed = _parse(file)
                 for tag in tags[file.path]:
-                    if not _is_no_definition(language, tag) and not parsed.is_no_code(tag):
-                        yield Compared(language, tag, _is_found(tag, _LANGUAGES[language], parsed.symbols))
+                    if not _is_no_definition(tag) and not parsed.is_no_code(tag):
+                        yield Compared(tag, _is_found(tag, _LANGUAGES[language], parsed.symbols))
 
 
-def _tags(files: Sequence[CodeFile], language: _Language) -> Iterator[Tag]:
+def _tags(files: Sequence[CodeFile], name: str) -> Iterator[Tag]:
+    language = _LANGUAGES[name]
     kinds = language.callables | language.types
     command = [
         "ctags",
@@ -172,7 +182,7 @@ def _tags(files: Sequence[CodeFile], language: _Language) -> Iterator[Tag]:
         if row["path"] not in sources:
             sources = {row["path"]: (root / row["path"]).read_bytes().decode("utf-8", "replace").split("\n")}
         source = sources[row["path"]][row["line"] - 1]
-        yield Tag(row["path"], row["line"], row["name"], row["kind"], source)
+        yield Tag(name, row["path"], row["line"], row["name"], row["kind"], source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,13 +220,13 @@ def _is_found(tag: Tag, language: _Language, symbols: Mapping[str, list[Symbol]]
     )
 
 
-def _is_no_definition(language: str, tag: Tag) -> bool:
-    return any(where in (None, language) and tells(tag) for where, tells in _NO_DEFINITIONS)
+def _is_no_definition(tag: Tag) -> bool:
+    return any(where in (None, tag.language) and tells(tag) for where, tells in _NO_DEFINITIONS)
 
 
 def _print_recall(name: str, compared: Iterable[Compared]) -> None:
     """A row a language: tags, recall, and both by kind."""
-    for language, group in groupby(sorted(compared, key=attrgetter("language")), attrgetter("language")):
+    for language, group in groupby(sorted(compared, key=attrgetter("tag.language")), attrgetter("tag.language")):
         members = list(group)
         tags = Counter(each.tag.kind for each in members)
         found = Counter(each.tag.kind for each in members if each.is_found)
@@ -225,8 +235,8 @@ def _print_recall(name: str, compared: Iterable[Compared]) -> None:
 
 
 def _print_differences(name: str, compared: Iterable[Compared], most: int) -> None:
-    missing = sorted((each for each in compared if not each.is_found), key=attrgetter("language"))
-    for language, group in groupby(missing, attrgetter("language")):
+    missing = sorted((each for each in compared if not each.is_found), key=attrgetter("tag.language"))
+    for language, group in groupby(missing, attrgetter("tag.language")):
         members = list(group)
         step = max(1, len(members) // most)  # from the whole repository
         for each in members[::step][:most]:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 TYPE_KINDS = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
 """The kinds of symbol whose functions are methods."""
 
-_PATH_SEPARATOR = re.compile(r"::|\\|\.")
+_PATH_PIECE = re.compile(r"::|[\\.<>]|[^:\\.<>]+|:")
+_PATH_SEPARATORS = frozenset({"::", "\\", "."})
 _OPERATOR = re.compile(r"\W+")
-_PLAIN_PATH = re.compile(r"[\w.:\\~<>, *&]+")
-_TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>(?=::)")
+_PLAIN_PATH = re.compile(r"[$#\w.:\\~<>, *&]+")
 _SIGNATURE_END = re.compile(r" ?(?:=>|[{:=;])$")
 _SIGNS = re.compile(rb"[^\w\s]+")
 _CALLED_PATH = re.compile(r"[@$\w]+[?!]?(?:(?:\??\.|::|->|\\)~?[$\w]+[?!]?)*")
@@ -244,14 +244,20 @@ def _name_path(written: str) -> list[str]:
     """`A::B<T>::f` is A, B, f."""
     operator = _OPERATOR_NAME.fullmatch(written)
     if operator:
-        return [*(_name_path(operator["scope"]) if operator["scope"] else ()), operator["name"]]
+        scope = operator["scope"]
+        return [*(_name_path(f"{scope}::{scope}")[:-1] if scope else ()), operator["name"]]
     name = _unquoted(written)
     if name != written or not _PLAIN_PATH.fullmatch(name) or _OPERATOR.fullmatch(name):
         return [name]
-    shorter = _TEMPLATE_ARGUMENTS.sub("", name)
-    while shorter != name:
-        name, shorter = shorter, _TEMPLATE_ARGUMENTS.sub("", shorter)
-    return [part for part in _PATH_SEPARATOR.split(name) if part] or [name]
+    parts, depth = [""], 0
+    for piece in _PATH_PIECE.findall(name):
+        depth += (piece == "<") - (piece == ">")
+        if depth == 0 and piece in _PATH_SEPARATORS:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    scopes = [part.partition("<")[0] for part in parts[:-1]]
+    return [part for part in [*scopes, parts[-1]] if part] or [name]
 
 
 def _unquoted(name: str) -> str:

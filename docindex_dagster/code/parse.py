@@ -5,7 +5,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
 from docindex_dagster.code.languages import LANGUAGES
-from docindex_dagster.code.readings import READINGS
+from docindex_dagster.code.readings import FIRST_READINGS, READINGS
 from docindex_dagster.errors import DocindexError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def parse(source: bytes, language: str) -> "tree_sitter.Tree":
         ParseError: there is no grammar for the language.
     """
     parser = _parser(language)
+    source = FIRST_READINGS.get(language, bytes)(source)
     tree = parser.parse(source)
     broken = broken_spans(tree)
     for read in READINGS.get(language, ()):

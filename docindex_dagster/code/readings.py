@@ -39,6 +39,13 @@ _MACRO = re.compile(
     rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[])",
     re.MULTILINE | re.DOTALL,
 )
+_PLACELESS = re.compile(
+    # class API [[nodiscard]] Name {
+    rb"\b(?:class|struct|union)(?P<head>(?:\s+[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?|\s+\[\[[^\]\n]*\]\])+)"
+    rb"(?=\s+\w+(?:\s*<[^<>\n]*>|\s+final)?\s*(?::(?!:)|\{))"
+    # int name() const GUARDED_BY(lock) {
+    rb"|(?:\)|\b(?:const|final|noexcept|override)|&)(?P<tail>\s+[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)(?=\s*\{)"
+)
 _MACRO_CALL = re.compile(
     rb"(?:" + _APART + rb")|\b(?P<macro>[A-Z][A-Z0-9_]{4,}[ \t]*\()|[()]", re.MULTILINE | re.DOTALL
 )
@@ -59,6 +66,14 @@ class _Conditional:
 
     directives: list[tuple[int, int]]
     other_branches: int | None = None  # where they start
+
+
+def without_placeless(source: bytes) -> bytes:
+    """C or C++ without macros that stand where the language has a place for none, whatever they are."""
+    found = bytearray(source)
+    for match in _PLACELESS.finditer(source):
+        _blank(found, *match.span(match.lastgroup or 0))
+    return bytes(found)
 
 
 def without_macros(source: bytes, broken: Spans) -> bytes:
@@ -175,6 +190,11 @@ def _is_near(start: int, end: int, broken: Spans, near: int = _NEAR) -> bool:
     at = bisect_left(broken, end + near, key=itemgetter(0))
     return at > 0 and broken[at - 1][1] >= start - near
 
+
+FIRST_READINGS: Mapping[str, Callable[[bytes], bytes]] = MappingProxyType(
+    {"c": without_placeless, "cpp": without_placeless}
+)
+"""Of each language, that to begin with."""
 
 READINGS: Mapping[str, tuple[Reading, ...]] = MappingProxyType(
     {
