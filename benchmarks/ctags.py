@@ -89,7 +89,9 @@ class Tag:
     def last_name(self) -> str:
         """The name without those of its scopes; white space means nothing in one."""
         name = "".join(self.name.split())
-        return name if self.language == "bash" else _stem(re.split(r"(?<=\w)(?:\.|::|:|#)(?=\w)", name)[-1])
+        if self.language == "bash" or name.startswith("operator"):
+            return _stem(name)
+        return _stem(re.split(r"(?<=\w)(?:\.|::|:|#)(?=\w)", name)[-1])
 
 
 @dataclass(frozen=True, slots=True)

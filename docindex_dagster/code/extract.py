@@ -245,7 +245,7 @@ def _name_path(written: str) -> list[str]:
     operator = _OPERATOR_NAME.fullmatch(written)
     if operator:
         scope = operator["scope"]
-        return [*(_name_path(f"{scope}::{scope}")[:-1] if scope else ()), operator["name"]]
+        return [*(_name_path(f"{scope}::x")[:-1] if scope else ()), operator["name"]]
     name = _unquoted(written)
     if name != written or not _PLAIN_PATH.fullmatch(name) or _OPERATOR.fullmatch(name):
         return [name]

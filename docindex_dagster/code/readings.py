@@ -45,6 +45,11 @@ _PLACELESS = re.compile(
     rb"(?=\s+\w+(?:\s*<[^<>\n]*>|\s+final)?\s*(?::(?!:)|\{))"
     # int name() const GUARDED_BY(lock) {
     rb"|(?:\)|\b(?:const|final|noexcept|override)|&)(?P<tail>\s+[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)(?=\s*\{)"
+    # BEGIN_NAMESPACE
+    rb"|^(?P<line>(?=\w*(?:BEGIN|END))[A-Z][A-Z0-9_]{4,})(?=[ \t]*\r?$)"
+    # int* nonnull name
+    rb"|(?<=[*&>])(?P<nullability>\s*\b\w*_[Nn](?:onnull|ullable)\b)",
+    re.MULTILINE,
 )
 _MACRO_CALL = re.compile(
     rb"(?:" + _APART + rb")|\b(?P<macro>[A-Z][A-Z0-9_]{4,}[ \t]*\()|[()]", re.MULTILINE | re.DOTALL

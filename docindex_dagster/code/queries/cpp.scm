@@ -23,6 +23,15 @@
   body: (_)? @body) @definition.function
 
 (function_definition
+  type: (_) @return
+  declarator: (pointer_declarator
+    "*" @return
+    declarator: (reference_declarator
+      "&" @return
+      (function_declarator declarator: (_) @name parameters: (_) @parameters)))
+  body: (_)? @body) @definition.function
+
+(function_definition
   declarator: (operator_cast declarator: (abstract_function_declarator parameters: (_) @parameters)) @name
   body: (_)? @body) @definition.function
 
