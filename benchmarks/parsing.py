@@ -163,7 +163,7 @@ def plot(languages: Sequence[Group], file: Path) -> None:
     figure = Figure(figsize=(11, 4.6), layout="tight")
     left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": (5, 6)})
     sizes = [size for group in languages for size in group.chunks]
-    left.hist(sizes, bins=range(0, _SETTINGS.code_chars + 51, 50), color=_COLOURS[0])
+    left.hist(sizes, bins=range(0, _SETTINGS.code_chars + 1, 50), color=_COLOURS[0])
     left.axvline(_SETTINGS.code_chars, color="#888888", linewidth=0.8)
     left.set_ylabel("chunks")
     shown = [group for group in languages if has_symbols(group.name)]
