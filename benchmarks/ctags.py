@@ -70,8 +70,8 @@ _LANGUAGES = {
 
 
 def _stem(name: str) -> str:
-    """Without the word `operator`, and without the arguments of a specialization, which ctags does not count to it."""
-    return re.sub(r"(?<=\w)<.*>$", "", re.sub(r"^operator(?=\W|[a-zA-Z]+\b)", "", name))
+    """Without the sign or word before it and the arguments of a specialization, which ctags may not count to it."""
+    return re.sub(r"(?<=\w)<.*>$", "", re.sub(r"^(?:~|operator(?=.))", "", name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,10 @@ class Tag:
     def last_name(self) -> str:
         """The name without those of its scopes; white space means nothing in one."""
         name = "".join(self.name.split())
-        if self.language == "bash" or name.startswith("operator"):
+        if name.startswith("operator"):
             return _stem(name)
-        return _stem(re.split(r"(?<=\w)(?:\.|::|:|#)(?=\w)", name)[-1])
+        separator = r"::" if self.language == "bash" else r"(?<=\w)(?:\.|::|:|#)(?=\w)"
+        return _stem(re.split(separator, name)[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ _NO_DEFINITIONS: tuple[tuple[str | None, Callable[[Tag], object]], ...] = (
     # A name that ctags made up.
     (None, lambda tag: re.match(r"__anon|[Aa]nonymous", tag.name) is not None),
     # A macro made it, or ctags lost its place: the line does not hold the name.
-    (None, lambda tag: tag.last_name.lstrip("~") not in "".join(tag.source.split())),
+    (None, lambda tag: tag.last_name not in "".join(tag.source.split())),
     # A macro before a definition, on a line without one.
     ("cpp", lambda tag: re.match(r"\s*[A-Z_0-9]+\([^{]*$", tag.source) is not None and tag.name.isupper()),
     # A macro that makes a name, or a type: NAME(x)(…), NAME(x)* …
