@@ -23,7 +23,8 @@ Where several patterns find one definition, the first in the file says its kind,
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
@@ -33,6 +34,10 @@ from docindex_dagster.code.parse import query_for
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
+    _Parts = dict[str, list[Node]]  # what one match captured
+    _ByCapture = Mapping[str, list[_Parts]]
+
+_DEFINITION = "definition"
 _DEPTH_LIMIT = 1000  # nodes; over a chain of n calls, each in the one before it, a query takes time of the square of n
 
 
@@ -57,7 +62,7 @@ class Definition:
         """Where what stands before both name and body ends."""
         return min(self.name.start_byte, self.end if self.body is None else self.body)
 
-    def add(self, parts: "dict[str, list[Node]]") -> None:
+    def add(self, parts: "_Parts") -> None:
         """Take over what one match captured, unless an earlier one did."""
         bodies = [node.start_byte for node in parts.get("body", ())]
         self.body = min(bodies if self.body is None else [*bodies, self.body], default=None)
@@ -98,57 +103,67 @@ def run_query(tree: "Tree", language: str) -> Captures:
 
     cursor = QueryCursor(query_for(language))
     cursor.set_max_start_depth(_DEPTH_LIMIT)
-    captures = [parts for _, parts in sorted(cursor.matches(tree.root_node), key=itemgetter(0))]
-    doc_comments = _nodes(captures, "comment.doc")
+    found = _by_capture(parts for _, parts in sorted(cursor.matches(tree.root_node), key=itemgetter(0)))
+    doc_comments = _nodes(found, "comment.doc")
+    decorators = _nodes(found, "decorator")
     return Captures(
-        definitions=_definitions(captures),
-        comments=sorted([*_nodes(captures, "comment"), *doc_comments], key=attrgetter("start_byte")),
+        definitions=_definitions(found),
+        comments=sorted([*_nodes(found, "comment"), *doc_comments], key=attrgetter("start_byte")),
         doc_comments=frozenset(node.start_byte for node in doc_comments),
-        decorators=_nodes(captures, "decorator"),
-        docstrings=_nodes([parts for parts in captures if not _defines(parts)], "docstring"),
-        imports=_spans(captures, "import"),
-        exports=_spans(captures, "export"),
-        calls=_calls(captures),
+        decorators=decorators,
+        docstrings=_nodes({"docstring": [parts for parts in found["docstring"] if not _defines(parts)]}, "docstring"),
+        imports=_spans(found, "import"),
+        exports=_spans(found, "export"),
+        calls=_calls(found, decorators),
     )
 
 
-def _spans(captures: "list[dict[str, list[Node]]]", name: str) -> list[tuple[int, int]]:
-    return sorted(_span(parts[name]) for parts in captures if name in parts)
+def _by_capture(matches: "Iterable[_Parts]") -> "defaultdict[str, list[_Parts]]":
+    """The matches that have a capture, in their order; all that define are under `definition`."""
+    found: defaultdict[str, list[_Parts]] = defaultdict(list)
+    for parts in matches:
+        for name in parts:
+            found[_DEFINITION if name.startswith(_DEFINITION) else name].append(parts)
+    return found
 
 
-def _calls(captures: "list[dict[str, list[Node]]]") -> "list[tuple[Node, Node | None]]":
+def _spans(found: "_ByCapture", name: str) -> list[tuple[int, int]]:
+    return sorted(_span(parts[name]) for parts in found[name])
+
+
+def _calls(found: "_ByCapture", decorators: "list[Node]") -> "list[tuple[Node, Node | None]]":
     """In file order, without what only looks like a call: names of definitions, and what stands in a decorator."""
-    names = {node.start_byte for node in _nodes(captures, "name")}
-    decorators = _nodes(captures, "decorator")
+    names = {node.start_byte for parts in found["name"] for node in parts["name"]}
     starts = [node.start_byte for node in decorators]
 
-    def is_call(node: "Node") -> bool:
-        before = bisect_right(starts, node.start_byte)
-        in_decorator = before > 0 and node.start_byte < decorators[before - 1].end_byte
-        return node.start_byte not in names and not in_decorator
+    def is_call(start: int) -> bool:
+        before = bisect_right(starts, start)
+        in_decorator = before > 0 and start < decorators[before - 1].end_byte
+        return start not in names and not in_decorator
 
-    found = [(parts["call"][0], _first(parts, "receiver")) for parts in captures if "call" in parts]
-    calls = {node.id: (node, receiver) for node, receiver in found if is_call(node)}
-    return sorted(calls.values(), key=lambda call: call[0].start_byte)
+    distinct = {parts["call"][0].id: parts for parts in found["call"]}
+    calls = [(parts["call"][0].start_byte, parts) for parts in distinct.values()]
+    calls.sort(key=itemgetter(0))
+    return [(parts["call"][0], _first(parts, "receiver")) for start, parts in calls if is_call(start)]
 
 
-def _definitions(captures: "list[dict[str, list[Node]]]") -> list[Definition]:
-    wrappers = {parts["wrapped"][0].id: parts["wrapper"][0] for parts in captures if "wrapper" in parts}
-    found: dict[int, Definition] = {}
-    for parts in captures:
+def _definitions(found: "_ByCapture") -> list[Definition]:
+    wrappers = {parts["wrapped"][0].id: parts["wrapper"][0] for parts in found["wrapper"]}
+    definitions: dict[int, Definition] = {}
+    for parts in found[_DEFINITION]:
         for capture, nodes in parts.items():
-            if not capture.startswith("definition"):
+            if not capture.startswith(_DEFINITION):
                 continue
             node = nodes[0]
-            definition = found.get(node.id)
+            definition = definitions.get(node.id)
             if definition is None and "name" in parts:
-                kind = capture.removeprefix("definition.")
+                kind = capture.removeprefix(f"{_DEFINITION}.")
                 outer = _outermost(node, wrappers)
                 definition = Definition(kind, parts["name"][0], outer.start_byte, outer.end_byte)
-                found[node.id] = definition
+                definitions[node.id] = definition
             if definition is not None:
                 definition.add(parts)
-    return list(_joined(found.values()))
+    return list(_joined(definitions.values()))
 
 
 def _joined(definitions: "Iterable[Definition]") -> "Iterator[Definition]":
@@ -163,8 +178,8 @@ def _joined(definitions: "Iterable[Definition]") -> "Iterator[Definition]":
         yield definition
 
 
-def _defines(parts: "dict[str, list[Node]]") -> bool:
-    return any(capture.startswith("definition") for capture in parts)
+def _defines(parts: "_Parts") -> bool:
+    return any(capture.startswith(_DEFINITION) for capture in parts)
 
 
 def _outermost(node: "Node", wrappers: "dict[int, Node]") -> "Node":
@@ -173,17 +188,13 @@ def _outermost(node: "Node", wrappers: "dict[int, Node]") -> "Node":
     return node
 
 
-def _nodes(captures: "list[dict[str, list[Node]]]", name: str) -> "list[Node]":
-    def each() -> "Iterator[Node]":
-        for parts in captures:
-            yield from parts.get(name, ())
-
-    return sorted(each(), key=attrgetter("start_byte"))
+def _nodes(found: "_ByCapture", name: str) -> "list[Node]":
+    return sorted((node for parts in found[name] for node in parts[name]), key=attrgetter("start_byte"))
 
 
 def _span(nodes: "list[Node]") -> tuple[int, int]:
     return min(node.start_byte for node in nodes), max(node.end_byte for node in nodes)
 
 
-def _first(parts: "dict[str, list[Node]]", name: str) -> "Node | None":
+def _first(parts: "_Parts", name: str) -> "Node | None":
     return parts[name][0] if name in parts else None

@@ -22,17 +22,19 @@ if TYPE_CHECKING:
 TYPE_KINDS = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
 """The kinds of symbol whose functions are methods."""
 
-_PATH_SEPARATOR = re.compile(r"::|\\|\.")
+_PATH_PIECE = re.compile(r"::|[\\.<>]|[^:\\.<>]+|:")
+_PATH_SEPARATORS = frozenset({"::", "\\", "."})
 _OPERATOR = re.compile(r"\W+")
-_PLAIN_PATH = re.compile(r"[\w.:\\~<>, *&]+")
-_TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>(?=::)")
+_PLAIN_PATH = re.compile(r"[$#\w.:\\~<>, *&]+")
 _SIGNATURE_END = re.compile(r" ?(?:=>|->|[{:=;,])$")
 _SIGNS = re.compile(rb"[^\w\s]+")
 _CALLED_PATH = re.compile(r"[@$\w]+[?!']*(?:(?:\??\.|::|->|\\)~?[$\w]+[?!']*)*")
 _LAST_NAME = re.compile(r"[$\w]+[?!']*$")
 _TYPE_ARGUMENTS = re.compile(r"(?:::)?<[^<>]*(?<!-)>")
 _HEADER = re.compile(r"<(.*\w.*)>")
-_QUOTED = re.compile(r"([\"'`])(.*)\1")
+_QUOTED = re.compile(r"([\"'`])(.*)\1|\((\w+)\)")
+# C++: what follows the type of a conversion stands in its name.
+_OPERATOR_NAME = re.compile(r"(?:(?P<scope>[\w:<>, ]+)::)?(?P<name>operator(?:\W+|\s+\w.*?))(?: ?\(\)[\w &]*)?")
 _DEPTH_LIMIT = 100  # deeper symbols are left out, since qualified names grow with the depth
 _RUBBLE = 5000  # tokens
 _BLANKS_LIMIT = 1000  # bytes
@@ -71,7 +73,7 @@ def extract(tree: "Tree", source: bytes, language: str) -> Outline:
     """Read symbols and imports in one pass over the tree. Text that is no code in this language has none."""
     if not has_symbols(language):
         return Outline()
-    if _is_rubble(tree.root_node):
+    if is_rubble(tree.root_node):
         return Outline(imports=())
     captures = run_query(tree, language)
     return Outline(
@@ -82,7 +84,7 @@ def extract(tree: "Tree", source: bytes, language: str) -> Outline:
     )
 
 
-def _is_rubble(root: "Node") -> bool:
+def is_rubble(root: "Node") -> bool:
     """Whether parsing gave a flat heap of tokens, over which a query would take time of the square of their number."""
     return any(node.is_error and node.child_count > _RUBBLE for node in (root, *root.children))
 
@@ -200,16 +202,8 @@ class _Reader:
         )
 
     def _name_path(self, definition: Definition) -> list[str]:
-        """The name, after the names of the scopes that it is written with: `A::B<T>::f` is A, B, f."""
-        written = self._line(definition.name)
-        name = _unquoted(written)
-        if name == written and _PLAIN_PATH.fullmatch(name) and not _OPERATOR.fullmatch(name):
-            shorter = _TEMPLATE_ARGUMENTS.sub("", name)
-            while shorter != name:
-                name, shorter = shorter, _TEMPLATE_ARGUMENTS.sub("", shorter)
-            path = [part for part in _PATH_SEPARATOR.split(name) if part] or [name]
-        else:
-            path = [name]
+        """The name, after the names of the scopes that it is written with."""
+        path = _name_path(self._line(definition.name))
         outer = definition.owner or definition.scope
         return path if outer is None else [_unquoted(self._line(outer)), *path]
 
@@ -263,9 +257,29 @@ class _Reader:
         return one_line(self.source[node.start_byte : node.end_byte])
 
 
+def _name_path(written: str) -> list[str]:
+    """`A::B<T>::f` is A, B, f."""
+    operator = _OPERATOR_NAME.fullmatch(written)
+    if operator:
+        scope = operator["scope"]
+        return [*(_name_path(f"{scope}::x")[:-1] if scope else ()), operator["name"]]
+    name = _unquoted(written)
+    if name != written or not _PLAIN_PATH.fullmatch(name) or _OPERATOR.fullmatch(name):
+        return [name]
+    parts, depth = [""], 0
+    for piece in _PATH_PIECE.findall(name):
+        depth += (piece == "<") - (piece == ">")
+        if depth == 0 and piece in _PATH_SEPARATORS:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    scopes = [part.partition("<")[0] for part in parts[:-1]]
+    return [part for part in [*scopes, parts[-1]] if part] or [name]
+
+
 def _unquoted(name: str) -> str:
     quoted = _QUOTED.fullmatch(name)
-    return quoted[2] if quoted else name
+    return (quoted[2] or quoted[3] or name) if quoted else name
 
 
 def _listed(bracket: "Node") -> Iterator[tuple[int, int]]:

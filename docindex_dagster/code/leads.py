@@ -13,7 +13,7 @@ from docindex_dagster.code.captures import Captures
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_INDENT = re.compile(rb"(?:\A|\n)[ \t\f\v\r]*")
+_INDENT_LIMIT = 1000  # bytes
 _TO_CODE = re.compile(rb"[ \t\f\r]*(?:\n(?P<indent>[ \t\f\r]*))?")  # on the same line or the next
 _TERMINATOR = re.compile(rb"[ \t]*;")
 _BLANKS = re.compile(rb"[ \t]*")
@@ -46,12 +46,20 @@ class Leads:
 
 def find_leads(captures: Captures, source: bytes) -> Leads:
     """Place the comments and decorators of a file."""
-    line_starts = {match.end() for match in _INDENT.finditer(source)}
-    comments = [node for node in captures.comments if node.start_byte in line_starts]
-    return Leads(
-        above={start: node for node in [*captures.decorators, *comments] if (start := _code_below(source, node))},
-        trailing={node.start_byte: node for node in captures.comments if node.start_byte not in line_starts},
-    )
+    comments: list[Node] = []
+    trailing: dict[int, Node] = {}
+    for node in captures.comments:
+        if _begins_line(source, node.start_byte):
+            comments.append(node)
+        else:
+            trailing[node.start_byte] = node
+    above = {start: node for node in [*captures.decorators, *comments] if (start := _code_below(source, node))}
+    return Leads(above, trailing)
+
+
+def _begins_line(source: bytes, start: int) -> bool:
+    before = source[max(0, start - _INDENT_LIMIT) : start]
+    return not before[before.rfind(b"\n") + 1 :].strip() and (b"\n" in before or start <= _INDENT_LIMIT)
 
 
 def _code_below(source: bytes, node: "Node") -> int | None:

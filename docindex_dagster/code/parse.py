@@ -5,10 +5,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
 from docindex_dagster.code.languages import LANGUAGES
+from docindex_dagster.code.readings import FIRST_READINGS, READINGS
 from docindex_dagster.errors import DocindexError
 
 if TYPE_CHECKING:
     import tree_sitter
+
+
+_BEARABLE = 500  # what breaks less than one of so many bytes is not worth another parse
 
 
 class ParseError(DocindexError):
@@ -18,10 +22,41 @@ class ParseError(DocindexError):
 def parse(source: bytes, language: str) -> "tree_sitter.Tree":
     """Parse UTF-8 source. Broken code gives a tree with error nodes.
 
+    Of code that the grammar cannot parse as it stands, the tree is that of another reading where this breaks less.
+
     Raises:
         ParseError: there is no grammar for the language.
     """
-    return _parser(language).parse(source)
+    parser = _parser(language)
+    source = FIRST_READINGS.get(language, bytes)(source)
+    tree = parser.parse(source)
+    broken = broken_spans(tree)
+    for read in READINGS.get(language, ()):
+        if _weight(broken) * _BEARABLE <= len(source):
+            break
+        reading = read(source, broken)
+        other = parser.parse(reading) if reading != source else tree
+        left = broken_spans(other)
+        if _weight(left) < _weight(broken):
+            tree, source, broken = other, reading, left
+    return tree
+
+
+def broken_spans(tree: "tree_sitter.Tree") -> list[tuple[int, int]]:
+    """The bytes of the outermost error nodes, in file order; what is missing has none, and a span all the same."""
+    found = []
+    stack = [tree.root_node]
+    while stack:
+        node = stack.pop()
+        if node.is_error or node.is_missing:
+            found.append((node.start_byte, node.end_byte))
+        elif node.has_error:
+            stack.extend(reversed(node.children))
+    return found
+
+
+def _weight(broken: list[tuple[int, int]]) -> int:
+    return sum(end - start + 1 for start, end in broken)
 
 
 @cache

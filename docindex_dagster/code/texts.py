@@ -19,7 +19,8 @@ _QUOTES = re.compile(r"[a-zA-Z]*(\"\"\"|'''|\"|')(.*)\1", re.DOTALL)
 def one_line(source: bytes, limit: int = _LINE_LIMIT) -> str:
     """Collapse white space, and cut what is longer than `limit` characters."""
     text = " ".join(source[: 8 * limit].decode("utf-8", "ignore").split())
-    text = _SPACE_AFTER_BRACKET.sub("", _COMMA_BEFORE_BRACKET.sub("", text))
+    if " " in text:
+        text = _SPACE_AFTER_BRACKET.sub("", _COMMA_BEFORE_BRACKET.sub("", text))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -59,7 +59,7 @@ def test_parameters_and_return_types(language, code, parameters, return_type):
         ("bash", '"$command" now\nsudo ls', "sudo"),
         ("elixir", "@type id :: pos_integer()", "pos_integer"),
         ("zig", "fn f() void { std.debug.print(1); }", "print"),
-        ("sql", "CREATE FUNCTION f() RETURNS int AS $$ BEGIN PERFORM g(); RETURN h(); END $$ LANGUAGE plpgsql;", "h"),
+        ("sql", "CREATE FUNCTION f() RETURNS int AS $$ BEGIN PERFORM g(); RETURN h(); END $$ LANGUAGE plpgsql;", ""),
         ("sql", "CREATE FUNCTION f() RETURNS int AS 'SELECT g()' LANGUAGE sql;", ""),
     ],
 )

@@ -30,6 +30,12 @@
         parameters: (_) @parameters)))
   body: (_)? @body) @definition.function
 
+; TEST(name) {…}, where a macro makes the head
+(function_definition
+  type: (type_identifier) @name
+  declarator: (parenthesized_declarator) @parameters
+  body: (_) @body) @definition.function
+
 (struct_specifier name: (_) @name body: (_) @body) @definition.struct
 (union_specifier name: (_) @name body: (_) @body) @definition.union
 (enum_specifier name: (_) @name body: (_) @body) @definition.enum

@@ -24,7 +24,21 @@
   body: (_)? @body) @definition.function
 
 (function_definition
+  type: (_) @return
+  declarator: (pointer_declarator
+    "*" @return
+    declarator: (reference_declarator
+      "&" @return
+      (function_declarator declarator: (_) @name parameters: (_) @parameters)))
+  body: (_)? @body) @definition.function
+
+(function_definition
   declarator: (operator_cast declarator: (abstract_function_declarator parameters: (_) @parameters)) @name
+  body: (_)? @body) @definition.function
+
+(function_definition
+  declarator: (qualified_identifier
+    name: (operator_cast declarator: (abstract_function_declarator parameters: (_) @parameters))) @name
   body: (_)? @body) @definition.function
 
 (function_definition
@@ -74,6 +88,8 @@
     (struct_specifier)
     (union_specifier)
   ] @wrapped) @wrapper
+
+(export_declaration (_) @wrapped) @wrapper
 
 (call_expression function: (qualified_identifier) @call)
 (call_expression

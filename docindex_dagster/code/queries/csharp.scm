@@ -28,6 +28,22 @@
   parameters: (_) @parameters
   body: (_)? @body) @definition.method
 
+(conversion_operator_declaration
+  type: (_) @name @return
+  parameters: (_) @parameters
+  body: (_)? @body) @definition.method
+
+(indexer_declaration
+  type: (_) @return
+  "this" @name
+  parameters: (_) @parameters
+  [accessors: (_) value: (_)] @body) @definition.property
+
+(event_declaration
+  type: (_) @return
+  name: (_) @name
+  accessors: (_) @body) @definition.property
+
 (local_function_statement
   type: (_) @return
   name: (_) @name

@@ -32,15 +32,37 @@
   name: (identifier) @name
   value: (class body: (_) @body)) @definition.class
 
-; module.exports.name = function () {…}
+; module.exports = function name() {…}
 (expression_statement
   (assignment_expression
-    left: (member_expression) @name
+    left: (member_expression) @_left
+    right: (function_expression name: (_) @name parameters: (_) @parameters body: (_) @body))
+  (#eq? @_left "module.exports")) @definition.function
+
+; module.exports.name = function () {…}, name = function () {…}
+(expression_statement
+  (assignment_expression
+    left: [(member_expression) (identifier)] @name
     right: [
       (arrow_function [parameter: (_) parameters: (_)] @parameters body: (_) @body)
       (function_expression parameters: (_) @parameters body: (_) @body)
       (generator_function parameters: (_) @parameters body: (_) @body)
     ])) @definition.function
+
+; { name: function () {…} }, { name: () => {…} }
+(pair
+  key: [(property_identifier) (string) (private_property_identifier)] @name
+  value: [
+    (arrow_function [parameter: (_) parameters: (_)] @parameters body: (statement_block) @body)
+    (function_expression parameters: (_) @parameters body: (_) @body)
+    (generator_function parameters: (_) @parameters body: (_) @body)
+  ]) @definition.method
+
+; return function name() {…}, f(function name() {…})
+(return_statement
+  (function_expression name: (_) @name parameters: (_) @parameters body: (_) @body) @definition.function)
+(arguments
+  (function_expression name: (_) @name parameters: (_) @parameters body: (_) @body) @definition.function)
 
 ; export default () => …, export default class {…}
 (export_statement

@@ -29,8 +29,11 @@
     (generic_type type: (scoped_type_identifier name: (_) @name))
     (reference_type type: (type_identifier) @name)
     (reference_type type: (generic_type type: (type_identifier) @name))
+    (reference_type type: (primitive_type) @name)
   ]
   body: (_) @body) @definition.impl
+; That of a tuple or a slice has it as it is written.
+(impl_item type: (_) @name body: (_) @body) @definition.impl
 
 (attribute_item) @decorator
 [(line_comment) (block_comment)] @comment.doc

@@ -1,0 +1,44 @@
+"""Real repositories as the benchmarks of parsing see them: the files of code that discovery would index."""
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from docindex_dagster.code.languages import grammar_for
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.text import read_document
+
+_CODE = frozenset({"code", "test"})
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFile:
+    """One file of code in a language that has a grammar."""
+
+    root: Path
+    path: str
+    language: str
+
+    def text(self) -> str:
+        """Its text as it is indexed."""
+        return read_document(self.root, self.path)[0].text
+
+
+def code_files(folder: Path, exclude: Sequence[str] = ()) -> Iterator[CodeFile]:
+    """The files of code of a git work tree, or of a plain folder; nothing vendored, generated or minified."""
+    kind: Literal["git", "library"] = "git" if (folder / ".git").exists() else "library"
+    table = discover(Source(f"{kind}/{folder.name}", kind, folder.name, folder, exclude=tuple(exclude)))
+    for row in table.select(["path", "language", "source_type", "skipped_reason"]).to_pylist():
+        if row["skipped_reason"] is None and row["source_type"] in _CODE and grammar_for(row["language"] or ""):
+            yield CodeFile(folder, row["path"], row["language"])
+
+
+def revision(folder: Path) -> str:
+    """The commit of a git work tree, shortened; a dash for a plain folder."""
+    if not (folder / ".git").exists():
+        return "–"  # noqa: RUF001 as in the tables of README.md
+    command = ["git", "-C", str(folder), "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,0 +1,214 @@
+"""Other readings of source that its grammar cannot parse as it stands.
+
+Each blanks out, or fills in, what the grammar stumbles over, and keeps every other byte where it is: a tree of the
+reading is one of the source. It costs time linear in the size, and does little harm where it is wrong, since the tree
+with the fewest broken bytes is taken. `broken` are the spans of what could not be parsed, in file order.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from types import MappingProxyType
+
+Spans = Sequence[tuple[int, int]]
+Reading = Callable[[bytes, Spans], bytes]
+
+_BLANKS = bytes(byte if byte in b"\t\r\n" else 0x20 for byte in range(256))
+_NEAR = 200  # bytes: what is this close to broken code may have broken it
+
+# Comments, strings and directives, in which nothing is a macro.
+_APART = rb"""//[^\n]*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"?|^[ \t]*\#(?:\\\r?\n|[^\n])*"""
+_KEYWORD = (
+    rb"(?:auto|bool|char|class|const|constexpr|double|enum|explicit|extern|float|friend|inline|int|long|namespace|"
+    rb"operator|short|signed|static|struct|template|typedef|typename|union|unsigned|using|virtual|void)\b"
+)
+_SAYS_SO = rb"\w*(?:API_?|ATTRIBUTE\w*|CONSTEXPR|DEPRECATED|EXPORT|EXTERN|INLINE|NODISCARD|NORETURN|UNUSED)\b"
+_ARGUMENTS = rb"[ \t]*\((?:[^()\n]|\([^()\n]*\))*\)"
+_MACRO = re.compile(
+    rb"(?:" + _APART + rb")"
+    # class API Name {
+    rb"|\b(?:class|struct|union)\s+(?P<in_head>[A-Z][A-Z0-9_]{4,}(?:"
+    + _ARGUMENTS
+    + rb")?)(?=\s+\w+(?:\s+final)?\s*[:{<])"
+    # API int name(…)
+    rb"|(?<![\w.>(,])(?P<attribute>(?:(?=" + _SAYS_SO + rb")[A-Z][A-Z0-9_]{4,}(?=[ \t]+[\w:~]|\s+" + _KEYWORD + rb")"
+    rb"|[A-Z][A-Z0-9_]{4,}(?=\s+" + _KEYWORD + rb"|[ \t]+[\w:]+(?:<[^<>\n]*>)?[ \t*&]+[\w:~]+\()))"
+    # BEGIN_NAMESPACE
+    rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[])",
+    re.MULTILINE | re.DOTALL,
+)
+_PLACELESS = re.compile(
+    # class API [[nodiscard]] Name {
+    rb"\b(?:class|struct|union)(?P<head>(?:\s+[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?|\s+\[\[[^\]\n]*\]\])+)"
+    rb"(?=\s+\w+(?:\s*<[^<>\n]*>|\s+final)?\s*(?::(?!:)|\{))"
+    # int name() const GUARDED_BY(lock) {
+    rb"|(?:\)|\b(?:const|final|noexcept|override)|&)(?P<tail>\s+[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)(?=\s*\{)"
+    # BEGIN_NAMESPACE
+    rb"|^(?P<line>(?=\w*(?:BEGIN|END))[A-Z][A-Z0-9_]{4,})(?=[ \t]*\r?$)"
+    # int* nonnull name
+    rb"|(?<=[*&>])(?P<nullability>\s*\b\w*_[Nn](?:onnull|ullable)\b)",
+    re.MULTILINE,
+)
+_MACRO_CALL = re.compile(
+    rb"(?:" + _APART + rb")|\b(?P<macro>[A-Z][A-Z0-9_]{4,}[ \t]*\()|[()]", re.MULTILINE | re.DOTALL
+)
+_TO_DECLARATION = re.compile(rb"\s+(?:template|class|struct|enum|union|typedef|using|namespace)\b")
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(?P<name>if|elif|else|endif)(?:\\\r?\n|[^\n])*", re.MULTILINE)
+_SIGNATURE = re.compile(rb"(?<=[ \t\n])[ \t](?=[<(])")
+_NOT_BASH = re.compile(rb"\\\$\{?#?|\$\+(?=\w)")
+_SQL = re.compile(rb"--[^\n]*|/\*(?:.*?\*/|.*)|'[^']*'?|(?P<dollars>\$\w*\$)|;", re.DOTALL)
+_BODY = b" SELECT 1; "
+_KEPT_SQL = re.compile(
+    rb"(?:\s+|--[^\n]*|/\*.*?\*/)*(?:create|delete|insert|select|update|with)\b", re.IGNORECASE | re.DOTALL
+)
+
+
+@dataclass(slots=True)
+class _Conditional:
+    """A conditional in the making: its directives, and what does not stand in its first branch."""
+
+    directives: list[tuple[int, int]]
+    other_branches: int | None = None  # where they start
+
+
+def without_placeless(source: bytes) -> bytes:
+    """C or C++ without macros that stand where the language has a place for none, whatever they are."""
+    found = bytearray(source)
+    for match in _PLACELESS.finditer(source):
+        _blank(found, *match.span(match.lastgroup or 0))
+    return bytes(found)
+
+
+def without_macros(source: bytes, broken: Spans) -> bytes:
+    """C or C++ without macros that stand where the grammar has no place for a name.
+
+    One before a declaration is read as an attribute, so that it still belongs to it.
+    """
+    found = bytearray(source)
+    for match in _MACRO.finditer(source):
+        if match.lastgroup is None:
+            continue
+        start, end = match.span(match.lastgroup)
+        if match.lastgroup == "line" and not _is_near(start, end, broken):
+            continue
+        _blank(found, start, end)
+        if match.lastgroup == "attribute":
+            stand_in = _stand_in(source, start, end)
+            found[start : start + len(stand_in)] = stand_in
+    return bytes(found)
+
+
+def _stand_in(source: bytes, start: int, end: int) -> bytes:
+    """What keeps the place of a macro that begins its line, so that the declaration still begins there."""
+    indent = source[source.rfind(b"\n", max(0, start - _NEAR), start) + 1 : start]
+    if indent.strip():
+        return b""
+    if _TO_DECLARATION.match(source, end):
+        return b"" if indent else b"export"[: end - start]  # it stands only at the top
+    return b"[[" + b"a" * (end - start - len(b"[[]]")) + b"]]"
+
+
+def without_arguments(source: bytes, broken: Spans) -> bytes:
+    """C or C++ without the arguments of macros in broken code: types and statements may stand among them."""
+    found = bytearray(source)
+    depth, start = 0, 0
+    for match in _MACRO_CALL.finditer(source):
+        if depth == 0 and match["macro"] and _is_near(*match.span(), broken):
+            depth, start = 1, match.end()
+        elif depth:
+            depth += (match["macro"] is not None or match[0] == b"(") - (match[0] == b")")
+            if depth == 0:
+                _blank(found, start, match.start())
+    return bytes(found)
+
+
+def without_branches(source: bytes, broken: Spans) -> bytes:
+    """C, C++ or C# with the first branch alone of conditionals that begin, go on or end in broken code."""
+    found = bytearray(source)
+    for conditional in _conditionals(source):
+        if any(_is_near(start, end, broken) for start, end in conditional.directives):
+            last = conditional.directives[-1][1]
+            for start, end in [*conditional.directives, (conditional.other_branches or last, last)]:
+                _blank(found, start, end)
+    return bytes(found)
+
+
+def _conditionals(source: bytes) -> Iterator[_Conditional]:
+    opened: list[_Conditional] = []
+    for match in _DIRECTIVE.finditer(source):
+        if match["name"] == b"if":
+            opened.append(_Conditional([]))
+        if not opened:
+            continue
+        opened[-1].directives.append(match.span())
+        if match["name"] == b"endif":
+            yield opened.pop()
+        elif match["name"] != b"if" and opened[-1].other_branches is None:
+            opened[-1].other_branches = match.start()
+
+
+def with_semicolons(source: bytes, broken: Spans) -> bytes:
+    """TypeScript with the semicolon before a call signature on a line of its own, which the grammar asks for."""
+    found = bytearray(source)
+    for match in _SIGNATURE.finditer(source):
+        if _is_near(*match.span(), broken):
+            found[match.start()] = ord(";")
+    return bytes(found)
+
+
+def without_escapes(source: bytes, broken: Spans) -> bytes:
+    """Bash without escaped dollars, which the grammar takes for plain ones in places, and zsh's `$+name`."""
+    found = bytearray(source)
+    for match in _NOT_BASH.finditer(source):
+        if _is_near(*match.span(), broken):
+            found[match.start() : match.end()] = b"$_" if match[0] == b"$+" else b"_" * len(match[0])
+    return bytes(found)
+
+
+def without_statements(source: bytes, broken: Spans) -> bytes:
+    """SQL without the bodies of functions and without statements that neither create nor query, in broken code."""
+    found = bytearray(source)
+    start, quote, body = 0, b"", 0
+    for match in _SQL.finditer(source):
+        if match["dollars"] and not quote:
+            quote, body = match[0], match.end()
+        elif quote:
+            if match[0] == quote:
+                if _is_near(body, match.start(), broken, 0) and match.start() - body >= len(_BODY):
+                    _blank(found, body, match.start())
+                    found[body : body + len(_BODY)] = _BODY
+                quote = b""
+        elif match[0] == b";":
+            if not _KEPT_SQL.match(found, start) and _is_near(start, match.start(), broken, 0):
+                _blank(found, start, match.end())
+            start = match.end()
+    return bytes(found)
+
+
+def _blank(source: bytearray, start: int, end: int) -> None:
+    source[start:end] = source[start:end].translate(_BLANKS)
+
+
+def _is_near(start: int, end: int, broken: Spans, near: int = _NEAR) -> bool:
+    at = bisect_left(broken, end + near, key=itemgetter(0))
+    return at > 0 and broken[at - 1][1] >= start - near
+
+
+FIRST_READINGS: Mapping[str, Callable[[bytes], bytes]] = MappingProxyType(
+    {"c": without_placeless, "cpp": without_placeless}
+)
+"""Of each language, that to begin with."""
+
+READINGS: Mapping[str, tuple[Reading, ...]] = MappingProxyType(
+    {
+        "bash": (without_escapes,),
+        "c": (without_macros, without_branches, without_arguments),
+        "cpp": (without_macros, without_branches, without_arguments),
+        "csharp": (without_branches,),
+        "sql": (without_statements,),
+        "typescript": (with_semicolons,),
+    }
+)
+"""Of each language, those to try one upon the other."""
