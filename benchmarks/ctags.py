@@ -260,7 +260,8 @@ def main() -> None:
     for folder in [path.absolute() for path in arguments.folders]:
         compared = list(compare(list(code_files(folder))))
         _print_recall(f"{folder.name} {revision(folder)}", compared)
-        _print_differences(folder.name, compared, arguments.differences)
+        if arguments.differences:
+            _print_differences(folder.name, compared, arguments.differences)
         everything += compared
     _print_recall("all", everything)
 
