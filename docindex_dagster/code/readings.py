@@ -61,7 +61,7 @@ _NOT_BASH = re.compile(rb"\\\$\{?#?|\$\+(?=\w)")
 _SQL = re.compile(rb"--[^\n]*|/\*(?:.*?\*/|.*)|'[^']*'?|(?P<dollars>\$\w*\$)|;", re.DOTALL)
 _BODY = b" SELECT 1; "
 _KEPT_SQL = re.compile(
-    rb"(?:\s+|--[^\n]*|/\*.*?\*/)*(?:create|delete|insert|select|update|with)\b", re.IGNORECASE | re.DOTALL
+    rb"(?:\s++|--[^\n]*+|/\*.*?\*/)*+(?:create|delete|insert|select|update|with)\b", re.IGNORECASE | re.DOTALL
 )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from docindex_dagster.code.extract import extract
 from docindex_dagster.code.parse import broken_spans, parse
-from docindex_dagster.code.readings import READINGS, without_placeless
+from docindex_dagster.code.readings import READINGS, without_placeless, without_statements
 from docindex_dagster.code.symbols import Symbol
 
 
@@ -300,4 +300,14 @@ def test_other_readings_keep_their_length_and_take_linear_time(heap: bytes) -> N
         for read in READINGS[language]:
             assert len(read(source, [(0, len(source))])) == len(source)
     assert len(without_placeless(source)) == len(source)
+    assert time.process_time() - started < 20
+
+
+def test_a_statement_under_many_comments_takes_linear_time():
+    source = b"SELECT 1;" + b"\n  -- a note \n \t /* another */ " * 5000 + b"EXPLAIN x;"
+    started = time.process_time()
+
+    read = without_statements(source, [(0, len(source))])
+
+    assert read.strip() == b"SELECT 1;"
     assert time.process_time() - started < 20
