@@ -36,7 +36,7 @@ class State:
 
     places: Mapping[str, str]  # of those that `docindex.toml` declares, where their files come from
     partitions: frozenset[str]  # that Dagster has
-    published: frozenset[str]  # that can be searched
+    published: frozenset[str]  # that can be searched, or can be once the index has gone over to another model
     withdrawn: frozenset[str]  # that were taken out of the index though they are declared
 
 
@@ -147,7 +147,7 @@ def _state(
     return State(
         places=_places(declared),
         partitions=frozenset(partitions),
-        published=frozenset(generation.sources if generation else ()),
+        published=frozenset(generation.sources if generation else ()) | standing.waiting_for_takeover(layout),
         withdrawn=frozenset(withdrawn.all_of(layout)),
     )
 
