@@ -75,14 +75,14 @@ def status(
     rows = [
         _row(one, declared.get(one.source), current, change) for one in sorted(standings, key=lambda one: one.source)
     ]
-    if change is not None:
-        console.warning(overview.sentence(change))
     if json:
         console.as_json(rows)
     elif not rows:
         console.out.print("no sources yet: begin with `docindex index PATH`")
     else:
         _show(rows, left=sum(source.remote is None for source in local) - len(current))
+        if change is not None:
+            console.out.print(visible(overview.sentence(change)))
 
 
 def _runs(settings: Settings, keys: set[str]) -> "Mapping[str, Runs]":
@@ -102,17 +102,13 @@ def _runs(settings: Settings, keys: set[str]) -> "Mapping[str, Runs]":
         return {}
 
 
-def _row(
-    one: "Standing", source: Source | None, current: Mapping[str, bool | None], change: "Takeover | None"
-) -> _Row:
+def _row(one: "Standing", source: Source | None, current: Mapping[str, bool | None], change: "Takeover | None") -> _Row:
     from docindex_dagster import currency
 
     entry, runs = one.entry, one.runs
     return _Row(
         source=one.source,
-        state=currency.state(
-            source, is_indexed=entry is not None, is_waiting=one.state == "waiting for the takeover"
-        ),
+        state=currency.state(source, is_indexed=entry is not None, is_waiting=one.state == "waiting for the takeover"),
         files=entry.files if entry else 0,
         chunks=entry.chunks if entry else 0,
         commits=entry.commits if entry else 0,

@@ -79,9 +79,9 @@ def _repair(
             summaries += index_sources(settings, {key: set()}, full=True, quiet=quiet, tell_failure=console.warning)
             left = list(examine(layout))
     change = _change_of_model(settings)
-    if left and change is not None:  # the vectors of the old model cannot be made again, so the new one has to take over
+    if left and change is not None:  # runs make vectors of the new model alone, so that one has to take over
         for key in (key for key in change.missing if key in registry.sources(settings)):
-            summaries += index_sources(settings, {key: set()}, quiet=quiet, tell_failure=console.warning)
+            summaries += index_sources(settings, {key: set()}, full=False, quiet=quiet, tell_failure=console.warning)
         left = list(examine(layout))
     return summaries, left
 

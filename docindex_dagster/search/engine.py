@@ -121,9 +121,7 @@ def _retrieved(
     return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))
 
 
-def _embedded(
-    reader: Reader, query: str, model: Embedder, mode: Mode, warn: Callable[[str], None]
-) -> Vectors | None:
+def _embedded(reader: Reader, query: str, model: Embedder, mode: Mode, warn: Callable[[str], None]) -> Vectors | None:
     """The vector of a query by the model of the index, even if the settings name another; None where it is not there.
 
     Raises:

@@ -19,6 +19,7 @@ from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
 from docindex_dagster.defs.sensors.cursor import INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
+from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.errors import SourceError
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.settings import Settings

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import dagster as dg
 from pydantic import Field
 
+from docindex_dagster import standing
 from docindex_dagster.defs.checks import FOLDERS_ARE_THERE, evaluation, missing
 from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
