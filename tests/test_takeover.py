@@ -1,6 +1,6 @@
 """A change of the model as whoever uses the index sees it: runs, searches, and what tells of it."""
 
-import dataclasses
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,6 +23,7 @@ from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, read_next
 from docindex_dagster.stores.publish import Publication
 from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.takeover import Takeover
 from tests.models import TinyEmbedder, offer
 
 TEXTS = {"alpha": "Alpha reads a file.", "beta": "Beta sorts numbers.", "gamma": "Gamma opens a socket."}
@@ -55,7 +56,7 @@ def layout(settings) -> Layout:
 
 
 @pytest.fixture
-def tiny(monkeypatch) -> TinyEmbedder:
+def tiny(monkeypatch: pytest.MonkeyPatch) -> Iterator[TinyEmbedder]:
     """The model that the settings name from now on."""
     model = TinyEmbedder()
     offer(monkeypatch, model)
@@ -65,7 +66,7 @@ def tiny(monkeypatch) -> TinyEmbedder:
 
 
 @pytest.fixture
-def half(settings, tiny) -> Settings:
+def half(settings: Settings, tiny: TinyEmbedder) -> Settings:
     run(settings, KEYS[0], tiny)
     return settings
 
@@ -196,7 +197,7 @@ def test_the_page_says_how_far_it_is_and_what_is_missing(half, layout):
     page = overview.as_markdown(standing.of_all(half, entries(layout), {}), 0, change)
 
     assert "1 of 3 sources are done; not yet: library/beta, library/gamma." in page.replace("\\", "")
-    assert dataclasses.astuple(change) == (StaticEmbedder.name, "tiny", 3, KEYS[1:])
+    assert change == Takeover(StaticEmbedder.name, "tiny", 3, KEYS[1:])
 
 
 def test_a_source_that_is_new_waits_for_the_takeover(half, tiny, tmp_path):

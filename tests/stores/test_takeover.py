@@ -1,7 +1,9 @@
 """A change of the model: the new index is built beside the old one, and takes over when it holds every source."""
 
 import shutil
+import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -88,14 +90,14 @@ def _version_of(name, generation) -> bool:
 
 
 @pytest.fixture
-def old(layout) -> Layout:
+def old(layout: Layout) -> Layout:
     """An index of three sources by the old model."""
     index_all(layout, OLD)
     return layout
 
 
 @pytest.fixture
-def half(old) -> Layout:
+def half(old: Layout) -> Layout:
     """The same, of which the first source has vectors of the new model."""
     index(old, FIRST, NEW)
     return old
@@ -369,6 +371,18 @@ def test_the_former_model_can_come_back_beside_the_generation_that_a_rollback_ne
     assert finds_all(old, OLD)
     index(old, FIRST, OLD, "alpha was edited")
     assert list(examine(old)) == []
+
+
+def test_compacting_the_table_of_the_former_model_spares_the_version_that_a_rollback_needs(old, monkeypatch):
+    monkeypatch.setattr(lance_table, "_GRACE", timedelta(seconds=1))
+    monkeypatch.setattr(lance_table, "_VERSIONS_BEFORE_COMPACTION", 1)
+    index_all(old, NEW)
+    for text in ("one", "two", "three"):
+        time.sleep(1.1)  # longer than the grace
+        index(old, FIRST, OLD, f"alpha {text}")
+
+    assert roll_back(old).model == OLD.name
+    assert finds_all(old, OLD)
 
 
 UNREADABLE: dict[str, Callable[[Layout], object]] = {
