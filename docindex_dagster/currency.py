@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from docindex_dagster import catalog
+from docindex_dagster import catalog, standing
 from docindex_dagster.errors import DocindexError
 from docindex_dagster.indexing import is_current
 from docindex_dagster.layout import Layout
@@ -37,12 +37,19 @@ def of_all(settings: Settings, budget_s: float | None) -> list[Present]:
         SettingsError: two sources have one key.
         StoreError: what is published cannot be read.
     """
-    indexed = {entry.source: entry for entry in catalog.entries(Layout(settings.home))}
+    layout = Layout(settings.home)
+    indexed = {entry.source: entry for entry in catalog.entries(layout)}
+    waiting = standing.waiting_for_takeover(layout)
     declared = registry.sources(settings)
     there = [source for key, source in declared.items() if key in indexed and is_there(source)]
     current = look(settings, there, budget_s)
     return [
-        Present(key, state(declared.get(key), is_indexed=key in indexed), current.get(key), indexed.get(key))
+        Present(
+            key,
+            state(declared.get(key), is_indexed=key in indexed, is_waiting=key in waiting),
+            current.get(key),
+            indexed.get(key),
+        )
         for key in sorted({*declared, *indexed})
     ]
 
@@ -68,10 +75,12 @@ def is_there(source: Source | None) -> bool:
     return source is not None and (source.remote is not None or source.path.is_dir())
 
 
-def state(source: Source | None, *, is_indexed: bool) -> str:
-    """How a source stands, in words."""
+def state(source: Source | None, *, is_indexed: bool, is_waiting: bool = False) -> str:
+    """How a source stands, in words; one that waits can be searched once the index has gone over to another model."""
     if source is None:
         return "indexed, no longer declared"
     if not is_there(source):
         return "folder missing, index kept" if is_indexed else "folder missing"
-    return "indexed" if is_indexed else "not indexed"
+    if is_indexed:
+        return "indexed"
+    return "indexed, waiting for the takeover" if is_waiting else "not indexed"

@@ -30,8 +30,9 @@ from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.memory import FINGERPRINT, HEAD
 from docindex_dagster.sources.model import Source
+from docindex_dagster.stores import clean_up
 from docindex_dagster.stores.publish import Publication, SourceRows, publish, published_from
-from docindex_dagster.stores.reader import check_published
+from docindex_dagster.stores.reader import can_be_opened, check_published
 from docindex_dagster.stores.staging import Model
 
 
@@ -103,10 +104,23 @@ class _Run:
         inputs = gather(files, self.settings.chunking, self._read_commits(head))
         revision = self.source.version or head
         published = None if self.full else self.published(inputs, revision)
-        if published is not None:
-            check_published(self.layout)  # nothing would be found, and no later run would notice
+        if published is not None and self._stands(published):
             return published
         return self._build(inputs, revision)
+
+    def _stands(self, published: Publication) -> bool:
+        """Whether there is nothing to do about what was found.
+
+        Raises:
+            DamagedStoreError: searches use it, and it cannot be opened.
+        """
+        if published.takeover is not None:  # a candidate that is damaged, or that is late, is mended by a publication
+            return bool(published.takeover.missing) and can_be_opened(self.layout, published.generation)
+        check_published(self.layout)  # nothing would be found, and no later run would notice
+        if self.layout.next.exists():
+            with self.holding(self.layout.publication_lock, "another publication"):
+                clean_up.give_up_next(self.layout, self._model.name)
+        return True
 
     def published(self, inputs: ChunkInputs, revision: str | None) -> Publication | None:
         """What is published, if it and the tables were made from exactly this."""

@@ -76,6 +76,11 @@ class Layout:
         return self.stores / "PREVIOUS"
 
     @property
+    def next(self) -> Path:
+        """The file that names the generation of a new model, which takes over when it holds every source."""
+        return self.stores / "NEXT"
+
+    @property
     def lance(self) -> Path:
         """The LanceDB database."""
         return self.stores / "lance"

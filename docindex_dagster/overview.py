@@ -9,9 +9,11 @@ from datetime import UTC, datetime
 
 from docindex_dagster.catalog import CatalogEntry, top_languages
 from docindex_dagster.standing import Runs, Standing
+from docindex_dagster.stores.takeover import Takeover
 
 _MOST_ROWS = 500
 _MOST_PROBLEMS = 50
+_MOST_MISSING = 10
 _COLUMNS = ("source", "state", "checked", "files", "chunks")
 _TO_THE_RIGHT = {"files", "chunks"}
 _REVISION_CHARS = 8
@@ -19,12 +21,13 @@ _REVISION_CHARS = 8
 _SIGNS = re.compile(r"[\\`*_\[\]<>|~&!#@$]|(?<=www)\.|:(?=//)", re.IGNORECASE)
 
 
-def as_markdown(standings: list[Standing], now: float) -> str:
+def as_markdown(standings: list[Standing], now: float, change: Takeover | None = None) -> str:
     """How each source stands. Times are UTC.
 
     Args:
         standings: the sources in the order in which they are to be shown, those that need attention first.
         now: seconds since 1970.
+        change: of the model, where the index is on its way to another.
     """
     if not standings:
         return f"{attention(standings)} Begin with `docindex index PATH`."
@@ -34,8 +37,9 @@ def as_markdown(standings: list[Standing], now: float) -> str:
     summary = f"**{attention(standings)}** {_totals(standings)}"
     lines = [_COLUMNS, [_rule(name) for name in _COLUMNS], *(_cells(one, now) for one in standings[:_MOST_ROWS])]
     table = [*map(_line, lines), *_left_out(len(standings))]
+    going = escape(sentence(change)) if change else ""
     note = f"Times are UTC, as of {datetime.fromtimestamp(now, UTC):%b %-d, %H:%M}."
-    return "\n\n".join(part for part in (summary, "\n".join(problems), "\n".join(table), note) if part)
+    return "\n\n".join(part for part in (summary, going, "\n".join(problems), "\n".join(table), note) if part)
 
 
 def contents(standings: list[Standing], now: float) -> str:
@@ -43,6 +47,14 @@ def contents(standings: list[Standing], now: float) -> str:
     entries = [standing.entry for standing in standings if standing.entry]
     items = [_content(entry, now) for entry in entries[:_MOST_ROWS]]
     return "\n".join([*items, *_left_out(len(entries))]) if entries else "Nothing is indexed yet."
+
+
+def sentence(change: Takeover) -> str:
+    """How far the index is on its way to another model, and which sources it waits for."""
+    named = ", ".join(change.missing[:_MOST_MISSING])
+    more = len(change.missing) - _MOST_MISSING
+    waits = f"; not yet: {named}{f' and {more} more' if more > 0 else ''}" if named else ""
+    return f"{change}{waits}."
 
 
 def attention(standings: list[Standing]) -> str:

@@ -11,7 +11,7 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive_if_free
 from docindex_dagster.sources import mirror
 from docindex_dagster.sources.disposal import dispose
-from docindex_dagster.stores import clean_up, doctor
+from docindex_dagster.stores import clean_up, doctor, takeover
 from docindex_dagster.stores.generation import read_generation
 
 
@@ -106,7 +106,7 @@ def _unfinished_clones(layout: Layout) -> Iterator[_Candidate]:
 
 def _of_no_generation(layout: Layout) -> Iterator[_Candidate]:
     """LanceDB tables of models that no generation uses."""
-    generations = [read_generation(layout), read_generation(layout, previous=True)]
+    generations = [read_generation(layout), read_generation(layout, previous=True), takeover.pending(layout)]
     tables = {f"{generation.table}.lance" for generation in generations if generation}
     if tables:
         for path in _children(layout.lance):

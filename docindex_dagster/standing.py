@@ -1,4 +1,7 @@
-"""How each source stands: whether it is declared, there and indexed, how its runs ended, and what needs attention."""
+"""How each source stands: whether it is declared, there and indexed, how its runs ended, and what needs attention.
+
+And how the index as a whole does, while it goes over from one model to another.
+"""
 
 import time
 from collections.abc import Mapping
@@ -6,10 +9,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from docindex_dagster.catalog import CatalogEntry
+from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.sources.model import Source
+from docindex_dagster.stores import takeover
+from docindex_dagster.stores.takeover import Takeover
 
 Outcome = Literal["succeeded", "failed", "canceled", "running", "queued"]
 State = Literal[
@@ -19,6 +25,7 @@ State = Literal[
     "no longer declared",
     "not indexed",
     "waiting for its first run",
+    "waiting for the takeover",
     "taken out",
     "ok",
 ]
@@ -58,6 +65,21 @@ class Standing:
         return self.state in _URGENT
 
 
+def change_of_model(settings: Settings) -> Takeover | None:
+    """How far the index is on its way to the model that the settings name; None where it is there.
+
+    Raises:
+        StoreError: what is published cannot be read.
+    """
+    return takeover.under_way(Layout(settings.home), load_embedder(settings.embedding).name)
+
+
+def waiting_for_takeover(layout: Layout) -> set[str]:
+    """The sources that cannot be searched before the index has gone over to another model."""
+    following = takeover.pending(layout)
+    return set(following.sources) if following else set()
+
+
 def of_all(
     settings: Settings, entries: list[CatalogEntry], runs: Mapping[str, Runs], now: float | None = None
 ) -> list[Standing]:
@@ -75,6 +97,7 @@ def of_all(
     oldest = (time.time() if now is None else now) - settings.schedule.max_age_hours * _HOUR_S
     declared = registry.sources(settings)
     taken_out = withdrawn.all_of(Layout(settings.home))
+    waiting = waiting_for_takeover(Layout(settings.home))
     indexed = {entry.source: entry for entry in entries}
     found = []
     for key in {*declared, *indexed, *runs}:
@@ -84,6 +107,8 @@ def of_all(
             continue
         is_overdue = key in declared and _is_overdue(entry, its_runs, oldest)
         state, problem = _state(key, declared.get(key), entry, its_runs, is_overdue=is_overdue)
+        if state == "not indexed" and key in waiting:
+            state, problem = "waiting for the takeover", None
         found.append(Standing(key, entry, its_runs, state, problem, is_overdue))
     return sorted(found, key=lambda standing: (_urgency(standing.state), standing.source))
 

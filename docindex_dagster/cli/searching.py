@@ -152,6 +152,7 @@ def log(
         top_k=top_k or settings.search.top_k,
         filters=filters,
         pool=settings.search.candidates,
+        warn=console.warning,
     )
     if json:
         console.as_json(found)

@@ -20,6 +20,7 @@ from docindex_dagster.sources.model import Source
 if TYPE_CHECKING:
     from docindex_dagster.sources.repository import RepositoryFigures
     from docindex_dagster.standing import Outcome, Runs, Standing
+    from docindex_dagster.stores.takeover import Takeover
 
 _COLUMNS = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC)", "checked (UTC)")
 # For looking whether files have changed, unless the user asks for all of it.
@@ -43,6 +44,8 @@ class _Row:
     run_id: str | None
     failure: str | None  # why the last run that ended failed
     repository: "RepositoryFigures | None"
+    goes_over_to: str | None  # the model of the settings, as long as searches use another one
+    is_done: bool | None  # whether the source has vectors of that one
 
 
 def status(
@@ -56,7 +59,7 @@ def status(
 
     Remotes are not asked for news. A source that was not looked at for changes has `is_current` null in the JSON.
     """
-    from docindex_dagster import catalog, currency, standing
+    from docindex_dagster import catalog, currency, overview, standing
 
     settings = load_settings()
     entries = catalog.entries(Layout(settings.home))
@@ -68,13 +71,18 @@ def status(
         if one.entry is not None and currency.is_there(declared.get(one.source))
     ]
     current = currency.look(settings, local, None if check else _BUDGET_S)
-    rows = [_row(one, declared.get(one.source), current) for one in sorted(standings, key=lambda one: one.source)]
+    change = standing.change_of_model(settings)
+    rows = [
+        _row(one, declared.get(one.source), current, change) for one in sorted(standings, key=lambda one: one.source)
+    ]
     if json:
         console.as_json(rows)
     elif not rows:
         console.out.print("no sources yet: begin with `docindex index PATH`")
     else:
         _show(rows, left=sum(source.remote is None for source in local) - len(current))
+        if change is not None:
+            console.out.print(visible(overview.sentence(change)))
 
 
 def _runs(settings: Settings, keys: set[str]) -> "Mapping[str, Runs]":
@@ -94,13 +102,13 @@ def _runs(settings: Settings, keys: set[str]) -> "Mapping[str, Runs]":
         return {}
 
 
-def _row(one: "Standing", source: Source | None, current: Mapping[str, bool | None]) -> _Row:
+def _row(one: "Standing", source: Source | None, current: Mapping[str, bool | None], change: "Takeover | None") -> _Row:
     from docindex_dagster import currency
 
     entry, runs = one.entry, one.runs
     return _Row(
         source=one.source,
-        state=currency.state(source, is_indexed=entry is not None),
+        state=currency.state(source, is_indexed=entry is not None, is_waiting=one.state == "waiting for the takeover"),
         files=entry.files if entry else 0,
         chunks=entry.chunks if entry else 0,
         commits=entry.commits if entry else 0,
@@ -112,7 +120,13 @@ def _row(one: "Standing", source: Source | None, current: Mapping[str, bool | No
         run_id=runs.run_id,
         failure=runs.failure,
         repository=entry.repository if entry else None,
+        goes_over_to=change.new if change else None,
+        is_done=one.source not in change.missing and _is_indexed(one) if change else None,
     )
+
+
+def _is_indexed(one: "Standing") -> bool:
+    return one.entry is not None or one.state == "waiting for the takeover"
 
 
 def _show(rows: list[_Row], left: int) -> None:

@@ -15,6 +15,7 @@ from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
     from docindex_dagster.stores.doctor import Finding
+    from docindex_dagster.stores.takeover import Takeover
 
 
 def doctor(
@@ -77,7 +78,22 @@ def _repair(
         if is_lost or any(finding.source in {None, key} for finding in left):
             summaries += index_sources(settings, {key: set()}, full=True, quiet=quiet, tell_failure=console.warning)
             left = list(examine(layout))
+    change = _change_of_model(settings)
+    if left and change is not None:  # runs make vectors of the new model alone, so that one has to take over
+        for key in (key for key in change.missing if key in registry.sources(settings)):
+            summaries += index_sources(settings, {key: set()}, full=False, quiet=quiet, tell_failure=console.warning)
+        left = list(examine(layout))
     return summaries, left
+
+
+def _change_of_model(settings: Settings) -> "Takeover | None":
+    """How far the index is on its way to another model; None where that cannot be read."""
+    from docindex_dagster import standing
+
+    try:
+        return standing.change_of_model(settings)
+    except StoreError:
+        return None
 
 
 def _published(layout: Layout) -> set[str]:
@@ -93,14 +109,18 @@ def _published(layout: Layout) -> set[str]:
 
 def rollback() -> None:
     """Search the generation before the present one again; the next run publishes the present files again."""
-    from docindex_dagster import catalog
+    from docindex_dagster import catalog, standing
     from docindex_dagster.stores.rollback import roll_back
 
-    layout = Layout(project().home)
+    settings = project()
+    layout = Layout(settings.home)
     with publication(layout, "rollback"):
         generation = roll_back(layout)
         catalog.rebuild(layout)
     console.out.print(f"searches use generation {generation.number} again; `docindex rollback` undoes this")
+    change = standing.change_of_model(settings)
+    if change is not None:
+        console.warning(f"its vectors are of {change.old}, the settings name {change.new}: runs go over to it again")
 
 
 def prune(
@@ -113,6 +133,7 @@ def prune(
     """Give back disk space: old rows of the stores, and what belongs to sources that are gone."""
     from docindex_dagster import prune as pruning
     from docindex_dagster.files import folder_bytes
+    from docindex_dagster.stores import takeover
     from docindex_dagster.stores.generation import read_generation
 
     layout = Layout(project().home)
@@ -120,7 +141,8 @@ def prune(
         before = folder_bytes(layout.home)
         generation = read_generation(layout)
         declared = registry.sources(load_settings())  # also what was declared while this waited
-        keys = {*declared, *(generation.sources if generation else ())}
+        following = takeover.pending(layout)
+        keys = {key for found in (generation, following) if found for key in found.sources} | declared.keys()
         found = pruning.orphans(layout, keys) if dry_run else pruning.prune(layout, keys, keep_previous=not previous)
         freed = max(0, before - folder_bytes(layout.home))  # compacting writes anew what the generation before needs
     if json:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from docindex_dagster.embedding.protocol import Embedder, Vectors
+from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.errors import DamagedStoreError, QueryError
 from docindex_dagster.search import candidates, scan, snippets
 from docindex_dagster.search.filters import Filters
@@ -14,7 +15,7 @@ from docindex_dagster.search.query import Kind, Query, understand
 from docindex_dagster.search.ranking import rank
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, reranked, tell_nobody
 from docindex_dagster.search.weights import WEIGHTS, Weights
-from docindex_dagster.stores import tantivy_index
+from docindex_dagster.stores import takeover, tantivy_index
 from docindex_dagster.stores.analysis import stems
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
@@ -53,11 +54,12 @@ def search(
         pool: how many candidates each retriever gives, at least.
         weights: of the signals that make the order.
         reranker: what looks at the best once more.
-        warn: told why the reranker failed; the order is then what it was without.
+        warn: told why the reranker failed, and the order is what it was without; or why nothing is found by meaning,
+            as long as the index is of another model.
 
     Raises:
-        QueryError: the query is empty or no regular expression, a filter is too complex, or the index was made with
-            another model.
+        QueryError: the query is empty or no regular expression, a filter is too complex, or vectors alone were asked
+            for and the index is of another model.
         DamagedStoreError: a store cannot be read.
     """
     query = query.encode("utf-8", "replace").decode()
@@ -65,7 +67,7 @@ def search(
         raise QueryError("the query is empty: say what to search for")
     filters = filters or Filters()
     filters.check(reader.index.schema)
-    vector = _embedded(reader, query, embedder()) if mode in {Mode.HYBRID, Mode.VECTOR} else None
+    vector = _embedded(reader, query, embedder(), mode, warn) if mode in {Mode.HYBRID, Mode.VECTOR} else None
     is_by_file = granularity is Granularity.FILE
     wanted = max(top_k, reranker.candidates) if reranker else top_k
     ranked = max(_RANKED, wanted)
@@ -119,13 +121,21 @@ def _retrieved(
     return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))
 
 
-def _embedded(reader: Reader, query: str, model: Embedder) -> Vectors:
-    if model.name != reader.generation.model:
-        raise QueryError(
-            f"the index was made with the model {reader.generation.model}, the settings name {model.name}; "
-            "run `docindex index` to embed again"
-        )
-    return model.embed_query(query)
+def _embedded(reader: Reader, query: str, model: Embedder, mode: Mode, warn: Callable[[str], None]) -> Vectors | None:
+    """The vector of a query by the model of the index, even if the settings name another; None where it is not there.
+
+    Raises:
+        QueryError: it is not, and nothing else was to answer.
+    """
+    published = reader.generation.model
+    used = model if model.name == published else embedder_named(published)
+    if used is not None:
+        return used.embed_query(query)
+    state = takeover.toward(reader.generation, model.name, takeover.pending(reader.layout))
+    if mode is Mode.VECTOR:
+        raise QueryError(f"{state}; until then only words can be searched: run `docindex index`, or use mode bm25")
+    warn(f"{state}; until then results are by words alone (`docindex index` does the others)")
+    return None
 
 
 def _rows(reader: Reader, found: Sequence[Scored]) -> dict[str, dict[str, Any]]:

@@ -8,14 +8,17 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import tantivy_index
-from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.reader import open_written
 
 _WITHIN = 10
 
 
 def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) -> str:
-    """Search a source for the text of one of its chunks by each retriever; an empty string when all find it."""
-    reader = open_reader(layout)
+    """Search a source for the text of one of its chunks by each retriever; an empty string when all find it.
+
+    What the model's last publication wrote is searched, whether it took over yet or not.
+    """
+    reader = open_written(layout, embedder().name)
     rows = tantivy_index.matching(reader.searcher, reader.index.schema, "source", source, 1)
     if not rows:
         return ""

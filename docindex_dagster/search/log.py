@@ -14,6 +14,7 @@ from docindex_dagster.schemas import COMMIT, COMMIT_PATH, COMMITS
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters, glob_to_regex
 from docindex_dagster.search.model import Hit
+from docindex_dagster.search.reranking.protocol import tell_nobody
 from docindex_dagster.stores.reader import Reader
 
 
@@ -35,6 +36,7 @@ def log(
     top_k: int = 10,
     filters: CommitFilters | None = None,
     pool: int = 50,
+    warn: Callable[[str], None] = tell_nobody,
 ) -> list[dict[str, Any]]:
     """Commits as rows of the schema `COMMITS`: the best for a query, or without one the latest.
 
@@ -45,9 +47,10 @@ def log(
         top_k: how many commits at most.
         filters: what every commit must meet.
         pool: how many candidates each retriever gives, at least.
+        warn: told why commits are found by their words alone.
 
     Raises:
-        QueryError: a filter is too complex, or the index was made with another model.
+        QueryError: a filter is too complex.
         DamagedStoreError: a store cannot be read.
     """
     filters = filters or CommitFilters()
@@ -61,7 +64,7 @@ def log(
     is_narrowed = bool(filters.author or filters.since or filters.path_glob)
     paths = tuple(COMMIT_PATH + commit for commit in commits["commit"].to_pylist()) if is_narrowed else ()
     wanted = Filters(sources=filters.sources, source_types=(COMMIT,), paths=paths)
-    return _rows(search(reader, query, embedder, top_k=top_k, filters=wanted, pool=pool), commits)
+    return _rows(search(reader, query, embedder, top_k=top_k, filters=wanted, pool=pool, warn=warn), commits)
 
 
 def _commits(reader: Reader, sources: tuple[str, ...]) -> pa.Table:

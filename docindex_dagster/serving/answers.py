@@ -59,9 +59,11 @@ def _chunk(row: Mapping[str, Any]) -> str:
     return f"{place} ({about}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}\n{row['text']}\n"
 
 
-def of_sources(sources: "Sequence[Present]") -> str:
+def of_sources(sources: "Sequence[Present]", warnings: Sequence[str]) -> str:
     """What is indexed, a line a source."""
-    return "\n".join(map(_source, sources)) if sources else "No source is declared, and nothing is indexed."
+    if not sources:
+        return "No source is declared, and nothing is indexed."
+    return "\n".join([*(f"Note: {warning}" for warning in warnings), *map(_source, sources)])
 
 
 def _source(source: "Present") -> str:

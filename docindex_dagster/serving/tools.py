@@ -154,9 +154,11 @@ class Tools:
 
         Use it first, to learn what can be searched and what the sources are called.
         """
-        from docindex_dagster import currency  # it loads much that the others do not need
+        from docindex_dagster import currency, overview, standing  # they load much that the others do not need
 
-        return answers.of_sources(currency.of_all(self._settings, _STATUS_BUDGET_S))
+        change = standing.change_of_model(self._settings)
+        warnings = [overview.sentence(change)] if change else []
+        return answers.of_sources(currency.of_all(self._settings, _STATUS_BUDGET_S), warnings)
 
     def prepare(self) -> None:
         """Open what is published, and load the model, so that the first search need not."""

@@ -1,19 +1,21 @@
 """Checking that a generation is whole: its stores agree with each other, and the published one with the tables."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from docindex_dagster import tables
 from docindex_dagster.errors import DamagedStoreError, StoreError
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import graph_files, lance_table, tantivy_index, vector_files
+from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
-from docindex_dagster.stores.generation import Generation, PublishedSource
+from docindex_dagster.stores.generation import Generation, PublishedSource, read_next
 from docindex_dagster.stores.publish import SourceRows, rows_version
 from docindex_dagster.stores.reader import Reader, open_generation, open_reader
+
+_CANDIDATE = "of the index that is to take over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,22 @@ class Finding:
 
 
 def examine(layout: Layout) -> Iterator[Finding]:
-    """Everything that is wrong with the published generation; nothing when it is whole."""
+    """Everything that is wrong with the published generation, and with one that is to take over."""
+    yield from _whole(layout, lambda: open_reader(layout))
+    try:
+        read_next(layout)
+    except StoreError as error:
+        yield Finding(None, f"generation ({_CANDIDATE})", _problem(error))
+    following = takeover.pending(layout)
+    if following is not None:
+        for finding in _whole(layout, lambda: open_generation(layout, following)):
+            yield replace(finding, store=f"{finding.store} ({_CANDIDATE})")
+
+
+def _whole(layout: Layout, opened: Callable[[], Reader]) -> Iterator[Finding]:
     try:
         with reading_stores():
-            reader = open_reader(layout)
+            reader = opened()
             reader.table.count_rows()
     except StoreError as error:
         yield Finding(None, "generation", _problem(error))

@@ -1,8 +1,9 @@
-"""The file `CURRENT`: which generation readers use, and what it is made of."""
+"""The files that name generations, and what a generation is made of. Readers use the one that `CURRENT` names."""
 
 import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from docindex_dagster.errors import StoreError
@@ -69,7 +70,19 @@ def read_generation(layout: Layout, *, previous: bool = False) -> Generation | N
     Raises:
         StoreError: the file is damaged, or another version of docindex wrote it.
     """
-    file = layout.previous if previous else layout.current
+    return _read(layout.previous if previous else layout.current)
+
+
+def read_next(layout: Layout) -> Generation | None:
+    """The generation that `NEXT` names, or None where there is none.
+
+    Raises:
+        StoreError: as `read_generation`.
+    """
+    return _read(layout.next)
+
+
+def _read(file: Path) -> Generation | None:
     try:
         data = file.read_bytes()
     except FileNotFoundError:
@@ -98,7 +111,16 @@ def write_generation(layout: Layout, generation: Generation) -> None:
 
 def replace_generation(layout: Layout, generation: Generation) -> None:
     """Publish the same generation in another form; the one before it stays the one to roll back to."""
-    with replacing(layout.current) as temporary:
+    _write(layout.current, generation)
+
+
+def replace_next(layout: Layout, generation: Generation) -> None:
+    """Name the generation that is to take over; readers do not follow it."""
+    _write(layout.next, generation)
+
+
+def _write(file: Path, generation: Generation) -> None:
+    with replacing(file) as temporary:
         temporary.write_text(json.dumps(asdict(generation), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
 """The LanceDB table: every column of the chunks, and their vectors, for semantic search."""
 
 import os
+import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from lancedb.table import LanceTable, Table
 
 VECTOR = "vector"
+_SUFFIX = ".lance"  # of the folder of a table
 _ROWS_A_PARTITION = 4096
 # Compact after so many versions, or once so many rows are outside the vector index.
 _VERSIONS_BEFORE_COMPACTION = 20
@@ -78,7 +80,7 @@ def has_version(layout: Layout, name: str, version: int) -> bool:
 
     Lance counts its files downwards, so that a listing begins with the newest; it once counted upwards.
     """
-    folder = layout.lance / f"{name}.lance" / "_versions"
+    folder = layout.lance / f"{name}{_SUFFIX}" / "_versions"
     files = (folder / f"{_LAST_VERSION - version:020}.manifest", folder / f"{version}.manifest")
     return any(file.is_file() and file.stat().st_size for file in files)
 
@@ -200,15 +202,15 @@ def index_vectors(table: "LanceTable") -> None:
         table.create_index(VECTOR, config=IvfRq(distance_type="cosine", num_partitions=partitions))
 
 
-def compact(table: "LanceTable", compacted_version: int, previous_version: int) -> int:
+def compact(table: "LanceTable", compacted_version: int, oldest_version: int) -> int:
     """Compact, and take new rows into the indexes, when it is due; returns the version of the last compaction.
 
-    The version of the generation before this one is spared, so that a rollback finds it.
+    The oldest version that a generation needs is spared, with all after it, so that a rollback finds it.
     """
     few_versions = table.version - compacted_version < _VERSIONS_BEFORE_COMPACTION
     if few_versions and (_rows_outside_index(table) or 0) <= table.count_rows() * _UNINDEXED_SHARE:
         return compacted_version
-    table.optimize(cleanup_older_than=_age(table, previous_version) + _GRACE)
+    table.optimize(cleanup_older_than=_age(table, oldest_version) + _GRACE)
     return int(table.version)
 
 
@@ -230,6 +232,13 @@ def _age(table: "LanceTable", version: int) -> timedelta:
     if not made:
         return timedelta()
     return max(timedelta(), datetime.now(made[0].tzinfo) - made[0])
+
+
+def remove_unused(layout: Layout, used: set[str]) -> None:
+    """Delete the tables of models of which no generation is left."""
+    for folder in layout.lance.glob(f"*{_SUFFIX}"):
+        if folder.name.removesuffix(_SUFFIX) not in used:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def files(layout: Layout) -> set[Path]:

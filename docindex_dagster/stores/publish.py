@@ -17,7 +17,7 @@ from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS, COMMIT, NO_LANGUAGE, embeddings_schema
 from docindex_dagster.sources.memory import HEAD
-from docindex_dagster.stores import clean_up, graph_files, lance_table, matrix, tantivy_index, vector_files
+from docindex_dagster.stores import clean_up, graph_files, lance_table, matrix, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
 from docindex_dagster.stores.generation import (
@@ -25,10 +25,12 @@ from docindex_dagster.stores.generation import (
     Generation,
     PublishedSource,
     read_generation,
-    replace_generation,
+    write_generation,
 )
-from docindex_dagster.stores.reader import check_published
+from docindex_dagster.stores.reader import check_generation
 from docindex_dagster.stores.staging import Model, Staged
+from docindex_dagster.stores.start import Start, start_of
+from docindex_dagster.stores.takeover import Takeover
 from docindex_dagster.stores.triples import GRAPH_VERSION, Graph, build_graph, update_graph
 
 AGREE, PROVED = "stores_agree", "edges_have_their_chunk"
@@ -50,7 +52,10 @@ class SourceRows:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What a publication did. `lance` and `tantivy` are None where nothing had to be looked at."""
+    """What a publication did. `lance` and `tantivy` are None where nothing had to be looked at.
+
+    `takeover` is None where searches use `generation`; else they do when it holds the sources that it lacks.
+    """
 
     generation: Generation
     source: PublishedSource
@@ -58,6 +63,7 @@ class Publication:
     tantivy: Difference | None = None
     warnings: tuple[str, ...] = ()
     graph_problem: str = ""
+    takeover: Takeover | None = None
 
     @property
     def is_new(self) -> bool:
@@ -90,16 +96,6 @@ class _Written:
         return self.lance.is_empty and self.tantivy.is_empty
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """What a publication starts from: `base`, or empty stores, and why. `known` is what was published, if known."""
-
-    base: Generation | None
-    known: Generation | None
-    rebuild_because: str | None = None
-    is_damaged: bool = False  # nobody should roll back to what was published
-
-
 def publish(
     layout: Layout,
     rows: SourceRows,
@@ -113,94 +109,134 @@ def publish(
 
     Nothing is read when the published version is the one asked for and can be opened. With `force`, everything is
     compared all the same, and stores that are damaged are built anew from the tables of all sources. Before `CURRENT`
-    is replaced, or found as it should be, `ready` is called, and what it raises stops the publication.
+    is replaced, or found as it should be, `ready` is called, and what it raises stops the publication. Of another model
+    than the published one, the rows go to the generation that is to take over, see `takeover`.
 
     Raises:
         VerificationError: inputs or staged stores break a rule; the published generation stays as it was.
         DamagedStoreError: the stores are damaged, and `force` was not asked for.
     """
     _verify_inputs(rows, model)
-    start = _start(layout, model)
-    version = rows_version(rows, model.name, with_graph=with_graph)
-    published = start.base.sources.get(rows.key) if start.base else None
-    if start.base and published and published.version == version and not force:
-        check_published(layout)
-        clean_up.remove_old_generations(layout)  # a run that was killed may have left some
-        if ready:
-            ready()
-        inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, with_graph=with_graph)
-        if published.inputs == inputs:
-            return Publication(start.base, published)
-        known = replace(published, inputs=inputs)  # other files that give the same chunks
-        generation = start.base.with_source(rows.key, known)
-        replace_generation(layout, generation)
-        return Publication(generation, known)
+    start = start_of(layout, model.name)
     try:
-        return _publish(layout, rows, model, start, with_graph=with_graph, force=force, ready=ready)
+        found = (
+            None if force or start.is_due else _found(layout, rows, model, start, with_graph=with_graph, ready=ready)
+        )
+        return found or _publish(layout, rows, model, start, with_graph=with_graph, force=force, ready=ready)
     except DamagedStoreError as error:
-        if start.base is None or not force:
+        is_candidate = start.serving is not None  # nobody searches it
+        if start.base is None or not (force or is_candidate):
             raise
-        anew = _Start(None, start.known, error.problem, is_damaged=True)
+        anew = start.anew(error.problem)
         return _publish(layout, rows, model, anew, with_graph=with_graph, force=force, ready=ready)
+
+
+def _found(
+    layout: Layout, rows: SourceRows, model: Model, start: Start, *, with_graph: bool, ready: Callable[[], None] | None
+) -> Publication | None:
+    """What is published, if it is what is asked for.
+
+    Raises:
+        DamagedStoreError: it is, and cannot be opened.
+    """
+    published = start.base.sources.get(rows.key) if start.base else None
+    version = rows_version(rows, model.name, with_graph=with_graph)
+    if start.base is None or published is None or published.version != version:
+        return None
+    check_generation(layout, start.base)
+    clean_up.remove_old_generations(layout)  # a run that was killed may have left some
+    if ready:
+        ready()
+    inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, with_graph=with_graph)
+    left = start.left(start.base)
+    if published.inputs == inputs:
+        return Publication(start.base, published, warnings=start.warnings, takeover=left)
+    known = replace(published, inputs=inputs)  # other files that give the same chunks
+    generation = start.base.with_source(rows.key, known)
+    start.name_in_place(layout, generation)
+    return Publication(generation, known, warnings=start.warnings, takeover=left)
 
 
 def published_from(
     layout: Layout, key: str, made_from: str, revision: str | None, model: Model, *, with_graph: bool = True
 ) -> Publication | None:
-    """What is published of a source, if it was made from exactly this; nothing but `CURRENT` is read."""
+    """What is published of a source, if it was made from exactly this; nothing but `CURRENT` and `NEXT` is read."""
     try:
-        generation = read_generation(layout)
+        left = takeover.under_way(layout, model.name)
+        generation = takeover.written(layout, model.name)
     except StoreError:
         return None
     published = generation.sources.get(key) if generation else None
     inputs = _inputs(made_from, revision, model, with_graph=with_graph)
-    if generation is None or published is None or published.inputs != inputs or generation.model != model.name:
+    if generation is None or published is None or published.inputs != inputs:
         return None
-    return Publication(generation, published)
+    return Publication(generation, published, takeover=left)
 
 
 def withdraw(layout: Layout, key: str) -> Generation | None:
     """Publish a generation without a source; None where nothing is published. The caller holds the publication lock.
 
+    A generation that is to take over loses it, too, and does so at once if it waited for this source alone.
+
     Raises:
         StoreError: what is published cannot be read.
     """
-    base = read_generation(layout)
-    if base is None or key not in base.sources:
-        return base
+    current = read_generation(layout)
+    if current is None:
+        return None
+    following = _withdraw_from_next(layout, key, current)  # first: it may hold no source that `CURRENT` lost
+    if key not in current.sources:
+        return current
+    if following is None or not takeover.holds_all(following, current.with_source(key, None)):
+        return _without(layout, key, current, write_generation)
+    takeover.hand_in(layout, following, current.with_source(key, None))
+    clean_up.remove_old_generations(layout)
+    return following
+
+
+def _withdraw_from_next(layout: Layout, key: str, current: Generation) -> Generation | None:
+    """The generation that is to take over, without a source; None where there is none, or it had to be given up."""
+    following = takeover.pending(layout)
+    if following is None:
+        return None
+    try:
+        check_generation(layout, following)
+        if key not in following.sources:
+            return following
+        return _without(layout, key, following, lambda layout, left: takeover.hand_in(layout, left, current))
+    except DamagedStoreError:
+        takeover.drop(layout)
+        return None
+
+
+def _without(layout: Layout, key: str, base: Generation, write: Callable[[Layout, Generation], None]) -> Generation:
     with reading_stores(), Staged.opened(layout, Model(base.model, 0), base) as staged:
         lance_table.remove(staged.table, key)
         tantivy_index.remove(staged.index, key)
-        return staged.go_live({key: None}, base.optimized_version)
-
-
-def _start(layout: Layout, model: Model) -> _Start:
-    try:
-        generation = read_generation(layout)
-    except StoreError as error:
-        return _Start(None, None, str(error))
-    if generation and generation.model != model.name:
-        return _Start(None, generation, f"its model was {generation.model}, now it is {model.name}")
-    return _Start(generation, generation)
+        return staged.go_live({key: None}, base.optimized_version, write)
 
 
 def _publish(
     layout: Layout,
     rows: SourceRows,
     model: Model,
-    start: _Start,
+    start: Start,
     *,
     with_graph: bool,
     force: bool,
     ready: Callable[[], None] | None,
 ) -> Publication:
-    warnings: list[str] = []
+    warnings = list(start.warnings)
     emit(Progress(rows.key, "stores", 0, 3, "stores"))
     with reading_stores(), Staged.opened(layout, model, start.base) as staged:
         entries: dict[str, PublishedSource | None] = {}
         if start.rebuild_because:
-            warnings.append(f"the stores are built anew: {start.rebuild_because}")
-            for other in _others(layout, rows.key, model, start.known, warnings):
+            built = "the stores are" if start.serving is None else "the index that is to take over is"
+            warnings.append(f"{built} built anew: {start.rebuild_because}")
+        if start.rebuild_because or (start.serving and start.base is None):
+            # To have no vectors of a new model yet is nothing to be warned of.
+            left_out = [] if start.serving else warnings
+            for other in _others(layout, rows.key, model, start.known, left_out):
                 rebuilt = _stage(staged, other, with_graph=with_graph, anew=True)
                 _verify(staged, rebuilt)
                 entries[other.key] = _dated(rebuilt.entry, other.key, start.known)
@@ -208,15 +244,31 @@ def _publish(
         if ready:
             ready()
         entry = _dated(written.entry, rows.key, start.known)
-        if start.base and written.is_unchanged and entry == start.base.sources.get(rows.key):
+        is_known = start.base is not None and entry == start.base.sources.get(rows.key)
+        if start.base and is_known and written.is_unchanged and not start.is_due:
             if force:
                 _check_whole(staged, start.base, written)
-            return Publication(start.base, entry, warnings=tuple(warnings), graph_problem=written.graph.problem)
+            return Publication(
+                start.base,
+                entry,
+                warnings=tuple(warnings),
+                graph_problem=written.graph.problem,
+                takeover=start.left(start.base),
+            )
         optimized = staged.maintain()
         _verify(staged, written)
-        generation = staged.go_live({**entries, rows.key: entry}, optimized, keep_present=not start.is_damaged)
+        generation = staged.go_live({**entries, rows.key: entry}, optimized, start.name)
     emit(Progress(rows.key, "stores", 3, 3, "stores"))
-    return Publication(generation, entry, written.lance, written.tantivy, tuple(warnings), written.graph.problem)
+    warnings += filter(None, [start.news(generation)])
+    return Publication(
+        generation,
+        entry,
+        written.lance,
+        written.tantivy,
+        tuple(warnings),
+        written.graph.problem,
+        start.left(generation),
+    )
 
 
 def _dated(entry: PublishedSource, key: str, known: Generation | None) -> PublishedSource:

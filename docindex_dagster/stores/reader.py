@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from docindex_dagster.errors import DamagedStoreError, StoreError
 from docindex_dagster.files import stamp
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import graph_files, lance_table, tantivy_index, vector_files
+from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.matrix import Matrix, Part, fits
@@ -66,7 +66,18 @@ def open_reader(layout: Layout) -> Reader:
     Raises:
         StoreError: nothing is published, it is of another version, or it is damaged.
     """
-    return _of_published(layout, lambda generation: open_generation(layout, generation))
+    return _of_named(layout, read_generation, lambda generation: open_generation(layout, generation))
+
+
+def open_written(layout: Layout, model: str) -> Reader:
+    """Open what the last publication of a model wrote, which may be a generation that is yet to take over.
+
+    Raises:
+        StoreError: as `open_reader`.
+    """
+    return _of_named(
+        layout, lambda layout: takeover.written(layout, model), lambda generation: open_generation(layout, generation)
+    )
 
 
 class Following:
@@ -114,15 +125,20 @@ def open_generation(layout: Layout, generation: Generation) -> Reader:
 def check_published(layout: Layout) -> None:
     """Find out within milliseconds whether what is published can be opened.
 
-    Tantivy opens every file; of LanceDB, which takes a second to load, and of the graph, the files must be there.
-
     Raises:
         StoreError: as `open_reader`.
     """
-    _of_published(layout, lambda generation: _check(layout, generation))
+    _of_named(layout, read_generation, lambda generation: check_generation(layout, generation))
 
 
-def _check(layout: Layout, generation: Generation) -> None:
+def check_generation(layout: Layout, generation: Generation) -> None:
+    """Find out within milliseconds whether a generation, which must stay meanwhile, can be opened.
+
+    Tantivy opens every file; of LanceDB, which takes a second to load, and of the graph, the files must be there.
+
+    Raises:
+        DamagedStoreError: it cannot.
+    """
     open_generation(layout, generation)
     if not lance_table.has_version(layout, generation.table, generation.table_version):
         raise damaged(f"LanceDB lost version {generation.table_version} of its table")
@@ -130,15 +146,26 @@ def _check(layout: Layout, generation: Generation) -> None:
         raise damaged(f"the graph lost its file {min(lost)}")
 
 
-def _of_published(layout: Layout, use: Callable[[Generation], _Found]) -> _Found:
-    """What `use` makes of the published generation."""
+def can_be_opened(layout: Layout, generation: Generation) -> bool:
+    """Whether a generation passes `check_generation`."""
+    try:
+        check_generation(layout, generation)
+    except DamagedStoreError:
+        return False
+    return True
+
+
+def _of_named(
+    layout: Layout, read: Callable[[Layout], Generation | None], use: Callable[[Generation], _Found]
+) -> _Found:
+    """What `use` makes of the generation that a file names."""
     for attempt in range(1, _ATTEMPTS + 1):
-        generation = read_generation(layout)
+        generation = read(layout)
         if generation is None:
             raise StoreError(f"nothing is indexed in {layout.home} yet; run `docindex index`")
         try:
             return use(generation)
-        except DamagedStoreError:  # or its folder went away after CURRENT was read
+        except DamagedStoreError:  # or its folder went away after the file was read
             if attempt == _ATTEMPTS:
                 raise
     raise AssertionError("unreachable")

@@ -2,14 +2,15 @@
 
 from docindex_dagster.errors import DamagedStoreError, StoreError
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import doctor
+from docindex_dagster.stores import doctor, takeover
 from docindex_dagster.stores.generation import Generation, read_generation, write_generation
 
 
 def roll_back(layout: Layout) -> Generation:
     """Publish the generation before the present one again; a second call undoes the first.
 
-    The caller holds the publication lock.
+    It may be of another model: then publications of the present one have to take over again. The caller holds the
+    publication lock.
 
     Raises:
         StoreError: there is none, or it is damaged; the present one stays published.
@@ -23,4 +24,6 @@ def roll_back(layout: Layout) -> Generation:
         reason = f"generation {previous.number} cannot be gone back to: {error.problem}"
         raise StoreError(f"{reason}; searches go on with the present one") from error
     write_generation(layout, previous)
+    if takeover.pending(layout) is None:
+        takeover.drop(layout)  # it was to bring back the model that searches use again
     return previous

@@ -1,6 +1,6 @@
 """Stores that are being written and that no reader sees yet, until they go live by one file replacement."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.files import sync, telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import clean_up, lance_table, tantivy_index
-from docindex_dagster.stores.generation import (
-    Generation,
-    PublishedSource,
-    replace_generation,
-    write_generation,
-)
+from docindex_dagster.stores.generation import Generation, PublishedSource
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
@@ -71,15 +66,16 @@ class Staged:
         lance_table.index_vectors(self.table)
         if self.base is None:  # nothing is compacted that `CURRENT` may still name
             return 0
-        return lance_table.compact(self.table, self.base.optimized_version, self.base.table_version)
+        oldest = clean_up.oldest_version(self.layout, self.table.name) or self.base.table_version
+        return lance_table.compact(self.table, self.base.optimized_version, oldest)
 
     def go_live(
-        self, entries: Mapping[str, PublishedSource | None], optimized_version: int, *, keep_present: bool = True
+        self,
+        entries: Mapping[str, PublishedSource | None],
+        optimized_version: int,
+        write: Callable[[Layout, Generation], None],
     ) -> Generation:
-        """Put what was written on the disk and replace `CURRENT`; an entry of None takes its source out.
-
-        With `keep_present`, a rollback goes back to the generation that is published now, else to the one before it.
-        """
+        """Put what was written on the disk and let `write` name it; an entry of None takes its source out."""
         base = self.base or Generation(0, self.model.name, self.table.name, 0, "")
         generation = replace(
             base,
@@ -91,7 +87,7 @@ class Staged:
         for key, entry in entries.items():
             generation = generation.with_source(key, entry)
         self._sync()
-        (write_generation if keep_present else replace_generation)(self.layout, generation)
+        write(self.layout, generation)
         return generation
 
     def _sync(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from docindex_dagster import tables
 from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import clean_up, lance_table, staging, tantivy_index
+from docindex_dagster.stores import clean_up, lance_table, start, tantivy_index
 from docindex_dagster.stores import publish as publishing
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.doctor import examine
@@ -160,7 +160,7 @@ def test_a_writer_that_died_before_going_live_is_undone_by_the_next(layout, monk
     def die(*_):
         raise Killed
 
-    monkeypatch.setattr(staging, "write_generation", die)
+    monkeypatch.setattr(start, "write_generation", die)
     monkeypatch.setattr(clean_up, "remove_old_generations", lambda _: None)
     with pytest.raises(Killed):
         publish_files(layout, {"x.py": ["half done"]})

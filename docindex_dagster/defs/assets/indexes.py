@@ -115,6 +115,7 @@ def publish_stores(
             data_version=dg.DataVersion(published.source.version),
             metadata={
                 **({"warnings": "\n".join(published.warnings)} if published.warnings else {}),
+                **({"takeover": str(published.takeover)} if published.takeover else {}),
                 "generation": published.generation.number,
                 "seconds": seconds,
                 **details,

@@ -63,10 +63,11 @@ def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterat
     layout = project.layout
     with exclusive(layout.publication_lock, owner="index_catalog", on_wait=context.log.info):
         entries = catalog.rebuild(layout)
-    standings = _standings(context.instance, project.read_settings(), entries, ending=context.run)
+    settings = project.read_settings()
+    standings = _standings(context.instance, settings, entries, ending=context.run)
     yield dg.MaterializeResult(
         data_version=dg.DataVersion(catalog.version(entries)),
-        metadata={**_metadata(layout, entries, standings), "seconds": metadata.seconds_since(started)},
+        metadata={**_metadata(settings, entries, standings), "seconds": metadata.seconds_since(started)},
         check_results=list(_checks(standings)),
     )
 
@@ -79,15 +80,14 @@ def report(instance: dg.DagsterInstance, settings: Settings) -> None:
     Raises:
         StoreError: the published generation cannot be read.
     """
-    layout = Layout(settings.home)
-    entries = catalog.entries(layout)
+    entries = catalog.entries(Layout(settings.home))
     standings = _standings(instance, settings, entries)
     last = instance.get_latest_materialization_event(CATALOG)
     tags = dict((last.asset_materialization.tags if last and last.asset_materialization else None) or {})
     instance.report_runless_asset_event(
         dg.AssetMaterialization(
             CATALOG,
-            metadata=_metadata(layout, entries, standings),
+            metadata=_metadata(settings, entries, standings),
             tags={**tags, _DATA_VERSION: catalog.version(entries)},
         )
     )
@@ -112,13 +112,15 @@ def _standings(
     return standing.of_all(settings, entries, outcomes.of_sources(instance, keys, ending))
 
 
-def _metadata(layout: Layout, entries: list[CatalogEntry], standings: list[Standing]) -> dict[str, Any]:
+def _metadata(settings: Settings, entries: list[CatalogEntry], standings: list[Standing]) -> dict[str, Any]:
     """The page, and numbers that plot."""
     now = time.time()
+    change = standing.change_of_model(settings)
     states = [one.state for one in standings]
     return {
         "attention": overview.attention(standings),  # the UI folds a longer text
-        "overview": dg.MetadataValue.md(overview.as_markdown(standings, now)),
+        **({"change_of_model": overview.sentence(change)} if change else {}),
+        "overview": dg.MetadataValue.md(overview.as_markdown(standings, now, change)),
         "contents": dg.MetadataValue.md(overview.contents(standings, now)),
         "sources": len(entries),
         "files": sum(entry.files for entry in entries),
@@ -131,7 +133,7 @@ def _metadata(layout: Layout, entries: list[CatalogEntry], standings: list[Stand
         "failed": states.count("failed"),
         "missing": states.count("missing"),
         "oldest_check_hours": round(standing.oldest_check_hours(standings, now), 2),
-        "index_bytes": folder_bytes(layout.stores),
+        "index_bytes": folder_bytes(Layout(settings.home).stores),
     }
 
 

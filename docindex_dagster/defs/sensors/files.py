@@ -19,6 +19,7 @@ from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
 from docindex_dagster.defs.sensors.cursor import INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
+from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.errors import SourceError
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.settings import Settings
@@ -281,5 +282,6 @@ class _Look:
 def _made_with(settings: Settings, source: Source) -> str:
     """A hash of the settings that decide what is made of a source: its own, and those of the stages."""
     own = replace(source, path=Path(), remote=None)
-    stages = (chunking_fingerprint(settings.chunking), settings.embedding, settings.graph, settings.history)
+    model = load_embedder(settings.embedding).name  # an upgrade may bring another one under the same settings
+    stages = (chunking_fingerprint(settings.chunking), settings.embedding, model, settings.graph, settings.history)
     return digest_parts(repr(own), repr(source.remote), repr(stages))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import dagster as dg
 from pydantic import Field
 
+from docindex_dagster import standing
 from docindex_dagster.defs.checks import FOLDERS_ARE_THERE, evaluation, missing
 from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
@@ -36,7 +37,7 @@ class State:
 
     places: Mapping[str, str]  # of those that `docindex.toml` declares, where their files come from
     partitions: frozenset[str]  # that Dagster has
-    published: frozenset[str]  # that can be searched
+    published: frozenset[str]  # that can be searched, or can be once the index has gone over to another model
     withdrawn: frozenset[str]  # that were taken out of the index though they are declared
 
 
@@ -147,7 +148,7 @@ def _state(
     return State(
         places=_places(declared),
         partitions=frozenset(partitions),
-        published=frozenset(generation.sources if generation else ()),
+        published=frozenset(generation.sources if generation else ()) | standing.waiting_for_takeover(layout),
         withdrawn=frozenset(withdrawn.all_of(layout)),
     )
 

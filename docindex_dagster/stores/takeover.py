@@ -1,0 +1,103 @@
+"""A change of the model: the file `NEXT`, and when the generation that it names takes over.
+
+Vectors of two models cannot be compared. So publications of another model than the published one go to a generation
+beside it, source by source, and searches use the old one until the new one holds all of its sources. That generation is
+a candidate and no more: what is of no use any more is dropped, and made again from the tables.
+"""
+
+from dataclasses import dataclass
+
+from docindex_dagster.errors import StoreError
+from docindex_dagster.layout import Layout
+from docindex_dagster.stores.generation import Generation, read_generation, read_next, replace_next, write_generation
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """How far the index is on its way from one model to another."""
+
+    old: str  # the model that searches use
+    new: str
+    sources: int  # that can be searched
+    missing: tuple[str, ...]  # those of them that have no vectors of the new model yet
+
+    def __str__(self) -> str:
+        done = self.sources - len(self.missing)
+        return f"the index goes over from {self.old} to {self.new}: {done} of {self.sources} sources are done"
+
+
+def toward(serving: Generation, model: str, following: Generation | None) -> Takeover:
+    """How far `serving` is on its way to a model, of which `following` may be the generation that is to take over."""
+    done = following.sources if following is not None and following.model == model else {}
+    missing = tuple(key for key in serving.sources if key not in done)
+    return Takeover(serving.model, model, len(serving.sources), missing)
+
+
+def under_way(layout: Layout, model: str) -> Takeover | None:
+    """How far the index is on its way to a model; None where it is there, or nothing is published.
+
+    Raises:
+        StoreError: what is published cannot be read.
+    """
+    current = read_generation(layout)
+    if current is None or current.model == model:
+        return None
+    return toward(current, model, pending(layout))
+
+
+def pending(layout: Layout) -> Generation | None:
+    """The generation that is to take over; None where there is none that could, or it cannot be read."""
+    try:
+        current, following = read_generation(layout), read_next(layout)
+    except StoreError:
+        return None
+    if current is None or following is None or following.model == current.model:
+        return None
+    return following
+
+
+def written(layout: Layout, model: str) -> Generation | None:
+    """The generation that publications of a model go on from: the published one, or the one that is to take over.
+
+    Raises:
+        StoreError: what is published cannot be read.
+    """
+    current = read_generation(layout)
+    if current is None or current.model == model:
+        return current
+    following = pending(layout)
+    return following if following is not None and following.model == model else None
+
+
+def holds_all(following: Generation, serving: Generation) -> bool:
+    """Whether a generation holds every source of another one."""
+    return serving.sources.keys() <= following.sources.keys()
+
+
+def hand_in(layout: Layout, following: Generation, serving: Generation) -> None:
+    """Publish a generation of a new model if it holds every source of `serving`; until then, `NEXT` names it."""
+    if holds_all(following, serving):
+        write_generation(layout, following)
+        drop(layout)
+    else:
+        replace_next(layout, following)
+
+
+def drop(layout: Layout) -> None:
+    """Give up the generation that was to take over; the next clean-up removes what it alone needs."""
+    layout.next.unlink(missing_ok=True)
+
+
+def drop_other(layout: Layout, current: Generation | None, model: str) -> str:
+    """Give up a generation that publications of a model cannot go on from; returns why, if anybody should know."""
+    try:
+        following = read_next(layout)
+    except StoreError as error:
+        drop(layout)
+        return f"the index that was to take over is given up: {error}"
+    if following is None or (current is not None and following.model == model != current.model):
+        return ""
+    drop(layout)
+    if following.model == model:  # a writer died after it took over, or somebody rolled back to it
+        return ""
+    return f"the index of {following.model}, which was to take over, is given up: the model is {model}"

@@ -1,0 +1,97 @@
+"""What the command line says and does while the index goes over to another model."""
+
+import json
+
+import pytest
+
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.search import ask
+from tests.models import TinyEmbedder, offer
+
+HALF_WAY = f"the index goes over from {StaticEmbedder.name} to tiny: 1 of 2 sources are done"
+KEY = "library/manual"
+
+
+@pytest.fixture
+def half(run_indexed, tmp_path, monkeypatch):
+    """Two libraries, of which the new model has one."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "valve.md").write_text("# Valves\n\nOpen the valve slowly.\n")
+    assert run_indexed("index", "notes").code == 0
+    ask._embedder.cache_clear()
+    offer(monkeypatch, TinyEmbedder())
+    assert f"warning: library/notes: {HALF_WAY}" in _in_a_line(run_indexed("index", "notes").err)
+    yield run_indexed
+    ask._embedder.cache_clear()
+
+
+def _in_a_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_search_answers_by_words_and_warns(half):
+    found = half("search", "prime the pump")
+
+    assert found.code == 0
+    assert "pump.py" in found.out
+    assert _in_a_line(found.err).count(HALF_WAY) == 1
+
+
+def test_json_stays_json_and_the_warning_goes_to_standard_error(half):
+    found = half("search", "prime the pump", "--json")
+
+    assert json.loads(found.out)[0]["source"] == KEY
+    assert HALF_WAY in _in_a_line(found.err)
+
+
+def test_vectors_alone_are_refused_with_what_to_do(half):
+    found = half("search", "prime the pump", "--mode", "vector")
+
+    assert found.code != 0
+    assert "run `docindex index`, or use mode bm25" in _in_a_line(found.err)
+
+
+def test_status_says_how_far_it_is(half):
+    assert f"{HALF_WAY}; not yet: {KEY}." in _in_a_line(half("status").out)
+
+    rows = {row["source"]: (row["goes_over_to"], row["is_done"]) for row in json.loads(half("status", "--json").out)}
+    assert rows == {KEY: ("tiny", False), "library/notes": ("tiny", True)}
+
+
+def test_indexing_the_rest_takes_over_and_a_rollback_says_what_it_means(half):
+    assert "searches use them now" in _in_a_line(half("index").err)
+    found = half("search", "prime the pump", "--mode", "vector")
+    assert (found.code, found.err) == (0, "")
+    assert half("doctor").out.startswith("the index is whole")
+
+    back = half("rollback")
+
+    assert back.code == 0
+    assert f"its vectors are of {StaticEmbedder.name}, the settings name tiny" in _in_a_line(back.err)
+
+
+def test_removing_the_source_that_is_missing_takes_over(half):
+    assert half("source", "remove", KEY).code == 0
+
+    assert {row["goes_over_to"] for row in json.loads(half("status", "--json").out)} == {None}
+    assert half("search", "valve", "--mode", "vector").code == 0
+
+
+def test_a_repair_of_what_the_old_model_made_takes_over(half, tmp_path):
+    (folder,) = (path for path in (tmp_path / ".docindex" / "stores" / "lance").iterdir() if "tiny" not in path.name)
+    for file in (folder / "data").iterdir():
+        file.write_bytes(b"damaged")
+
+    repaired = half("doctor", "--repair")
+
+    assert repaired.code == 0
+    assert "the index is whole" in repaired.out
+    assert half("search", "valve", "--mode", "vector").err == ""
+
+
+def test_prune_keeps_both_indexes(half):
+    assert half("prune", "--previous").code == 0
+
+    assert half("doctor").out.startswith("the index is whole")
+    assert half("index").code == 0
+    assert half("search", "valve", "--mode", "vector").code == 0
