@@ -7,7 +7,7 @@ INSTALLED_UI := $(VENV)/.installed-ui
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-extras test-ui screenshots chromium lint types contracts defs unit format lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-extras test-ui screenshots chromium lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -93,6 +93,10 @@ format: $(INSTALLED)  ## Format the code and mend what can be mended.
 	$(BIN)/ruff format .
 
 # pip refuses hashes for a requirement with extras unless the extras stand in the lock, too.
+model: $(INSTALLED)  ## Make the weights of the static model anew, in BUILD (a folder), from MIRRORS and without what BENCHMARKS hold.
+	$(BIN)/python -m pip install --quiet -e '.[training]'
+	$(BIN)/python -m training $(or $(BUILD),build/model) $(addprefix --mirrors ,$(MIRRORS)) $(addprefix --benchmarks ,$(BENCHMARKS))
+
 COMPILE := $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 lock: $(INSTALLED)  ## Lock the requirements anew.
 	$(BIN)/python -m pip install --quiet uv

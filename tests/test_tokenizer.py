@@ -1,35 +1,89 @@
-"""The tokenizer of the default model."""
+"""Words, and counts of tokens."""
 
+import re
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
 
-from docindex_dagster.tokenizer import count_tokens, load_tokenizer, model_file, normalize
+from docindex_dagster.tokenizer import count_tokens, words
 
-SHIPPED = Tokenizer.from_file(str(model_file("tokenizers/l2_supercat_tokenizer_config.json")))
-SHIPPED.no_truncation()
+# Where borders could be mistaken: humps, digits, marks, other scripts, and what stands between texts.
+PARTS = [
+    "a",
+    "Ab",
+    "HTTPServer",
+    "x1",
+    "_",
+    ".",
+    "==",
+    " ",
+    "\n",
+    "\t",
+    "\0",
+    "é",
+    "É",
+    "漢",
+    "字",
+    "😀",
+    "ß",
+    "\u0301",
+]
+TEXTS = st.text() | st.lists(st.sampled_from(PARTS), max_size=12).map("".join)
 
 
-# Where a border between words could be mistaken: spaces, the sign that stands for them, newlines, signs of bytes.
-HARD = ["\t", "\n", "\r\n", " ", "  ", "\u2581", "a", ");", "<0x0A>", "\0", "é"]
-SPECIAL = ["<s>", "</s>", "<unk>"]
-ANY = st.text() | st.lists(st.sampled_from([*HARD, *SPECIAL]), max_size=12).map("".join)
-PLAIN = ANY.filter(lambda text: not any(token in text for token in SPECIAL))
+def words_of(text: str) -> list[str]:
+    return [word.decode() for word in words([text]).values.to_pylist()]
 
 
-def test_no_token_spans_the_border_between_two_words():
-    spanning = [token for token in SHIPPED.get_vocab() if "\n" in token or "\u2581" in token.lstrip("\u2581")]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("parseHTTPHeader_2", ["parse", "http", "header", "2"]),
+        ("get_name(self) -> str:", ["get", "name", "self", "str"]),
+        ("XMLHttpRequest v10", ["xml", "http", "request", "v", "10"]),
+        ("Éa naïve “quoted”", ["éa", "naïve", "quoted"]),
+        ("漢字 かな", ["漢", "字", "か", "な"]),
+        ("", []),
+        (" \n\t", []),
+        ("😀", []),
+    ],
+)
+def test_words_are_what_identifiers_and_prose_are_made_of(text, expected):
+    assert words_of(text) == expected
 
-    assert not spanning
+
+@given(st.lists(TEXTS, max_size=5))
+def test_words_of_several_texts_are_those_of_each(texts):
+    found = words(texts)
+
+    assert [word.decode() for word in found.values.to_pylist()] == [word for text in texts for word in words_of(text)]
+    assert found.texts.tolist() == [index for index, text in enumerate(texts) for _ in words_of(text)]
 
 
-@given(st.lists(PLAIN, max_size=5))
-def test_tokens_are_those_of_the_tokenizer_as_it_is_shipped(texts):
-    expected = [len(encoding) for encoding in SHIPPED.encode_batch(texts, add_special_tokens=False)]
-
-    assert count_tokens(texts) == expected
+@given(st.lists(TEXTS, max_size=5))
+def test_tokens_of_several_texts_are_those_of_each(texts):
+    assert count_tokens(texts) == [count for text in texts for count in count_tokens([text])]
 
 
-@given(ANY)
-def test_a_text_that_names_special_tokens_has_the_tokens_that_the_model_sees(text):
-    assert count_tokens([text]) == [len(load_tokenizer().encode(normalize([text])[0], add_special_tokens=False))]
+@given(TEXTS, TEXTS)
+def test_a_text_has_at_most_the_tokens_of_its_parts(left, right):
+    left_tokens, right_tokens, whole = count_tokens([left, right, left + right])
+
+    assert whole <= left_tokens + right_tokens
+
+
+@given(TEXTS)
+def test_what_can_be_read_has_tokens_and_no_more_than_characters(text):
+    (count,) = count_tokens([text])
+
+    assert count <= len(text.encode())
+    assert count > 0 or not re.sub(r"[\s\0\x1c-\x1f\x85]", "", text)
+
+
+def test_tokens_are_words_runs_of_marks_and_line_ends():
+    assert count_tokens(["one two()\n\n    four\n"]) == [6]  # one, two, (), line end, four, line end
+
+
+def test_a_long_run_counts_once_more_every_four_bytes():
+    assert count_tokens(["a" * 4, "a" * 5, "=" * 80]) == [1, 2, 20]

@@ -22,7 +22,7 @@ from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.changes import STATE
 from docindex_dagster.sources.model import Source
 from docindex_dagster.tables import column_version, data_version, stamp
-from docindex_dagster.tokenizer import MODEL_NAME
+from docindex_dagster.tokenizer import TOKENS_VERSION
 
 # Raise it with every change that makes the same file give other chunks.
 EXTRACTOR_VERSION = "2"
@@ -66,7 +66,7 @@ def fingerprint(settings: ChunkingSettings) -> str:
     sizes = settings.model_dump(exclude={"workers", "parse_timeout_s", "chunkers"})
     # In the order of the settings, since the last glob decides.
     chunkers = [*settings.chunkers.items(), *versions(settings.chunkers.values())]
-    return digest_parts(EXTRACTOR_VERSION, MODEL_NAME, *_parsers(), repr(sorted(sizes.items())), repr(chunkers))
+    return digest_parts(EXTRACTOR_VERSION, TOKENS_VERSION, *_parsers(), repr(sorted(sizes.items())), repr(chunkers))
 
 
 @cache

@@ -1,27 +1,34 @@
-"""The default provider: a table of token vectors whose mean is a text's vector. No network, no key, no GPU."""
+"""The default provider: a static model of our own, whose weights lie in the package. No network, no key, no GPU.
+
+A text's vector is the sum of its tokens' rows, each times the square root of how often it occurs, at unit length.
+`training/` makes the rows; docs/model.md says of what.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from docindex_dagster.embedding.protocol import Vectors
-from docindex_dagster.tokenizer import MODEL_NAME, load_tokenizer, model_file, normalize
+from docindex_dagster.embedding.weights import DIMENSION, NAME, load_weights
+from docindex_dagster.tokenizer import words
 
-if TYPE_CHECKING:
-    from model2vec import StaticModel
-
-_DIMENSION = 256
-_MAX_TOKENS = 2048
+_BATCH = 512  # texts: what is in memory at once is a few hundred MiB at most
+_LONGEST_WORD = 64  # characters that are looked at of a word that has no row of its own
+_MOST_KEPT = 100_000  # pieces of such words
 
 
 class StaticEmbedder:
-    """The `l2_supercat` token vectors of the wordllama wheel, pooled by model2vec."""
+    """Token vectors trained on code and documentation, pooled."""
 
-    name = MODEL_NAME
-    dimension = _DIMENSION
-    max_tokens = _MAX_TOKENS
+    name = NAME
+    dimension = DIMENSION
+    max_tokens = 1 << 20  # of any length: a token more costs a row of a table
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Vectors of shape (len(texts), 256) and unit length.
@@ -29,13 +36,13 @@ class StaticEmbedder:
         A text without a single known token has no direction of its own; it gets a fixed one, since a zero vector could
         never be found nor verified.
         """
-        if not texts:
-            return np.empty((0, self.dimension), np.float32)
-        encoded = _model().encode(normalize(texts), max_length=self.max_tokens, show_progress_bar=False)
-        vectors = np.asarray(encoded, np.float32)
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for start in range(0, len(texts), _BATCH):
+            batch = texts[start : start + _BATCH]
+            vectors[start : start + len(batch)] = _model().pooled(batch)
         vectors[~vectors.any(axis=1), 0] = 1.0
-        unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        return unit
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors
 
     def embed_query(self, text: str) -> Vectors:
         """A vector of shape (256,) and unit length."""
@@ -43,10 +50,91 @@ class StaticEmbedder:
         return vector
 
 
-@cache
-def _model() -> "StaticModel":
-    from model2vec import StaticModel
-    from safetensors.numpy import load_file
+@dataclass(frozen=True, slots=True)
+class Bags:
+    """The distinct tokens of texts with their weights, end to end; a text's are those from its begin to the next."""
 
-    weights = load_file(model_file("weights/l2_supercat_256.safetensors"))["embedding.weight"]
-    return StaticModel(vectors=weights.astype(np.float32), tokenizer=load_tokenizer(), normalize=True)
+    tokens: NDArray[np.int64]
+    weights: NDArray[np.float32]
+    begins: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class StaticModel:
+    """A vocabulary and a row for each of its tokens. A token that begins with `##` goes on inside a word."""
+
+    vocabulary: Sequence[str]
+    rows: Vectors  # (tokens, dimension)
+    _tokens: pa.BinaryArray = field(init=False)
+    _ids: dict[str, int] = field(init=False)
+    _pieces: dict[bytes, NDArray[np.int32]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_tokens", pa.array([token.encode() for token in self.vocabulary], pa.binary()))
+        object.__setattr__(self, "_ids", {token: index for index, token in enumerate(self.vocabulary)})
+
+    def pooled(self, texts: Sequence[str]) -> Vectors:
+        """The sums of rows, shape (len(texts), dimension); zero where no token is known."""
+        bags = self.bags(texts)
+        found = np.empty((len(texts), self.rows.shape[1]), np.float32)
+        for text, (begin, end) in enumerate(pairwise(bags.begins)):
+            found[text] = bags.weights[begin:end] @ self.rows[bags.tokens[begin:end]]
+        return found
+
+    def bags(self, texts: Sequence[str], most: int | None = None) -> "Bags":
+        """The tokens of each text, and the square root of how often it occurs; of each text `most` are looked at."""
+        text, token = self._occurrences(texts)
+        if most is not None:
+            is_early = np.arange(len(text)) - np.searchsorted(text, text) < most
+            text, token = text[is_early], token[is_early]
+        key, count = np.unique(text * len(self.vocabulary) + token, return_counts=True)
+        text, token = np.divmod(key, len(self.vocabulary))
+        return Bags(token, np.sqrt(count, dtype=np.float32), np.searchsorted(text, np.arange(len(texts) + 1)))
+
+    def _occurrences(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of each token of the texts, the position of its text, and its own in the vocabulary."""
+        found = words(texts)
+        encoded = found.values.dictionary_encode()
+        distinct = encoded.dictionary
+        known = pc.fill_null(pc.index_in(distinct, self._tokens), -1).to_numpy()
+        pieces = [self._cut(word) for word in distinct.filter(pa.array(known < 0)).to_pylist()]
+        tokens = np.concatenate([known[known >= 0], *pieces])
+        # The tokens of each distinct word, which is itself one if it is known.
+        counts = np.ones(len(distinct), np.int64)
+        counts[known < 0] = [len(piece) for piece in pieces]
+        begins = np.empty(len(distinct), np.int64)
+        begins[known >= 0] = np.arange(np.count_nonzero(known >= 0))
+        begins[known < 0] = np.count_nonzero(known >= 0) + _begins(counts[known < 0])
+        word = encoded.indices.to_numpy()
+        repeated = counts[word]
+        within = np.arange(repeated.sum()) - np.repeat(_begins(repeated), repeated)
+        return np.repeat(found.texts, repeated), tokens[np.repeat(begins[word], repeated) + within]
+
+    def _cut(self, word: bytes) -> NDArray[np.int32]:
+        """The longest tokens that a word begins with, one after the other (WordPiece); what none begins is left out."""
+        kept = self._pieces.get(word)
+        if kept is not None:
+            return kept
+        text = word.decode("utf-8", "ignore")[:_LONGEST_WORD]
+        found = []
+        at, mark = 0, ""
+        while at < len(text):
+            end = next((end for end in range(len(text), at, -1) if mark + text[at:end] in self._ids), None)
+            if end is not None:
+                found.append(self._ids[mark + text[at:end]])
+            at, mark = end or at + 1, "##"
+        pieces = np.array(found, np.int32)
+        if len(self._pieces) < _MOST_KEPT:
+            self._pieces[word] = pieces
+        return pieces
+
+
+def _begins(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each of some runs begins that lie end to end."""
+    begins: NDArray[np.int64] = np.cumsum(counts) - counts
+    return begins
+
+
+@cache
+def _model() -> StaticModel:
+    return StaticModel(*load_weights())

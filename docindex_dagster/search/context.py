@@ -66,7 +66,7 @@ def pack(query: str, hits: Sequence[Hit], budget: int) -> Context:
     """Take hits, best first, as long as they fit.
 
     Where one does not, smaller ones may take its place that are about as good. The first is cut, at a line, where it
-    alone is larger than the budget. Tokens are those of the default model, and count headings and fences.
+    alone is larger than the budget. Tokens are those of `tokenizer`, and count headings and fences.
 
     Args:
         query: what was asked.
@@ -96,11 +96,12 @@ def pack(query: str, hits: Sequence[Hit], budget: int) -> Context:
     found = [passage for of_file in passages.values() for passage in of_file]
     if hits and hits[0] not in taken.get((hits[0].source, hits[0].path), ()):
         found = _cut(_passages(hits[:1])[0], budget) or found
-    return Context(query, len(hits), budget, max(0, _size(found) - 1), tuple(found))
+    context = Context(query, len(hits), budget, 0, tuple(found))
+    return replace(context, tokens=_tokens(context.markdown))
 
 
 def _size(passages: Sequence[ContextPassage]) -> int:
-    """Tokens of passages, each with a newline behind it, which is a token of its own."""
+    """Tokens of passages, each with a newline behind it; together they have no more."""
     return sum(passage.tokens + 1 for passage in passages)
 
 

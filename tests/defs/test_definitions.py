@@ -99,7 +99,7 @@ def test_definitions_are_loadable():
 def test_loading_definitions_imports_no_heavy_library():
     code = (
         "import sys; from docindex_dagster.definitions import build_definitions; build_definitions();"
-        "heavy = {'lancedb', 'tantivy', 'tree_sitter', 'networkx', 'docutils', 'model2vec', 'alembic'};"
+        "heavy = {'lancedb', 'tantivy', 'tree_sitter', 'networkx', 'docutils', 'alembic'};"
         "print(*heavy & set(sys.modules))"
     )
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stdout

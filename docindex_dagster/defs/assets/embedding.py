@@ -19,7 +19,7 @@ from docindex_dagster.errors import VerificationError
 @dg.asset(
     partitions_def=SOURCES,
     group_name="embedding",
-    kinds={"model2vec", "parquet"},
+    kinds={"numpy", "parquet"},
     code_version="1",
     io_manager_key="parquet",
     output_required=False,

@@ -1,0 +1,98 @@
+"""The static model: its rows, how they are pooled, and the file that they are in."""
+
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from docindex_dagster.embedding import weights
+from docindex_dagster.embedding.static import StaticEmbedder, StaticModel
+from docindex_dagster.embedding.weights import as_bytes, load_weights
+from docindex_dagster.errors import EmbeddingError
+
+VOCABULARY = ["parse", "header", "s", "##s", "##er"]
+ROWS = np.eye(5, dtype=np.float32)
+
+
+@pytest.fixture
+def model() -> StaticModel:
+    return StaticModel(VOCABULARY, ROWS)
+
+
+def test_a_vector_is_the_sum_of_rows_times_the_root_of_how_often_each_token_occurs(model):
+    assert model.pooled(["parse_header parseParse parse"])[0].tolist() == [2, 1, 0, 0, 0]
+
+
+def test_a_word_without_a_row_is_made_of_the_longest_pieces_it_begins_with(model):
+    assert model.pooled(["headers", "parser", "parsexer", "sss"]).tolist() == [
+        [0, 1, 0, 1, 0],
+        [1, 0, 0, 0, 0],  # `r` has no row: `parser` is parse and nothing that is known
+        [1, 0, 0, 0, 1],
+        [0, 0, 1, pytest.approx(np.sqrt(2)), 0],
+    ]
+
+
+def test_what_is_not_known_at_all_is_zero_until_it_is_embedded(model):
+    assert not model.pooled(["", "漢字", "---"]).any()
+    vectors = StaticEmbedder().embed_documents(["", "---"])
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
+
+
+def test_texts_are_embedded_alike_alone_and_among_others():
+    texts = ["def parse_header(line): ...", "the pump moves water", "x" * 5000, "漢字 and words", ""] * 300
+    together = StaticEmbedder().embed_documents(texts)
+
+    assert together.shape == (1500, 256)
+    assert together.dtype == np.float32
+    assert np.allclose(together[:5], [StaticEmbedder().embed_query(text) for text in texts[:5]], atol=1e-6)
+    assert np.array_equal(together[:5], together[5:10])
+
+
+def test_what_is_meant_alike_is_nearer_than_what_is_not():
+    question, answer, other = StaticEmbedder().embed_documents(
+        [
+            "how are expired sessions removed",
+            "def purge(self):\n    for key, session in self.sessions.items():\n        if session.expires < now():",
+            "class Matrix:\n    def multiply(self, other):\n        return [[sum(a * b for a, b in zip(row, col))",
+        ]
+    )
+
+    assert question @ answer > question @ other + 0.1
+
+
+def test_rows_are_kept_to_within_half_a_step_of_their_scale(tmp_path, monkeypatch):
+    rows = np.random.default_rng(0).normal(size=(5, 256)).astype(np.float32)
+    install(as_bytes(VOCABULARY, rows), tmp_path, monkeypatch)
+
+    tokens, kept = load_weights.__wrapped__()
+
+    assert list(tokens) == VOCABULARY
+    assert np.all(np.abs(kept - rows) <= np.abs(rows).max(axis=1, keepdims=True) / 127 * 0.51)
+
+
+def test_weights_that_were_changed_are_refused(tmp_path, monkeypatch):
+    data = bytearray(as_bytes(VOCABULARY, ROWS))
+    install(bytes(data), tmp_path, monkeypatch)
+    data[len(data) // 2] ^= 1
+    (tmp_path / weights.FILE).write_bytes(data)
+
+    with pytest.raises(EmbeddingError, match="is damaged: install docindex again"):
+        load_weights.__wrapped__()
+
+
+def install(data: bytes, folder, monkeypatch) -> None:
+    (folder / weights.FILE).write_bytes(data)
+    monkeypatch.setattr(weights, "files", lambda _package: folder)
+    monkeypatch.setattr(weights, "SHA256", hashlib.sha256(data).hexdigest())
+
+
+def test_the_model_is_loaded_without_a_library_for_models():
+    code = (
+        "import sys; from docindex_dagster.embedding.static import StaticEmbedder; StaticEmbedder().embed_query('a');"
+        "print({'torch', 'tokenizers', 'transformers', 'scipy'} & set(sys.modules))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+    assert told.strip() == "set()"

@@ -1,0 +1,104 @@
+"""The repositories of the corpus: bare clones that hold one revision, and what of it is read."""
+
+import csv
+import os
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from training.licences import Entry
+
+_LARGEST = 300_000  # bytes: larger files are data
+
+
+@dataclass(frozen=True, slots=True)
+class _Blob:
+    path: bytes
+    object_id: bytes
+
+
+def read_exclusions(path: Path) -> Mapping[str, tuple[str, ...]]:
+    """By repository, the paths in it that are left out; one that ends in a slash is a folder.
+
+    What stands under another licence than the rest, was taken from elsewhere, translated or generated.
+    """
+    found = defaultdict[str, list[str]](list)
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found[row["repository"]].append(row["path"])
+    return {repository: tuple(paths) for repository, paths in found.items()}
+
+
+def mirror_of(folder: Path, entry: Entry) -> Path:
+    """The bare clone of a repository, made if it is not there: its one revision, without history.
+
+    Raises:
+        CalledProcessError: the revision cannot be had.
+    """
+    path = folder / entry.repository.replace("/", "+") / "repo"
+    if not _has(path, entry.revision):
+        path.mkdir(parents=True, exist_ok=True)
+        _git(path, "init", "--quiet", "--bare")
+        _git(path, "fetch", "--quiet", "--depth=1", f"https://github.com/{entry.repository}", entry.revision)
+    return path
+
+
+def check_out(mirror: Path, revision: str, target: Path, excluded: tuple[str, ...]) -> None:
+    """Write the files of a revision into a folder: no links, nothing large. An object that is missing is left out."""
+    blobs = [blob for blob in _blobs(mirror, revision) if not _is_excluded(os.fsdecode(blob.path), excluded)]
+    with TemporaryFile() as wanted:
+        wanted.write(b"".join(blob.object_id + b"\n" for blob in blobs))
+        wanted.seek(0)
+        command = ["git", "-C", str(mirror), "cat-file", "--batch"]
+        with subprocess.Popen(command, stdin=wanted, stdout=subprocess.PIPE) as process:
+            for blob, data in zip(blobs, _contents(process), strict=True):
+                if data is not None:
+                    _write(target, blob.path, data)
+
+
+def _has(mirror: Path, revision: str) -> bool:
+    command = ["git", "-C", str(mirror), "cat-file", "-e", f"{revision}^{{tree}}"]
+    return mirror.is_dir() and subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+def _blobs(mirror: Path, revision: str) -> Iterator[_Blob]:
+    for line in _git(mirror, "ls-tree", "-r", "-l", "-z", revision).split(b"\0"):
+        about, _, path = line.partition(b"\t")
+        match about.split():
+            case [b"100644" | b"100755", b"blob", object_id, size] if size.isdigit() and int(size) <= _LARGEST:
+                yield _Blob(path, object_id)
+            case _:
+                pass
+
+
+def _is_excluded(path: str, excluded: tuple[str, ...]) -> bool:
+    return any(path == name or (name.endswith("/") and path.startswith(name)) for name in excluded)
+
+
+def _contents(process: "subprocess.Popen[bytes]") -> Iterator[bytes | None]:
+    """What `git cat-file --batch` writes: id, type, size and then the bytes, or a line that says it is missing."""
+    out = process.stdout
+    while out is not None and (line := out.readline()):
+        match line.split():
+            case [_, b"blob", size]:
+                yield out.read(int(size))
+                out.read(1)
+            case _:
+                yield None
+
+
+def _write(target: Path, path: bytes, data: bytes) -> None:
+    """Write a file below a folder, unless its path leads out of it, as no path of a sound tree does."""
+    parts = path.split(b"/")
+    if b".." in parts or path.startswith(b"/"):
+        return
+    file = target / os.fsdecode(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+
+
+def _git(mirror: Path, *arguments: str) -> bytes:
+    return subprocess.run(["git", "-C", str(mirror), *arguments], check=True, capture_output=True).stdout
