@@ -45,7 +45,7 @@ GRID: dict[str, tuple[float, ...]] = {
     "symbols": (0.5, 1.0),
     "headings": (0.5, 1.5),
     "path_terms": (0.1, 0.5),
-    "vector": (0.1, 0.15, 0.25, 0.3),
+    "vector": (0.2, 0.3, 0.4, 0.5),
     "score": (2.0, 8.0),
     "definition": (0.25, 1.0),
     "path": (0.1, 0.3),

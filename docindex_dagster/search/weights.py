@@ -16,7 +16,7 @@ class Weights:
     headings: float = 1.0
     path_terms: float = 0.25
     # Relevance: the vectors' part, the rest being BM25's; and the share of the best score beside the reciprocal rank.
-    vector: float = 0.2
+    vector: float = 0.35
     score: float = 4.0  # 0: ranks alone
     # Code-aware signals.
     definition: float = 0.5  # of the best score, for a chunk that defines the symbol that is asked for; 0
