@@ -181,20 +181,25 @@ def _licence_texts(mirror: Path, revision: str) -> dict[str, str]:
 
 def _entries(mirror: Path, tree: str) -> dict[str, str]:
     """Return the kind of each entry of a tree by its name: blob, tree or commit."""
-    lines = _git(mirror, "ls-tree", "-z", tree).decode().split("\0")
+    lines = git(mirror, "ls-tree", "-z", tree).decode().split("\0")
     return {name: stat.split()[1] for stat, _, name in (line.partition("\t") for line in lines if line)}
 
 
 def _text(mirror: Path, revision: str, name: str) -> str:
     """Return the text of a file; a symbolic link is followed once."""
-    mode = _git(mirror, "ls-tree", revision, name).split()[0]
-    text = _git(mirror, "show", f"{revision}:{name}").decode(errors="replace")
+    mode = git(mirror, "ls-tree", revision, name).split()[0]
+    text = git(mirror, "show", f"{revision}:{name}").decode(errors="replace")
     if mode != b"120000":
         return text
-    return _git(mirror, "show", f"{revision}:{normpath(Path(name).parent / text)}").decode(errors="replace")
+    return git(mirror, "show", f"{revision}:{normpath(Path(name).parent / text)}").decode(errors="replace")
 
 
-def _git(mirror: Path, *arguments: str) -> bytes:
+def git(mirror: Path, *arguments: str) -> bytes:
+    """Run git in a repository, and return what it prints.
+
+    Raises:
+        CalledProcessError: git failed; `stderr` says why.
+    """
     return subprocess.run(["git", "-C", str(mirror), *arguments], check=True, capture_output=True).stdout
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from training.licences import Entry
+from training.licences import Entry, git
 
 _LARGEST = 300_000  # bytes: larger files are data
 
@@ -41,8 +41,8 @@ def mirror_of(folder: Path, entry: Entry) -> Path:
     path = folder / entry.repository.replace("/", "+") / "repo"
     if not _has(path, entry.revision):
         path.mkdir(parents=True, exist_ok=True)
-        _git(path, "init", "--quiet", "--bare")
-        _git(path, "fetch", "--quiet", "--depth=1", f"https://github.com/{entry.repository}", entry.revision)
+        git(path, "init", "--quiet", "--bare")
+        git(path, "fetch", "--quiet", "--depth=1", f"https://github.com/{entry.repository}", entry.revision)
     return path
 
 
@@ -65,7 +65,7 @@ def _has(mirror: Path, revision: str) -> bool:
 
 
 def _blobs(mirror: Path, revision: str) -> Iterator[_Blob]:
-    for line in _git(mirror, "ls-tree", "-r", "-l", "-z", revision).split(b"\0"):
+    for line in git(mirror, "ls-tree", "-r", "-l", "-z", revision).split(b"\0"):
         about, _, path = line.partition(b"\t")
         match about.split():
             case [b"100644" | b"100755", b"blob", object_id, size] if size.isdigit() and int(size) <= _LARGEST:
@@ -98,7 +98,3 @@ def _write(target: Path, path: bytes, data: bytes) -> None:
     file = target / os.fsdecode(path)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(data)
-
-
-def _git(mirror: Path, *arguments: str) -> bytes:
-    return subprocess.run(["git", "-C", str(mirror), *arguments], check=True, capture_output=True).stdout

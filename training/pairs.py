@@ -29,7 +29,7 @@ from docindex_dagster.code.texts import comment_text
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.text import read_document
-from docindex_dagster.tokenizer import count_tokens
+from docindex_dagster.tokenizer import count_tokens, words
 
 Kind = Literal["docstring", "name", "comment", "path", "chunk", "heading", "sentence"]
 DOCUMENTS = "documents"  # in the place of a language
@@ -58,7 +58,6 @@ _LEFT_OUT = re.compile(
 )
 _MARKS = "/*#!;-\"'<> \t"
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n")
-_NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _TAG = re.compile(
     r"\s*(?:[@\\:]\w|<\w|(?:args|arguments|parameters|returns|raises|examples?|usage|see also|note)\b.{0,3}$)",
     re.IGNORECASE,
@@ -241,7 +240,7 @@ def _under(chance: random.Random, share: float, header: str, text: str) -> str:
 
 
 def _split_name(name: str) -> str:
-    return " ".join(_NAME_PART.findall(name)).lower()
+    return " ".join(word.decode() for word in words([name]).values.to_pylist())
 
 
 def _first_sentence(text: str) -> str:

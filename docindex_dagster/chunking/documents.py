@@ -9,14 +9,15 @@ from pathlib import PurePosixPath
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.overlap import overlaps
 from docindex_dagster.chunking.sections import Part, build_parts, common_path, titled_sections
-from docindex_dagster.chunking.split import CountTokens, Sizes, pieces_of
+from docindex_dagster.chunking.split import Sizes, pieces_of
 from docindex_dagster.documents.load import load_document
 from docindex_dagster.documents.model import Block, Document
+from docindex_dagster.tokenizer import TokenCounter
 
 _INTRO = "intro"
 
 
-def chunk_document(text: str, *, path: str, loader: str, sizes: Sizes, count_tokens: CountTokens) -> FileDrafts:
+def chunk_document(text: str, *, path: str, loader: str, sizes: Sizes, count_tokens: TokenCounter) -> FileDrafts:
     """Cut one document.
 
     Args:
@@ -33,7 +34,7 @@ def chunk_document(text: str, *, path: str, loader: str, sizes: Sizes, count_tok
     return cut_document(load_document(text, path, loader), path, sizes, count_tokens)
 
 
-def cut_document(document: Document, path: str, sizes: Sizes, count_tokens: CountTokens) -> FileDrafts:
+def cut_document(document: Document, path: str, sizes: Sizes, count_tokens: TokenCounter) -> FileDrafts:
     """Cut a document that was read from the file at `path`, as `chunk_document` does."""
     if not any(block.text.strip() for section in document.sections for block in section.blocks):
         return FileDrafts((), fallback=document.fallback)

@@ -6,13 +6,14 @@ from dataclasses import replace
 from itertools import accumulate, takewhile
 
 from docindex_dagster.chunking.sections import Part
-from docindex_dagster.chunking.split import LINE_END, SENTENCE_END, CountTokens, Sizes, cut_block
+from docindex_dagster.chunking.split import LINE_END, SENTENCE_END, Sizes, cut_block
 from docindex_dagster.documents.model import Block
+from docindex_dagster.tokenizer import TokenCounter
 
 _REPEATED = frozenset(["prose", "item", "term"])
 
 
-def overlaps(parts: Sequence[Part], sizes: Sizes, count_tokens: CountTokens) -> list[Block | None]:
+def overlaps(parts: Sequence[Part], sizes: Sizes, count_tokens: TokenCounter) -> list[Block | None]:
     """The end of the part before that each part begins with: about `sizes.overlap` tokens, or None.
 
     Only a part that goes on with a split section repeats anything. Whole sentences are taken, or whole lines where

@@ -12,8 +12,7 @@ from itertools import chain, repeat
 
 from docindex_dagster.documents.model import Block
 from docindex_dagster.documents.spans import last_line, utf8_length
-
-CountTokens = Callable[[Sequence[str]], list[int]]
+from docindex_dagster.tokenizer import TokenCounter
 
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n{2,}")  # noqa: RUF001 - ideographic marks are meant
 LINE_END = re.compile(r"\n+")
@@ -50,7 +49,7 @@ class Piece:
         return not self.block.text.strip()
 
 
-def pieces_of(blocks: Sequence[tuple[int, Block]], sizes: Sizes, count_tokens: CountTokens) -> list[Piece]:
+def pieces_of(blocks: Sequence[tuple[int, Block]], sizes: Sizes, count_tokens: TokenCounter) -> list[Piece]:
     """Cut the blocks of a document, each given with the index of its section, into pieces that fit.
 
     Tokens are counted for all blocks at once, and once for each round of cuts.
@@ -79,7 +78,7 @@ def cut_block(block: Block, ends: Sequence[int]) -> list[Block]:
     return parts
 
 
-def _count(blocks: Sequence[Block], count_tokens: CountTokens) -> list[int]:
+def _count(blocks: Sequence[Block], count_tokens: TokenCounter) -> list[int]:
     """The tokens of blocks. White space alone has none, so that it goes with what stands beside it."""
     counts = count_tokens([block.text for block in blocks])
     return [tokens if block.text.strip() else 0 for block, tokens in zip(blocks, counts, strict=True)]
@@ -91,7 +90,7 @@ def _is_too_long(piece: Piece, sizes: Sizes) -> bool:
 
 
 def _cut_round(
-    pieces: Sequence[Piece], ends_of: Callable[[Piece, Sizes], list[int]], sizes: Sizes, count_tokens: CountTokens
+    pieces: Sequence[Piece], ends_of: Callable[[Piece, Sizes], list[int]], sizes: Sizes, count_tokens: TokenCounter
 ) -> list[Piece]:
     """Cut every piece that is too long, in one way."""
     cut = {

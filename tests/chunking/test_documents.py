@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from docindex_dagster.chunking.documents import chunk_document
 from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.chunking.split import CountTokens, Sizes
-from docindex_dagster.tokenizer import count_tokens
+from docindex_dagster.chunking.split import Sizes
+from docindex_dagster.tokenizer import TokenCounter, count_tokens
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "documents"
 LOADERS = ("markdown", "mdx", "rst", "html", "text", "notebook", "asciidoc")
@@ -21,7 +21,7 @@ def count_words(texts: Sequence[str]) -> list[int]:
 
 
 def chunk(
-    text: str, loader: str = "markdown", sizes: Sizes = SMALL, count: CountTokens = count_words
+    text: str, loader: str = "markdown", sizes: Sizes = SMALL, count: TokenCounter = count_words
 ) -> tuple[Draft, ...]:
     return chunk_document(text, path="docs/file.md", loader=loader, sizes=sizes, count_tokens=count).drafts
 
