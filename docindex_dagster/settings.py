@@ -6,6 +6,7 @@
 import os
 import re
 import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -34,7 +35,10 @@ _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # What git refuses in the name of a branch or tag.
 _NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|$)|[/.]$|^@?$")
 # They come from the environment alone.
-_SECRETS = (("alerts", "webhook"), ("rerank", "api_key"))
+_SECRETS = (("alerts", "webhook"), ("embedding", "api_key"), ("rerank", "api_key"))
+# The embedding providers that docindex has, and the entry-point group under which packages offer others.
+EMBEDDERS = ("static",)
+EMBEDDERS_GROUP = "docindex.embedders"
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
@@ -197,10 +201,30 @@ class ChunkingSettings(_Section):
         return self
 
 
-class EmbeddingSettings(_Section):
-    """Which model turns text into vectors."""
+def _embedder(value: str) -> str:
+    if value not in EMBEDDERS and value not in (offered := entry_points(group=EMBEDDERS_GROUP).names):
+        names = ", ".join(repr(name) for name in (*EMBEDDERS, *sorted(offered)))
+        raise ValueError(f"there is no {value!r}; must be one of {names}, or what a further package offers")
+    return value
 
-    provider: Literal["static"] = "static"
+
+class EmbeddingSettings(_Section):
+    """Which model turns text into vectors. What a provider has no use for, it does not look at."""
+
+    provider: Annotated[str, AfterValidator(_embedder)] = "static"
+    model: str | None = None  # a name that the provider knows, or a folder
+    dimensions: int | None = Field(default=None, ge=2, le=65_536)  # values of a vector, where the model offers a choice
+    device: str | None = None  # sentence-transformers: as torch names it; default: the fastest
+    base_url: Annotated[str, AfterValidator(_http)] | None = None  # openai: of another endpoint that speaks its API
+    batch_size: int | None = Field(default=None, ge=1, le=10_000)  # texts that are embedded together
+    concurrency: int = Field(default=4, ge=1, le=64)  # openai: requests at once
+    timeout_s: float = Field(default=60, gt=0, le=3600)  # openai: for one answer
+    retries: int = Field(default=6, ge=0, le=100)  # openai: of one request, with longer and longer waits between
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    price: float | None = Field(default=None, ge=0)  # of a million tokens, in dollars; known for OpenAI's models
+    # A secret, from the environment alone.
+    api_key: SecretStr | None = None
 
 
 class HistorySettings(_Section):

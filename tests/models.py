@@ -34,5 +34,5 @@ class TinyEmbedder:
 
 def offer(monkeypatch, model: Embedder, *, with_default: bool = False) -> None:
     """Let the settings name this model, and no provider have the default one, unless `with_default`."""
-    offered = {"static": lambda: model, **({"former": StaticEmbedder} if with_default else {})}
-    monkeypatch.setattr(providers, "_PROVIDERS", offered)
+    offered = {"static": lambda _: model, **({"former": lambda _: StaticEmbedder()} if with_default else {})}
+    monkeypatch.setattr(providers, "_OURS", offered)

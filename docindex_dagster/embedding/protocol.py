@@ -1,6 +1,7 @@
-"""What every embedding provider offers."""
+"""What every embedding provider offers, and what it may offer besides."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +12,10 @@ Vectors = NDArray[np.float32]
 
 @runtime_checkable
 class Embedder(Protocol):
-    """A model that embeds texts; vectors have unit length, so that a dot product is a cosine."""
+    """A model that embeds texts; vectors have unit length, so that a dot product is a cosine.
+
+    It is made often, for its name alone: what is slow waits until a text is embedded.
+    """
 
     @property
     def name(self) -> str:
@@ -42,4 +46,38 @@ class Embedder(Protocol):
         Raises:
             EmbeddingError: the provider failed.
         """
+        ...
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """An embedder that says how it wants to be asked."""
+
+    @property
+    def batch_size(self) -> int:
+        """Texts of one call; what a call returns is safe from then on, even if the run is killed."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """Calls at once, from so many threads."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an embedder was asked for since it was made."""
+
+    requests: int = 0
+    tokens: int = 0
+    cost: float | None = None  # in dollars; None where no price is known
+    cut: int = 0  # texts that were too long
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """An embedder that is paid for."""
+
+    def usage(self) -> Usage:
+        """What it was asked for so far."""
         ...

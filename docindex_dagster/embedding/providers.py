@@ -1,20 +1,78 @@
-"""The embedding providers, by the name that the settings use."""
+"""The embedding providers by name, ours and those of installed packages.
 
-from collections.abc import Iterator
+A provider makes an embedder of the settings. Packages offer further ones under the entry-point group
+`docindex.embedders`; see docs/embedders.md.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
 
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.settings import EmbeddingSettings
+from docindex_dagster.errors import EmbeddingError
+from docindex_dagster.settings import EMBEDDERS_GROUP, EmbeddingSettings
 
-_PROVIDERS = {"static": StaticEmbedder}
+Provider = Callable[[EmbeddingSettings], Embedder]
+
+
+def _static(_: EmbeddingSettings) -> Embedder:
+    return StaticEmbedder()
+
+
+_OURS: Mapping[str, Provider] = {"static": _static}
 
 
 def load_embedder(settings: EmbeddingSettings) -> Embedder:
-    """The embedder that the settings name. Its weights are loaded when it first embeds."""
-    return _PROVIDERS[settings.provider]()
+    """The embedder that the settings name. Its weights are loaded when it first embeds.
+
+    Raises:
+        EmbeddingError: there is no such provider, its package cannot be imported, or the settings lack what it needs.
+    """
+    return _provider(settings.provider)(settings)
 
 
-def embedder_named(name: str) -> Embedder | None:
-    """The embedder of a model that the settings may not name any more; None where no provider has it."""
-    embedders: Iterator[Embedder] = (provider() for provider in _PROVIDERS.values())
-    return next((embedder for embedder in embedders if embedder.name == name), None)
+def embedder_named(name: str, settings: EmbeddingSettings | None = None) -> Embedder | None:
+    """The embedder of a model that the settings may not name any more; None where no provider has it.
+
+    The names of our models say all of it: PROVIDER/MODEL/DIMENSION. What else a provider needs is in the settings.
+    """
+    settings = settings or EmbeddingSettings()
+    provider, _, rest = name.partition("/")
+    model, _, dimension = rest.rpartition("/")
+    if model and dimension.isdecimal():
+        named = {"provider": provider, "model": model, "dimensions": int(dimension)}
+        candidates = [settings.model_copy(update=named)]
+    else:
+        others = {"model": None, "dimensions": None}
+        candidates = [settings.model_copy(update={"provider": provider} | others) for provider in _names()]
+    return next((embedder for each in candidates if (embedder := _if_there(each)) and embedder.name == name), None)
+
+
+def _if_there(settings: EmbeddingSettings) -> Embedder | None:
+    try:
+        return load_embedder(settings)
+    except EmbeddingError:
+        return None
+
+
+def _names() -> list[str]:
+    return [*_OURS, *sorted(entry_points(group=EMBEDDERS_GROUP).names - _OURS.keys())]
+
+
+def _provider(name: str) -> Provider:
+    if name in _OURS:
+        return _OURS[name]
+    try:
+        return cast("Provider", _entry_point(name).load())
+    except (ImportError, AttributeError) as error:
+        raise EmbeddingError(f"the embedding provider {name!r} cannot be loaded: {error}") from error
+
+
+@cache
+def _entry_point(name: str) -> EntryPoint:
+    found = entry_points(group=EMBEDDERS_GROUP)
+    if name not in found.names:
+        raise EmbeddingError(f"there is no embedding provider {name!r}; there are {', '.join(_names())}")
+    return found[name]

@@ -6,12 +6,12 @@ whether the files of the results are still those that were indexed.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 
 from pydantic import ValidationError
 
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.embedding.providers import embedder_named, load_embedder
 from docindex_dagster.errors import SettingsError
 from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
@@ -47,6 +47,7 @@ def hits_of(
 
     Raises:
         QueryError: as `search`.
+        EmbeddingError: as `search`.
         DamagedStoreError: as `search`.
         SettingsError: the reranker that is asked for lacks a setting.
     """
@@ -60,6 +61,7 @@ def hits_of(
         filters=request.filters,
         pool=settings.search.candidates,
         reranker=_reranker(settings.rerank, request.rerank),
+        former=partial(_former, settings.embedding),
         warn=warn,
     )
     return marked(found, registry.sources(settings))
@@ -82,6 +84,11 @@ def context_of(
 @cache
 def _embedder(settings: EmbeddingSettings) -> Embedder:
     return load_embedder(settings)
+
+
+@cache
+def _former(settings: EmbeddingSettings, name: str) -> Embedder | None:
+    return embedder_named(name, settings)
 
 
 def _reranker(settings: RerankSettings, name: str | None) -> Reranker | None:

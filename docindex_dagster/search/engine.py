@@ -6,7 +6,7 @@ from typing import Any
 
 from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.embedding.providers import embedder_named
-from docindex_dagster.errors import DamagedStoreError, QueryError
+from docindex_dagster.errors import DamagedStoreError, EmbeddingError, QueryError
 from docindex_dagster.search import candidates, scan, snippets
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
@@ -39,6 +39,7 @@ def search(
     pool: int = 100,
     weights: Weights = WEIGHTS,
     reranker: Reranker | None = None,
+    former: Callable[[str], Embedder | None] = embedder_named,
     warn: Callable[[str], None] = tell_nobody,
 ) -> list[Hit]:
     """The best chunks for a query.
@@ -54,12 +55,14 @@ def search(
         pool: how many candidates each retriever gives, at least.
         weights: of the signals that make the order.
         reranker: what looks at the best once more.
-        warn: told why the reranker failed, and the order is what it was without; or why nothing is found by meaning,
-            as long as the index is of another model.
+        former: gives the model of the index by its name, where the settings name another.
+        warn: told why the reranker failed, and the order is what it was without; or why nothing is found by meaning:
+            the index is of another model, or the model failed.
 
     Raises:
         QueryError: the query is empty or no regular expression, a filter is too complex, or vectors alone were asked
             for and the index is of another model.
+        EmbeddingError: vectors alone were asked for, and the model failed.
         DamagedStoreError: a store cannot be read.
     """
     query = query.encode("utf-8", "replace").decode()
@@ -67,7 +70,10 @@ def search(
         raise QueryError("the query is empty: say what to search for")
     filters = filters or Filters()
     filters.check(reader.index.schema)
-    vector = _embedded(reader, query, embedder(), mode, warn) if mode in {Mode.HYBRID, Mode.VECTOR} else None
+    vector = None
+    if mode in {Mode.HYBRID, Mode.VECTOR}:
+        words_alone = None if mode is Mode.VECTOR else warn
+        vector = _meaning(reader, query, embedder, former, words_alone)
     is_by_file = granularity is Granularity.FILE
     wanted = max(top_k, reranker.candidates) if reranker else top_k
     ranked = max(_RANKED, wanted)
@@ -121,18 +127,30 @@ def _retrieved(
     return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))
 
 
-def _embedded(reader: Reader, query: str, model: Embedder, mode: Mode, warn: Callable[[str], None]) -> Vectors | None:
-    """The vector of a query by the model of the index, even if the settings name another; None where it is not there.
+def _meaning(
+    reader: Reader,
+    query: str,
+    embedder: Callable[[], Embedder],
+    former: Callable[[str], Embedder | None],
+    warn: Callable[[str], None] | None,
+) -> Vectors | None:
+    """The vector of a query by the model of the index, even if the settings name another.
 
-    Raises:
-        QueryError: it is not, and nothing else was to answer.
+    Where it is not there, or fails: None and a warning, or, if nobody is there to be warned, an error.
     """
-    published = reader.generation.model
-    used = model if model.name == published else embedder_named(published)
-    if used is not None:
-        return used.embed_query(query)
+    try:
+        model = embedder()
+        published = reader.generation.model
+        used = model if model.name == published else former(published)
+        if used is not None:
+            return used.embed_query(query)
+    except EmbeddingError as error:
+        if warn is None:
+            raise
+        warn(f"{error}; results are by words alone")
+        return None
     state = takeover.toward(reader.generation, model.name, takeover.pending(reader.layout))
-    if mode is Mode.VECTOR:
+    if warn is None:
         raise QueryError(f"{state}; until then only words can be searched: run `docindex index`, or use mode bm25")
     warn(f"{state}; until then results are by words alone (`docindex index` does the others)")
     return None

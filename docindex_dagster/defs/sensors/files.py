@@ -283,5 +283,5 @@ def _made_with(settings: Settings, source: Source) -> str:
     """A hash of the settings that decide what is made of a source: its own, and those of the stages."""
     own = replace(source, path=Path(), remote=None)
     model = load_embedder(settings.embedding).name  # an upgrade may bring another one under the same settings
-    stages = (chunking_fingerprint(settings.chunking), settings.embedding, model, settings.graph, settings.history)
+    stages = (chunking_fingerprint(settings.chunking), model, settings.graph, settings.history)
     return digest_parts(repr(own), repr(source.remote), repr(stages))
