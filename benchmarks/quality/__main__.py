@@ -39,6 +39,7 @@ def main() -> None:
     tables.means(results, named)
     tables.passages(results, named)
     tables.gains(results, named[:-1], PLAIN)
+    tables.by_column(results, HYBRID, "bm25")
     tables.gains(results, [variation.name for variation in (*without, *others)], HYBRID)
     if others:
         tables.leave_one_out(results, [HYBRID, *(variation.name for variation in (*without, *others))])

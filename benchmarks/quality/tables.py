@@ -64,6 +64,15 @@ def gains(results: Results, names: Sequence[str], over: str) -> None:
         print(f"{name:<28}" + "".join(f"{cell:>28}" for cell in cells))
 
 
+def by_column(results: Results, name: str, over: str) -> None:
+    """Print what one way gains over another by set, category and language, with its interval; * as in `gains`."""
+    print(f"\n{name + ' over ' + over:<28}")
+    for column in (*SETS, *CATEGORIES, *results.languages()):
+        mean, low, high = results.gain(name, over, column)
+        number = results.members(column).sum()
+        print(f"{column:<28}{number:>5} questions {mean:+.3f} ({low:+.3f} {high:+.3f}){'*' if low * high > 0 else ' '}")
+
+
 def leave_one_out(results: Results, names: Sequence[str]) -> None:
     """Print, for each repository with questions for files, what it scores with the values that are best on all others.
 
