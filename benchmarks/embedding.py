@@ -1,31 +1,30 @@
-"""How fast does the static model embed? embedding.py FOLDER...
+"""How fast does a model embed? embedding.py [--provider NAME] [--model MODEL] [--sample N] FOLDER...
 
-The chunks of some repositories, each under the line that tells its place, in batches as a run embeds them: chunks and
-MB a second of processor time, on one core; and how long the model takes to load, in a new process.
+The chunks of some repositories, each under the line that tells its place, in batches as a run embeds them: chunks a
+second on one core and on all of them, of processor time and of the time that passes, which differ where the machine has
+other work; and how long it takes until the first text is embedded, libraries included. Figures are medians of some
+rounds, each in a process of its own.
 """
 
 import argparse
 import os
 import statistics
-import subprocess
-import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.chunking.embed_text import embed_texts
-from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.settings import ChunkingSettings
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.settings import ChunkingSettings, EmbeddingSettings
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 
 _BATCH = 256
-_ROUNDS = 5
-_LOADS = """
-import time, docindex_dagster.embedding.static as static
-from docindex_dagster.embedding.weights import load_weights
-started = time.perf_counter(); static.StaticModel(*load_weights()); print(time.perf_counter() - started)
-"""
+_WARMING = 32  # texts before time is taken
+_ROUNDS = 3
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
 def texts_of(folder: Path) -> list[str]:
@@ -38,26 +37,54 @@ def texts_of(folder: Path) -> list[str]:
     return texts
 
 
+def sampled(texts: list[str], size: int) -> list[str]:
+    """So many of the texts, or all, at equal distances."""
+    return texts if size >= len(texts) else [texts[at * len(texts) // size] for at in range(size)]
+
+
+def timed(settings: EmbeddingSettings, texts: list[str]) -> tuple[float, float, float]:
+    """Seconds until the first text is embedded, and for all of them: passed, and of the processor."""
+    started = time.perf_counter()
+    embedder = load_embedder(settings)
+    embedder.embed_query("a text")
+    first = time.perf_counter() - started
+    embedder.embed_documents(texts[:_WARMING])
+    passed, used = time.perf_counter(), time.process_time()
+    for start in range(0, len(texts), _BATCH):
+        embedder.embed_documents(texts[start : start + _BATCH])
+    return first, time.perf_counter() - passed, time.process_time() - used
+
+
+def medians(settings: EmbeddingSettings, texts: list[str], cores: int) -> list[float]:
+    """What `timed` tells, of some rounds on so many cores."""
+    os.environ |= dict.fromkeys(_THREADS, str(cores))
+    rounds = []
+    for _ in range(_ROUNDS):
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            rounds.append(process.submit(timed, settings, texts).result())
+    return [statistics.median(values) for values in zip(*rounds, strict=True)]
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
-    texts = [text for folder in parser.parse_args().folders for text in texts_of(folder.absolute())]
+    parser.add_argument("--provider", default="static")
+    parser.add_argument("--model")
+    parser.add_argument("--sample", type=int, default=1_000_000)
+    given = parser.parse_args()
+    settings = EmbeddingSettings(provider=given.provider, model=given.model)
+    texts = sampled([text for folder in given.folders for text in texts_of(folder.absolute())], given.sample)
     size = sum(len(text.encode()) for text in texts) / 1e6
-    embedder = StaticEmbedder()
-    embedder.embed_documents(texts[:_BATCH])
-    seconds = []
-    for _ in range(_ROUNDS):
-        started = time.process_time()
-        for start in range(0, len(texts), _BATCH):
-            embedder.embed_documents(texts[start : start + _BATCH])
-        seconds.append(time.process_time() - started)
-    taken = statistics.median(seconds)
-    print(f"{len(texts):,} chunks, {size:.1f} MB: {len(texts) / taken:,.0f} chunks/s, {size / taken:.1f} MB/s")
-    loads = [float(subprocess.check_output([sys.executable, "-c", _LOADS])) for _ in range(_ROUNDS)]
-    print(f"loading: {statistics.median(loads) * 1000:.0f} ms")
+    print(f"{load_embedder(settings).name}: {len(texts):,} chunks, {size:.2f} MB")
+    for cores in (1, len(os.sched_getaffinity(0))):
+        first, passed, used = medians(settings, texts, cores)
+        speeds = ", ".join(
+            f"{len(texts) / seconds:,.0f} chunks/s ({size / seconds:.3g} MB/s) {clock}"
+            for seconds, clock in ((used, "of processor time"), (passed, "of time that passes"))
+        )
+        print(f"{cores} core(s): {speeds}; the first text after {first:.2f} s")
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     main()

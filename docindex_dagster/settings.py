@@ -37,7 +37,7 @@ _NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lo
 # They come from the environment alone.
 _SECRETS = (("alerts", "webhook"), ("embedding", "api_key"), ("rerank", "api_key"))
 # The embedding providers that docindex has, and the entry-point group under which packages offer others.
-EMBEDDERS = ("static",)
+EMBEDDERS = ("static", "minilm", "sentence-transformers")
 EMBEDDERS_GROUP = "docindex.embedders"
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
@@ -212,7 +212,8 @@ class EmbeddingSettings(_Section):
     """Which model turns text into vectors. What a provider has no use for, it does not look at."""
 
     provider: Annotated[str, AfterValidator(_embedder)] = "static"
-    model: str | None = None  # a name that the provider knows, or a folder
+    # A name that the provider knows, or the path of a folder, which begins with "/", "./", "../" or "~/".
+    model: Annotated[str, AfterValidator(_path)] | None = None
     dimensions: int | None = Field(default=None, ge=2, le=65_536)  # values of a vector, where the model offers a choice
     device: str | None = None  # sentence-transformers: as torch names it; default: the fastest
     base_url: Annotated[str, AfterValidator(_http)] | None = None  # openai: of another endpoint that speaks its API
@@ -334,6 +335,14 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _home_is_absolute(self) -> Self:
         object.__setattr__(self, "home", (self.root / self.home.expanduser()).absolute())
+        return self
+
+    @model_validator(mode="after")
+    def _folder_of_the_model_is_absolute(self) -> Self:
+        model = self.embedding.model
+        if model is not None and model.startswith(("/", "./", "../", "~/")):
+            folder = os.path.normpath(self.root / Path(model).expanduser())
+            object.__setattr__(self, "embedding", self.embedding.model_copy(update={"model": folder}))
         return self
 
     @classmethod

@@ -9,7 +9,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
+from docindex_dagster.embedding.minilm import MODEL, MiniLMEmbedder
 from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.sentence_transformers import DEFAULT_BATCH, SentenceTransformersEmbedder
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import EmbeddingError
 from docindex_dagster.settings import EMBEDDERS_GROUP, EmbeddingSettings
@@ -21,7 +23,28 @@ def _static(_: EmbeddingSettings) -> Embedder:
     return StaticEmbedder()
 
 
-_OURS: Mapping[str, Provider] = {"static": _static}
+def _minilm(settings: EmbeddingSettings) -> Embedder:
+    return MiniLMEmbedder(
+        settings.model or MODEL, device=settings.device, batch_size=settings.batch_size or DEFAULT_BATCH
+    )
+
+
+def _sentence_transformers(settings: EmbeddingSettings) -> Embedder:
+    if settings.model is None:
+        raise EmbeddingError(
+            "sentence-transformers needs embedding.model: a name of the hub, as 'BAAI/bge-small-en-v1.5', or a folder, "
+            "as './models/mine'"
+        )
+    return SentenceTransformersEmbedder(
+        settings.model, settings.dimensions, settings.device, settings.batch_size or DEFAULT_BATCH
+    )
+
+
+_OURS: Mapping[str, Provider] = {
+    "static": _static,
+    "minilm": _minilm,
+    "sentence-transformers": _sentence_transformers,
+}
 
 
 def load_embedder(settings: EmbeddingSettings) -> Embedder:
@@ -47,14 +70,16 @@ def embedder_named(name: str, settings: EmbeddingSettings | None = None) -> Embe
     else:
         others = {"model": None, "dimensions": None}
         candidates = [settings.model_copy(update={"provider": provider} | others) for provider in _names()]
-    return next((embedder for each in candidates if (embedder := _if_there(each)) and embedder.name == name), None)
+    return next((embedder for each in candidates if (embedder := _if_named(each, name))), None)
 
 
-def _if_there(settings: EmbeddingSettings) -> Embedder | None:
+def _if_named(settings: EmbeddingSettings, name: str) -> Embedder | None:
     try:
-        return load_embedder(settings)
+        embedder = load_embedder(settings)
+        is_named = embedder.name == name
     except EmbeddingError:
         return None
+    return embedder if is_named else None
 
 
 def _names() -> list[str]:
