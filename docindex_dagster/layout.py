@@ -45,11 +45,22 @@ class Layout:
     def folders_by_source(self) -> list[Path]:
         """The folders in which each entry belongs to one source or repository."""
         tables = [self.home / "tables" / asset for asset in self.assets()]
-        return [*tables, self.home / "vectors", self.repositories, self.home / "checkouts"]
+        return [*tables, self.home / "vectors", self.home / "summaries", self.repositories, self.home / "checkouts"]
 
     def lost_vectors(self, source: str) -> Path:
         """The folder of vectors that a source lost and may need again, which the branches of a repository share."""
         return self.home / "vectors" / file_name(base_key(source))
+
+    def summaries(self, source: str) -> Path:
+        """The file of the summaries that an LLM wrote for a source."""
+        return self.home / "summaries" / f"{file_name(source)}.jsonl"
+
+    def summaries_of_repository(self, source: str) -> list[Path]:
+        """The files of a source and of all branches of the same repository, its own last."""
+        own, base = self.summaries(source), file_name(base_key(source))
+        files = (self.home / "summaries").glob("*.jsonl")
+        others = [file for file in sorted(files) if file.stem == base or file.stem.startswith(f"{base}@")]
+        return [*(file for file in others if file != own), own]
 
     @property
     def withdrawn(self) -> Path:
@@ -141,8 +152,8 @@ class Layout:
             return [self.clone_lock(entry), *self._locks_of_branches(f"git%2F{entry.name.removesuffix('.git')}")]
         if entry.parent == self.home / "vectors":
             return self._locks_of_branches(entry.name)
-        is_table = entry.parent.parent == self.home / "tables"
-        return [self.home / "locks" / f"{entry.stem if is_table else entry.name}.lock"]
+        is_file = self.home / "tables" == entry.parent.parent or self.home / "summaries" == entry.parent
+        return [self.home / "locks" / f"{entry.stem if is_file else entry.name}.lock"]
 
     def _locks_of_branches(self, name: str) -> list[Path]:
         locks = self.home / "locks"

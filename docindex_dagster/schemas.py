@@ -234,7 +234,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "part_number": "which part; null for a whole",
     "parent_chunk": "id of the chunk that it is a part or member of",
     "fallback": "why a code file was cut as text; null where it was parsed",
-    "summary": "reserved for a summary; null",
+    "summary": "what a language model wrote of it, in a sentence or two; null where summaries are off or none is there",
     # Vectors.
     "model": "which made the vector",
     "vector": "of unit length, so that a dot product is the cosine",

@@ -20,6 +20,8 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
@@ -35,10 +37,13 @@ _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # What git refuses in the name of a branch or tag.
 _NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|$)|[/.]$|^@?$")
 # They come from the environment alone.
-_SECRETS = (("alerts", "webhook"), ("embedding", "api_key"), ("rerank", "api_key"))
+_SECRETS = (("alerts", "webhook"), ("embedding", "api_key"), ("llm", "api_key"), ("rerank", "api_key"))
 # The embedding providers that docindex has, and the entry-point group under which packages offer others.
 EMBEDDERS = ("static", "minilm", "sentence-transformers")
 EMBEDDERS_GROUP = "docindex.embedders"
+# The same of language models.
+LLMS = ("none", "openai", "anthropic")
+LLMS_GROUP = "docindex.llms"
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
@@ -202,8 +207,16 @@ class ChunkingSettings(_Section):
 
 
 def _embedder(value: str) -> str:
-    if value not in EMBEDDERS and value not in (offered := entry_points(group=EMBEDDERS_GROUP).names):
-        names = ", ".join(repr(name) for name in (*EMBEDDERS, *sorted(offered)))
+    return _offered(value, EMBEDDERS, EMBEDDERS_GROUP)
+
+
+def _llm(value: str) -> str:
+    return _offered(value, LLMS, LLMS_GROUP)
+
+
+def _offered(value: str, ours: tuple[str, ...], group: str) -> str:
+    if value not in ours and value not in (offered := entry_points(group=group).names):
+        names = ", ".join(repr(name) for name in (*ours, *sorted(offered)))
         raise ValueError(f"there is no {value!r}; must be one of {names}, or what a further package offers")
     return value
 
@@ -226,6 +239,35 @@ class EmbeddingSettings(_Section):
     price: float | None = Field(default=None, ge=0)  # of a million tokens, in dollars; known for OpenAI's models
     # A secret, from the environment alone.
     api_key: SecretStr | None = None
+
+
+class LLMSettings(_Section):
+    """Which language model is asked, where something asks one."""
+
+    provider: Annotated[str, AfterValidator(_llm)] = "none"
+    model: str | None = Field(default=None, min_length=1)
+    base_url: Annotated[str, AfterValidator(_http)] | None = None  # of another endpoint that speaks the provider's API
+    timeout_s: float = Field(default=60, gt=0, le=3600)  # for one answer
+    retries: int = Field(default=3, ge=0, le=100)  # of one request, with longer and longer waits between
+    concurrency: int = Field(default=4, ge=1, le=64)  # requests at once
+    # A secret, from the environment alone.
+    api_key: SecretStr | None = None
+
+    @model_validator(mode="after")
+    def _ours_need_a_model(self) -> Self:
+        if self.provider in {"openai", "anthropic"} and self.model is None:
+            raise ValueError(f"llm.model must name a model, as provider = {self.provider!r} offers many")
+        return self
+
+
+class SummarySettings(_Section):
+    """Summaries of chunks, which the language model writes."""
+
+    enabled: bool = False
+    max_tokens: int = Field(default=120, ge=16, le=1000)  # of a summary
+    budget_tokens: int = Field(default=1_000_000, ge=0)  # of a run of a source, in and out
+    min_chars: int = Field(default=200, ge=0)  # a shorter chunk says itself what it is
+    source_types: tuple[Literal["doc", "code", "test", "config"], ...] = ("doc", "code")
 
 
 class HistorySettings(_Section):
@@ -324,6 +366,8 @@ class Settings(BaseSettings):
     discovery: DiscoverySettings = DiscoverySettings()
     chunking: ChunkingSettings = ChunkingSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    llm: LLMSettings = LLMSettings()
+    summaries: SummarySettings = SummarySettings()
     history: HistorySettings = HistorySettings()
     graph: GraphSettings = GraphSettings()
     search: SearchSettings = SearchSettings()
@@ -331,6 +375,14 @@ class Settings(BaseSettings):
     schedule: ScheduleSettings = ScheduleSettings()
     retention: RetentionSettings = RetentionSettings()
     alerts: AlertSettings = AlertSettings()
+
+    @field_validator("summaries")
+    @classmethod
+    def _somebody_writes_summaries(cls, value: SummarySettings, info: ValidationInfo) -> SummarySettings:
+        llm = info.data.get("llm")
+        if value.enabled and llm is not None and llm.provider == "none":
+            raise ValueError("enabled = true needs llm.provider and llm.model; see docs/summaries.md")
+        return value
 
     @model_validator(mode="after")
     def _home_is_absolute(self) -> Self:

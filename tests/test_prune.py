@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster import tables
+from docindex_dagster.chunking.summary_cache import SummaryCache
 from docindex_dagster.errors import DamagedStoreError
 from docindex_dagster.files import folder_bytes
 from docindex_dagster.layout import Layout
@@ -101,12 +102,19 @@ def test_the_generation_before_stays_while_the_published_one_is_damaged(layout):
     assert found(layout, "alpha1") == ["alpha1 reads a file"]
 
 
+def write_summaries(layout: Layout, key: str) -> Path:
+    with SummaryCache(layout, key).adding() as add:
+        add("key", "A summary.")
+    return layout.summaries(key)
+
+
 def test_what_belongs_to_sources_that_are_gone_goes(layout):
     publish_text(layout, "alpha reads a file")
     publish_text(layout, "beta writes a file", "git/gone")
     for left in (layout.lost_vectors("git/gone"), layout.repository("git/gone"), layout.checkout("git/gone@dev")):
         left.mkdir(parents=True)
         (left / "data").write_text("left over")
+    write_summaries(layout, "git/gone")
 
     removed = {orphan.path for orphan in prune(layout, {KEY})}
 
@@ -114,6 +122,7 @@ def test_what_belongs_to_sources_that_are_gone_goes(layout):
         layout.table("chunks", "git/gone"),
         layout.table("embeddings", "git/gone"),
         layout.lost_vectors("git/gone"),
+        layout.summaries("git/gone"),
         layout.repository("git/gone"),
         layout.checkout("git/gone@dev"),
     }
@@ -126,6 +135,7 @@ def test_the_files_of_every_declared_or_indexed_source_stay(layout):
     kept = [layout.lost_vectors("git/repo"), layout.repository("git/repo"), layout.checkout("git/repo@a/b")]
     for folder in kept:
         folder.mkdir(parents=True)
+    kept += [write_summaries(layout, key) for key in ("git/repo", "git/repo@a/b")]
 
     assert prune(layout, {"git/repo", "git/repo@a/b"}) == []
 

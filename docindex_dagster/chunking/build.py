@@ -13,6 +13,7 @@ from docindex_dagster.chunking.chunkers import Choice, choice_of, versions
 from docindex_dagster.chunking.commits import commit_chunks, commit_texts
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.rows import with_row_hashes
+from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.chunking.worker import FileJob
 from docindex_dagster.events import Progress, emit
@@ -50,7 +51,10 @@ _DECISIVE = [*_SAME_FILE, *_REFRESHED]
 
 @dataclass(frozen=True, slots=True)
 class ChunkingResult:
-    """The new table, and what it took: counts of chunks, files cut as text, and files that vanished or broke."""
+    """The new table, and what it took: counts of chunks, files cut as text, and files that vanished or broke.
+
+    `summaries` is None where they are off.
+    """
 
     table: pa.Table
     added: int
@@ -59,14 +63,17 @@ class ChunkingResult:
     removed: int
     fallbacks: int
     unreadable: tuple[tuple[str, str], ...]
+    summaries: SummaryCounts | None
 
 
-def fingerprint(settings: ChunkingSettings) -> str:
+def fingerprint(settings: ChunkingSettings, summariser: Summariser | None = None) -> str:
     """Changes when the same file would give other chunks."""
     sizes = settings.model_dump(exclude={"workers", "parse_timeout_s", "chunkers"})
     # In the order of the settings, since the last glob decides.
     chunkers = [*settings.chunkers.items(), *versions(settings.chunkers.values())]
-    return digest_parts(EXTRACTOR_VERSION, TOKENS_VERSION, *_parsers(), repr(sorted(sizes.items())), repr(chunkers))
+    summaries = () if summariser is None else (summariser.fingerprint,)
+    made_with = (*_parsers(), repr(sorted(sizes.items())), repr(chunkers), *summaries)
+    return digest_parts(EXTRACTOR_VERSION, TOKENS_VERSION, *made_with)
 
 
 @cache
@@ -84,17 +91,26 @@ class ChunkInputs:
     made_from: str
 
 
-def gather(files: pa.Table, settings: ChunkingSettings, commits: pa.Table | None = None) -> ChunkInputs:
+def gather(
+    files: pa.Table,
+    settings: ChunkingSettings,
+    commits: pa.Table | None = None,
+    summariser: Summariser | None = None,
+) -> ChunkInputs:
     """Choose what is to be chunked from the `discovered_files` and the `commits` of a source; None for no commits."""
     wanted = files.filter(pc.is_null(files["skipped_reason"]))
     history = COMMITS.empty_table() if commits is None else commits
     state = (files.schema.metadata or {}).get(STATE, b"").decode()  # also decides what is told of a commit's files
     seen = data_version(wanted.select(_DECISIVE)), column_version(history, "row_hash")
-    return ChunkInputs(wanted, history, digest_parts(fingerprint(settings), state, *seen))
+    return ChunkInputs(wanted, history, digest_parts(fingerprint(settings, summariser), state, *seen))
 
 
 def build_chunks(
-    source: Source, inputs: ChunkInputs, previous: pa.Table | None, settings: ChunkingSettings
+    source: Source,
+    inputs: ChunkInputs,
+    previous: pa.Table | None,
+    settings: ChunkingSettings,
+    summariser: Summariser | None = None,
 ) -> ChunkingResult:
     """Cut the files of a source that are to be indexed, and make a chunk of each commit.
 
@@ -103,6 +119,7 @@ def build_chunks(
         inputs: what `gather` chose.
         previous: the `chunks` of an earlier run, or None.
         settings: sizes and time-outs.
+        summariser: who writes summaries, the same for which `gather` was asked; None for none.
 
     Returns:
         The table, sorted by (path, chunk_index) and stamped with its data version.
@@ -110,7 +127,7 @@ def build_chunks(
     Raises:
         VerificationError: the rows break a rule; nothing may be written.
     """
-    made_with = fingerprint(settings)
+    made_with = fingerprint(settings, summariser)
     texts = commit_texts(source, inputs.commits)
     columns = [inputs.files.select(_DECISIVE), texts.select(_DECISIVE)]
     present = pa.concat_tables(columns, promote_options="default")
@@ -118,13 +135,17 @@ def build_chunks(
     fresh, unreadable = _cut(source, _without(inputs.files, reused), settings)
     messages = commit_chunks(_without(texts, reused))
     table = pa.concat_tables([_refreshed(reused, present), fresh, messages])
+    summaries = None
+    if summariser is not None:
+        table, summaries = summarise(table, summariser, source.key)
     table = table.sort_by([("path", "ascending"), ("chunk_index", "ascending")]).combine_chunks()
     verify_chunks(table, present, tuple(path for path, _ in unreadable))
     about = {_FINGERPRINT: made_with.encode()}
-    if not unreadable and not pc.any(_is_passing(table), min_count=0).as_py():
+    is_complete = summaries is None or summaries.is_complete
+    if is_complete and not unreadable and not pc.any(_is_passing(table), min_count=0).as_py():
         about[MADE_FROM] = inputs.made_from.encode()
     stamped = stamp(table.replace_schema_metadata(about), digest_parts(made_with, column_version(table, "row_hash")))
-    return _counted(stamped, previous, unreadable)
+    return _counted(stamped, previous, unreadable, summaries)
 
 
 def was_made_from(chunks: pa.Table) -> str | None:
@@ -206,7 +227,12 @@ def _job(source: Source, row: dict[str, object], choice: Choice) -> FileJob:
     )
 
 
-def _counted(table: pa.Table, previous: pa.Table | None, unreadable: Sequence[tuple[str, str]]) -> ChunkingResult:
+def _counted(
+    table: pa.Table,
+    previous: pa.Table | None,
+    unreadable: Sequence[tuple[str, str]],
+    summaries: SummaryCounts | None,
+) -> ChunkingResult:
     old = CHUNKS.empty_table() if previous is None else previous
     same = _count_in(table["row_hash"], old["row_hash"])
     kept = _count_in(table["chunk_id"], old["chunk_id"])
@@ -218,6 +244,7 @@ def _counted(table: pa.Table, previous: pa.Table | None, unreadable: Sequence[tu
         removed=old.num_rows - kept,
         fallbacks=len(pc.unique(table["path"].filter(pc.is_valid(table["fallback"])))),
         unreadable=tuple(unreadable),
+        summaries=summaries,
     )
 
 

@@ -52,6 +52,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
                 layout.table(asset, key).unlink(missing_ok=True)
             catalog.rebuild(layout)
         LostVectors(layout, key).forget()
+        layout.summaries(key).unlink(missing_ok=True)
         if key in registry.sources(project.read_settings()):
             withdrawn.note(layout, key)  # or the sensor would add it again
         clone.remove(layout, key, report=context.log.info)

@@ -103,6 +103,7 @@ class Hit:
     content_hash: str
     is_uncommitted: bool
     signals: tuple[Signal, ...]
+    summary: str | None = None
     stale: bool | None = None
 
     @property

@@ -29,7 +29,9 @@ def _hit(rank: int, hit: Hit) -> str:
     notes = "; the file was changed since it was indexed" if hit.stale else ""
     head = f"{rank}. {hit.source} {in_line(hit.path)}:{hit.start_line}-{hit.end_line} ({about}{notes})"
     lines = [f"   | {line}" for line in hit.snippet.text.split("\n") if line.strip()]
-    return "\n".join([head, *([f"   {name}"] if name else []), *lines])
+    about_it = [f"   {name}"] if name else []
+    about_it += [f"   summary: {in_line(hit.summary)}"] if hit.summary else []
+    return "\n".join([head, *about_it, *lines])
 
 
 def of_context(context: Context, warnings: Sequence[str]) -> str:
@@ -56,7 +58,8 @@ def _chunk(row: Mapping[str, Any]) -> str:
     name = title(row["qualified_name"], row["heading_path"])
     about = in_line(", ".join(filter(None, (row["chunk_type"], name, row["signature"]))))
     place = f"{row['source']} {in_line(row['path'])}:{row['start_line']}-{row['end_line']}"
-    return f"{place} ({about}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}\n{row['text']}\n"
+    summary = f"summary: {in_line(row['summary'])}\n" if row["summary"] else ""
+    return f"{place} ({about}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}\n{summary}{row['text']}\n"
 
 
 def of_sources(sources: "Sequence[Present]", warnings: Sequence[str]) -> str:

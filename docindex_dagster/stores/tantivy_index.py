@@ -195,7 +195,7 @@ def _term_texts(row: dict[str, Any]) -> dict[str, str]:
     """The terms of each ranked field, joined by spaces."""
     symbols = [row["qualified_name"] or "", *(symbol["name"] for symbol in row["symbols"] or ())]
     texts = {
-        "body": row["text"],
+        "body": f"{row['summary']}\n{row['text']}" if row["summary"] else row["text"],
         "symbols": " ".join(symbols),
         "headings": " ".join(row["heading_path"] or ()),
         "path_terms": row["path"],

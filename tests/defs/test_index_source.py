@@ -80,7 +80,7 @@ def test_one_run_materialises_every_asset_and_all_checks_pass(project):
     events = result.get_asset_materialization_events()
     assert {event.asset_key.to_user_string() for event in events} == ASSETS
     evaluations = result.get_asset_check_evaluations()
-    assert len(evaluations) == 15
+    assert len(evaluations) == 16
     assert all(check.passed for check in evaluations)
     assert project.search("green button") == ["guide.md"]
     assert project.search("fsum") == ["sums.py"]

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster import tables
 from docindex_dagster.chunking.build import EXTRACTOR_VERSION, ChunkingResult, build_chunks, gather
+from docindex_dagster.chunking.summaries import SummaryCounts, summariser_of
 from docindex_dagster.chunking.verify import CHUNK_RULES
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import told
@@ -19,6 +20,7 @@ from docindex_dagster.schemas import COMMIT
 
 _FEW_FALLBACKS = "few_fallbacks"
 _MOST_FALLBACKS = 0.02
+_SUMMARIES_WRITTEN = "summaries_are_written"
 _SAMPLE = ("path", "start_line", "end_line", "qualified_name", "text")
 
 
@@ -37,6 +39,11 @@ _SAMPLE = ("path", "start_line", "end_line", "qualified_name", "text")
             "Warns when over 2 % of the files had to be cut as text because their parse failed; the column `fallback` "
             "says why.",
         ),
+        metadata.warning_spec(
+            _SUMMARIES_WRITTEN,
+            "chunks",
+            "Warns when chunks are without a summary because the LLM failed; they can be searched nevertheless.",
+        ),
     ],
 )
 @told
@@ -49,14 +56,17 @@ def chunks(
     """
     started = time.perf_counter()
     try:
-        inputs = gather(discovered_files, run.settings.chunking, commits)
-        result = build_chunks(run.source, inputs, run.previous("chunks"), run.settings.chunking)
+        chunking, summariser = run.settings.chunking, summariser_of(run.settings, context.partition_key)
+        inputs = gather(discovered_files, chunking, commits, summariser)
+        result = build_chunks(run.source, inputs, run.previous("chunks"), chunking, summariser)
     except VerificationError as error:
         yield from metadata.failed("chunks", CHUNK_RULES, error)
-        yield from metadata.not_evaluated("chunks", _FEW_FALLBACKS)
+        yield from metadata.not_evaluated("chunks", _FEW_FALLBACKS, _SUMMARIES_WRITTEN)
         return
     for path, reason in result.unreadable:
         context.log.warning(f"{path!r} is not indexed: {reason}")
+    for problem in result.summaries.problems if result.summaries else ():
+        run.reporter(context.log)(problem)
     of_files = result.table.filter(pc.not_equal(result.table["source_type"], COMMIT))
     files = len(of_files["path"].unique())
     yield dg.MaterializeResult(
@@ -73,13 +83,18 @@ def chunks(
                 "removed": result.removed,
                 "fallbacks": result.fallbacks,
                 "unreadable": len(result.unreadable),
+                **_numbers(result.summaries),
                 "seconds": metadata.seconds_since(started),
             },
             sample=of_files.select(list(_SAMPLE)),
             languages=metadata.counts(of_files["language"], "language", "chunks"),
             chunk_types=metadata.counts(result.table["chunk_type"], "type", "chunks"),
         ),
-        check_results=[*metadata.passed("chunks", CHUNK_RULES), _few_fallbacks(result, files)],
+        check_results=[
+            *metadata.passed("chunks", CHUNK_RULES),
+            _few_fallbacks(result, files),
+            _summaries_are_written(result.summaries),
+        ],
     )
 
 
@@ -89,4 +104,27 @@ def _few_fallbacks(result: ChunkingResult, files: int) -> dg.AssetCheckResult:
         severity=dg.AssetCheckSeverity.WARN,
         check_name=_FEW_FALLBACKS,
         metadata={"fallbacks": result.fallbacks, "files": files},
+    )
+
+
+def _numbers(summaries: SummaryCounts | None) -> dict[str, int]:
+    """What is shown of summaries; nothing where they are off."""
+    if summaries is None:
+        return {}
+    return {
+        "summarised": summaries.summarised,
+        "summaries_reused": summaries.reused,
+        "summaries_failed": summaries.failed,
+        "summaries_left": summaries.left,
+        "summary_input_tokens": summaries.input_tokens,
+        "summary_output_tokens": summaries.output_tokens,
+    }
+
+
+def _summaries_are_written(summaries: SummaryCounts | None) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        passed=summaries is None or not summaries.failed,
+        severity=dg.AssetCheckSeverity.WARN,
+        check_name=_SUMMARIES_WRITTEN,
+        metadata={"reason": "\n".join(summaries.problems)} if summaries and summaries.problems else {},
     )

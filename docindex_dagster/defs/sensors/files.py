@@ -12,6 +12,7 @@ from pydantic import Field
 
 from docindex_dagster import indexing
 from docindex_dagster.chunking.build import fingerprint as chunking_fingerprint
+from docindex_dagster.chunking.summaries import summariser_of
 from docindex_dagster.defs.checks import REMOTES_ANSWER, evaluation
 from docindex_dagster.defs.dead_runs import LOST_TAG
 from docindex_dagster.defs.jobs import index_source
@@ -283,5 +284,6 @@ def _made_with(settings: Settings, source: Source) -> str:
     """A hash of the settings that decide what is made of a source: its own, and those of the stages."""
     own = replace(source, path=Path(), remote=None)
     model = load_embedder(settings.embedding).name  # an upgrade may bring another one under the same settings
-    stages = (chunking_fingerprint(settings.chunking), model, settings.graph, settings.history)
+    chunking = chunking_fingerprint(settings.chunking, summariser_of(settings, source.key))
+    stages = (chunking, model, settings.graph, settings.history)
     return digest_parts(repr(own), repr(source.remote), repr(stages))

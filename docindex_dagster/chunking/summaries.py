@@ -1,0 +1,193 @@
+"""Summaries of chunks by an LLM, off by default: what was summarised before is looked up, the rest is asked about.
+
+The summary of a chunk follows from its text, its header, the model and the prompt, as far as anybody knows it; so rows
+that are reused and rows that are made anew get the same.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.chunking.embed_text import embed_texts
+from docindex_dagster.chunking.rows import with_hashes
+from docindex_dagster.chunking.summary_cache import SummaryCache
+from docindex_dagster.chunking.summary_prompt import PROMPT_VERSION, SYSTEM, piece, question, summary_of
+from docindex_dagster.events import Progress, emit
+from docindex_dagster.hashing import digest_parts
+from docindex_dagster.layout import Layout
+from docindex_dagster.llm.inquiry import Inquiry, Question
+from docindex_dagster.llm.protocol import LLM
+from docindex_dagster.llm.providers import load_llm
+from docindex_dagster.schemas import CHUNKS
+from docindex_dagster.settings import Settings, SummarySettings
+
+_BATCH = 256
+_SUMMARY = CHUNKS.get_field_index("summary")
+
+
+@dataclass(frozen=True, slots=True)
+class Summariser:
+    """Who writes the summaries of a source, which ones, and where they are kept."""
+
+    settings: SummarySettings
+    llm: LLM
+    concurrency: int
+    cache: SummaryCache
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when the same chunks would get other summaries."""
+        own = self.settings
+        types = sorted(own.source_types)
+        return digest_parts(PROMPT_VERSION, self.llm.name, str(own.max_tokens), str(own.min_chars), *types)
+
+    def key(self, text: str) -> str:
+        """Of what is asked about a text."""
+        return digest_parts(PROMPT_VERSION, self.llm.name, str(self.settings.max_tokens), text)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryCounts:
+    """Chunks that got a summary now, had one before, were asked about in vain, and were not asked about; and tokens.
+
+    `problems` says why some have none, a line each.
+    """
+
+    summarised: int
+    reused: int
+    failed: int
+    left: int
+    input_tokens: int
+    output_tokens: int
+    problems: tuple[str, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every chunk that is to have a summary has one."""
+        return not self.failed and not self.left
+
+
+def summariser_of(settings: Settings, source: str) -> Summariser | None:
+    """The one that the settings ask for; None where they do not. Nothing is read or asked."""
+    if not settings.summaries.enabled:
+        return None
+    cache = SummaryCache(Layout(settings.home), source)
+    return Summariser(settings.summaries, load_llm(settings.llm), settings.llm.concurrency, cache)
+
+
+def summarise(chunks: pa.Table, summariser: Summariser, source: str) -> tuple[pa.Table, SummaryCounts]:
+    """Give every chunk that is worth it its summary, as far as there is one.
+
+    Args:
+        chunks: rows that have no summary, or one by the same settings.
+        summariser: who writes them.
+        source: its key, for progress.
+
+    Returns:
+        The same rows in another order, with hashes that cover the summaries; and what it took.
+    """
+    keys = _keys(chunks, summariser)
+    wanted = {key for key in keys if key is not None}
+    known = summariser.cache.find(wanted)
+    held = {key: text for key, text in zip(keys, chunks["summary"].to_pylist(), strict=True) if key and text}
+    before = held | known.summaries  # what is kept wins, so that every table says the same
+    places = {key: at for at, key in enumerate(keys) if key is not None and key not in before}
+    # What was asked in vain comes last, lest the same failures stand before all others in every run.
+    missing = sorted(places, key=known.in_vain.__contains__)
+    fresh, inquiry = _ask(chunks, {key: places[key] for key in missing}, summariser, source)
+    if fresh:
+        summariser.cache.tidy(wanted)
+    told = {**before, **{key: text for key, text in fresh.items() if text is not None}}
+    table = _with_summaries(chunks, [None if key is None else told.get(key) for key in keys])
+    return table, _counted(keys, before, fresh, inquiry)
+
+
+def _keys(chunks: pa.Table, summariser: Summariser) -> list[str | None]:
+    """The key of each chunk; None for one that is to have no summary."""
+    own = summariser.settings
+    is_of_type = pc.is_in(chunks["source_type"], pa.array(own.source_types, pa.string()))
+    is_worth = pc.and_(is_of_type, pc.greater_equal(chunks["char_count"], own.min_chars)).to_pylist()
+    keys: list[str | None] = []
+    for batch in chunks.to_batches(max_chunksize=_BATCH):
+        texts = zip(_pieces(batch), is_worth[len(keys) : len(keys) + batch.num_rows], strict=True)
+        keys += [summariser.key(text) if is_asked else None for text, is_asked in texts]
+    return keys
+
+
+def _pieces(rows: pa.Table | pa.RecordBatch) -> list[str]:
+    """What is asked about: the text that is embedded, without a summary."""
+    plain = rows.set_column(_SUMMARY, CHUNKS.field(_SUMMARY), pa.nulls(rows.num_rows, pa.string()))
+    return [piece(text) for text in embed_texts(plain).to_pylist()]
+
+
+def _ask(
+    chunks: pa.Table, places: Mapping[str, int], summariser: Summariser, source: str
+) -> tuple[dict[str, str | None], Inquiry]:
+    """Ask about the chunks at some places, and keep each answer as it comes."""
+    own = summariser.settings
+    inquiry = Inquiry(summariser.llm, SYSTEM, summary_of, own.max_tokens, own.budget_tokens, summariser.concurrency)
+    fresh: dict[str, str | None] = {}
+    if not places:
+        return fresh, inquiry
+    emit(Progress(source, "summaries", 0, len(places), "chunks"))
+    with summariser.cache.adding() as add:
+        for answer in inquiry.ask(_questions(chunks, places)):
+            add(answer.key, answer.text)
+            fresh[answer.key] = answer.text
+            emit(Progress(source, "summaries", len(fresh), len(places), "chunks"))
+    return fresh, inquiry
+
+
+def _questions(chunks: pa.Table, places: Mapping[str, int]) -> Iterator[Question]:
+    keys = list(places)
+    for start in range(0, len(keys), _BATCH):
+        batch = keys[start : start + _BATCH]
+        texts = _pieces(chunks.take([places[key] for key in batch]))
+        for key, text in zip(batch, texts, strict=True):
+            yield Question(key, question(text))
+
+
+def _with_summaries(chunks: pa.Table, summaries: Sequence[str | None]) -> pa.Table:
+    before = chunks["summary"].to_pylist()
+    is_other = pa.array([old != new for old, new in zip(before, summaries, strict=True)], pa.bool_())
+    values = pa.array(summaries, pa.string()).filter(is_other)
+    changed = chunks.filter(is_other).set_column(_SUMMARY, CHUNKS.field(_SUMMARY), values)
+    return pa.concat_tables([chunks.filter(pc.invert(is_other)), with_hashes(changed)]) if len(values) else chunks
+
+
+def _counted(
+    keys: Sequence[str | None], before: Mapping[str, str], fresh: Mapping[str, str | None], inquiry: Inquiry
+) -> SummaryCounts:
+    def state(key: str) -> str:
+        if key in before:
+            return "reused"
+        if key not in fresh:
+            return "left"
+        return "failed" if fresh[key] is None else "summarised"
+
+    counts = Counter(state(key) for key in keys if key is not None)
+    problems = []
+    if counts["failed"]:
+        lacking = counts["failed"] + (counts["left"] if inquiry.has_given_up else 0)
+        problems.append(f"{_without(lacking)} no summary: {inquiry.problem}; the next run asks again")
+    if inquiry.is_budget_used_up:
+        problems.append(
+            f"{_without(counts['left'])} no summary yet: the budget of {inquiry.budget:,} tokens a run is used up "
+            "(summaries.budget_tokens); the next run goes on"
+        )
+    return SummaryCounts(
+        summarised=counts["summarised"],
+        reused=counts["reused"],
+        failed=counts["failed"],
+        left=counts["left"],
+        input_tokens=inquiry.input_tokens,
+        output_tokens=inquiry.output_tokens,
+        problems=tuple(problems),
+    )
+
+
+def _without(count: int) -> str:
+    return f"{count:,} chunks have" if count != 1 else "1 chunk has"

@@ -1,0 +1,1 @@
+"""Language models: a prompt in, a text out, whoever answers."""

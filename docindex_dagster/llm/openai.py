@@ -1,0 +1,113 @@
+"""Chat completions of OpenAI, and of every endpoint that speaks them: Ollama, vLLM, LM Studio, gateways."""
+
+import atexit
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, Field, NonNegativeInt, SecretStr
+
+from docindex_dagster.errors import LLMError
+from docindex_dagster.llm.asking import Api, body_of
+from docindex_dagster.llm.protocol import Completion
+from docindex_dagster.settings import LLMSettings
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+_OUR_KEY, _VENDORS_KEY = "DOCINDEX_LLM__API_KEY", "OPENAI_API_KEY"
+_NO_KEY = "none"  # the client wants one also for endpoints that need none
+# How the API says that a model does not take a parameter.
+_NOT_TAKEN = {"unsupported_parameter", "unsupported_value"}
+
+
+class _Message(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+
+
+class _Usage(BaseModel):
+    prompt_tokens: NonNegativeInt = 0
+    completion_tokens: NonNegativeInt = 0
+
+
+class _Answer(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAILLM:
+    """Asks one model of one endpoint."""
+
+    settings: LLMSettings
+    # Parameters that this model does not take, which only its refusal tells.
+    refused: set[str] = field(default_factory=set, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Of the model; where it runs plays no part."""
+        return f"openai/{self.settings.model}"
+
+    def complete(self, system: str, text: str, max_tokens: int) -> Completion:
+        """Answer a text.
+
+        Raises:
+            LLMError: no attempt gave a completion.
+        """
+        import openai
+
+        own = self.settings
+        # A key of OpenAI's is for OpenAI alone.
+        vendors = os.environ.get(_VENDORS_KEY) if own.base_url is None else _NO_KEY
+        key = own.api_key or SecretStr(vendors or "")
+        if not key.get_secret_value():
+            raise LLMError(f"OpenAI wants a key: set {_OUR_KEY} or {_VENDORS_KEY}")
+        client = _client(own.base_url, key, own.timeout_s)
+        variable = _OUR_KEY if own.api_key or own.base_url else _VENDORS_KEY
+        api = Api(openai, client.base_url.host, variable, own.timeout_s, own.retries)
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
+        return api.answer(lambda: self._ask(client.chat.completions, messages, max_tokens))
+
+    def _ask(self, completions: Any, messages: list[dict[str, str]], max_tokens: int) -> Completion:
+        from openai import BadRequestError
+
+        while True:
+            options = self._options(max_tokens)
+            try:
+                create: Callable[..., Any] = completions.with_streaming_response.create
+                body = body_of(create(model=self.settings.model, messages=messages, **options))
+            except BadRequestError as error:
+                if error.code not in _NOT_TAKEN or error.param not in options or error.param in self.refused:
+                    raise
+                self.refused.add(error.param)
+                continue
+            answer = _Answer.model_validate_json(body)
+            usage = answer.usage or _Usage()
+            return Completion(answer.choices[0].message.content or "", usage.prompt_tokens, usage.completion_tokens)
+
+    def _options(self, max_tokens: int) -> dict[str, Any]:
+        """What every server knows, but for what this one refused: newer models of OpenAI's want another name."""
+        limit = "max_completion_tokens" if "max_tokens" in self.refused else "max_tokens"
+        return {limit: max_tokens, **({} if "temperature" in self.refused else {"temperature": 0})}
+
+
+@cache
+def _client(base_url: str | None, api_key: SecretStr, timeout_s: float) -> "OpenAI":
+    """One client an endpoint, whose connections its threads share; redirects could lead the key elsewhere."""
+    from openai import DefaultHttpxClient, OpenAI
+
+    client = OpenAI(
+        api_key=api_key.get_secret_value(),
+        base_url=base_url,
+        timeout=timeout_s,
+        max_retries=0,
+        http_client=DefaultHttpxClient(follow_redirects=False),
+    )
+    atexit.register(client.close)
+    return client

@@ -1,0 +1,65 @@
+"""The language models by the name of who provides them, ours and those of installed packages.
+
+A provider makes an LLM of the settings. Packages offer further ones under the entry-point group `docindex.llms`; see
+docs/summaries.md.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import cast
+
+from docindex_dagster.errors import LLMError, first_line
+from docindex_dagster.llm.protocol import LLM, Completion
+from docindex_dagster.settings import LLMS_GROUP, LLMSettings
+
+Provider = Callable[[LLMSettings], LLM]
+
+
+def _openai(settings: LLMSettings) -> LLM:
+    from docindex_dagster.llm.openai import OpenAILLM
+
+    return OpenAILLM(settings)
+
+
+def _anthropic(settings: LLMSettings) -> LLM:
+    from docindex_dagster.llm.anthropic import AnthropicLLM
+
+    return AnthropicLLM(settings)
+
+
+_OURS: Mapping[str, Provider] = {"openai": _openai, "anthropic": _anthropic}
+
+
+@dataclass(frozen=True, slots=True)
+class UnavailableLLM:
+    """Stands for a model that cannot be loaded: it fails when it is asked, as one that cannot be reached does."""
+
+    name: str
+    problem: str
+
+    def complete(self, system: str, text: str, max_tokens: int) -> Completion:  # noqa: ARG002 of the protocol
+        """Fail.
+
+        Raises:
+            LLMError: always.
+        """
+        raise LLMError(self.problem)
+
+
+def load_llm(settings: LLMSettings) -> LLM:
+    """The model that the settings name. Whatever is wrong with it, it tells when it is asked: no run fails for it."""
+    name = settings.provider
+    try:
+        provider = _OURS.get(name) or _of_a_package(name)
+        return provider(settings)
+    except Exception as error:  # noqa: BLE001 it may be anybody's code
+        problem = str(error) if isinstance(error, LLMError) else f"{type(error).__name__}: {first_line(error)}"
+        return UnavailableLLM(f"{name}/{settings.model}", f"the LLM provider {name!r} cannot be loaded: {problem}")
+
+
+def _of_a_package(name: str) -> Provider:
+    found = entry_points(group=LLMS_GROUP)
+    if name not in found.names:
+        raise LLMError(f"no package offers it under {LLMS_GROUP}")
+    return cast("Provider", found[name].load())

@@ -1,0 +1,157 @@
+"""An LLM on the loopback device: real HTTP, in OpenAI's format and Anthropic's, and every way in which it may fail."""
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+KEY = "K3Y-s3cr3t-0f-th3-llm"
+_USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "input_tokens": 100, "output_tokens": 20}
+_PIECE = re.compile(r"<piece (\w+)>\n(.*)\n</piece \1>", re.DOTALL)
+
+
+def first_line_of(text: str) -> str:
+    """What it answers unless told otherwise: about what a piece begins with."""
+    return f"It is about {text.splitlines()[0]}."
+
+
+@dataclass(slots=True)
+class LlmServer:
+    """What it was asked, and how it answers: by `write`, or with `status`, `reply` or `broken` instead."""
+
+    url: str = ""
+    write: Callable[[str], str] = first_line_of
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    reply: bytes | None = None
+    broken: bytes | None = None  # sent in place of status and headers, after which the connection ends
+    delay_s: float = 0.0
+    drip_s: float = 0.0
+    fails: int = 0  # so many requests are answered 503 first
+    refuses: dict[str, str] = field(default_factory=dict)  # parameters of requests, each with the code of its error
+    usage: dict[str, int] | None = field(
+        default_factory=lambda: {
+            "prompt_tokens": 100,
+            "completion_tokens": 20,
+            "input_tokens": 100,
+            "output_tokens": 20,
+        }
+    )
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    at_once: int = 0  # the most requests that were under way
+    under_way: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def pieces(self) -> list[str]:
+        """The texts that it was asked about, each with its header."""
+        return [_piece(asked) for asked in self.asked]
+
+
+def _piece(asked: dict[str, Any]) -> str:
+    text = asked["messages"][-1]["content"]
+    match = _PIECE.fullmatch(text)
+    return match[2] if match else text
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, llm: LlmServer) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.llm = llm
+        self.is_over = threading.Event()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # the client had waited long enough
+            super().handle()
+
+    def do_POST(self) -> None:
+        llm = self.server.llm
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with llm.lock:
+            llm.asked.append(asked)
+            llm.keys.append(self.headers["Authorization"] or self.headers["X-Api-Key"])
+            llm.paths.append(self.path)
+            llm.under_way += 1
+            llm.at_once = max(llm.at_once, llm.under_way)
+            status = 503 if llm.fails > 0 else llm.status
+            llm.fails -= 1
+        self.server.is_over.wait(llm.delay_s)
+        with llm.lock:
+            llm.under_way -= 1
+        if llm.broken is not None:
+            self.wfile.write(llm.broken)
+            self.close_connection = True
+            return
+        self._send(*_answer(llm, asked, status, is_anthropic=self.path.endswith("/messages")))
+
+    def _send(self, status: int, body: bytes) -> None:
+        llm = self.server.llm
+        self.send_response(status)
+        for name, value in {"Location": "/elsewhere", "Content-Length": str(len(body)), **llm.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        step = 1 if llm.drip_s else max(1, len(body))
+        for at in range(0, len(body), step):
+            self.wfile.write(body[at : at + step])
+            self.wfile.flush()
+            if llm.drip_s and self.server.is_over.wait(llm.drip_s):
+                return
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def _answer(llm: LlmServer, asked: dict[str, Any], status: int, *, is_anthropic: bool) -> tuple[int, bytes]:
+    refused = next((name for name in llm.refuses if name in asked), None)
+    if refused:
+        error = {"message": f"no {refused}", "param": refused, "code": llm.refuses[refused]}
+        return 400, json.dumps({"error": error}).encode()
+    if status != 200:
+        # As some do, it repeats the key.
+        return status, json.dumps({"error": {"message": f"wrong key {llm.keys[-1]}"}}).encode()
+    if llm.reply is not None:
+        return status, llm.reply
+    text = llm.write(_piece(asked))
+    usage = {"usage": llm.usage} if llm.usage is not None else {}
+    if is_anthropic:
+        answer = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": text}], **usage}
+    else:
+        answer = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}], **usage}
+    return status, json.dumps(answer).encode()
+
+
+@contextmanager
+def serving() -> Iterator[LlmServer]:
+    """Serve it."""
+    llm = LlmServer()
+    server = _Server(llm)
+    llm.url = f"http://127.0.0.1:{server.server_port}/v1"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield llm
+    finally:
+        server.is_over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def unused_url() -> str:
+    """Where nobody listens."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    server.server_close()
+    return f"http://127.0.0.1:{server.server_port}/v1"

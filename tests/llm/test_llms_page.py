@@ -1,0 +1,83 @@
+"""The example of docs/summaries.md, installed and used."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster import tables
+from docindex_dagster.layout import Layout
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "summaries.md"
+PROGRAM = """\
+#!/bin/sh
+grep -q 'It is data.' && echo "Waters tomatoes, in $1 tokens."
+"""
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the example as pip installs it."""
+    package = tmp_path_factory.mktemp("docindex-program")
+    project = next(block for block in blocks("toml") if "[project]" in block)
+    project += '[tool.hatch.build.targets.wheel]\ninclude = ["*.py"]\n'
+    (package / "pyproject.toml").write_text(project)
+    (package / "docindex_program.py").write_text(blocks("python")[0])
+    target = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(package)]
+    subprocess.run([*pip, *offline], check=True)
+    return target
+
+
+def docindex(project: Path, site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
+    paths = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, "-m", "docindex_dagster.cli", *arguments],
+        cwd=project,
+        env={**inherited, "PYTHONPATH": paths},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+
+
+def test_the_example_of_the_documentation_writes_summaries(tmp_path, site):
+    program = tmp_path / "model"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    (tmp_path / "garden").mkdir()
+    (tmp_path / "garden" / "pump.md").write_text("# Pump\n\n" + "The pump moves water. " * 20)
+    (tmp_path / "docindex.toml").write_text(
+        '[[source]]\nkind = "library"\npath = "garden"\n\n'
+        f'[llm]\nprovider = "program"\nmodel = "{program}"\n\n[summaries]\nenabled = true\n'
+    )
+
+    told = docindex(tmp_path, site, "index")
+    assert told.returncode == 0, told.stderr
+    table = tables.read(Layout(tmp_path / ".docindex").table("chunks", "library/garden"))
+    assert table["summary"].to_pylist() == ["Waters tomatoes, in 120 tokens."]
+    assert "Waters tomatoes" in docindex(tmp_path, site, "search", "tomatoes").stdout
+
+    program.unlink()
+    (tmp_path / "garden" / "valve.md").write_text("# Valve\n\n" + "The valve stops water. " * 20)
+    told = docindex(tmp_path, site, "index")
+    assert told.returncode == 0
+    assert "1 chunk has no summary: " in " ".join(told.stderr.split())
+    assert "failed (FileNotFoundError)" in " ".join(told.stderr.split())
+
+
+def test_a_provider_whose_package_is_gone_is_told_before_anything_runs(tmp_path):
+    (tmp_path / "docindex.toml").write_text('[llm]\nprovider = "program"\n')
+    told = docindex(tmp_path, tmp_path, "status")
+
+    assert told.returncode == 1
+    assert "there is no 'program'; must be one of 'none', 'openai', 'anthropic'" in " ".join(told.stderr.split())
