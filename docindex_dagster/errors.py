@@ -5,6 +5,11 @@ it is. Anything else that escapes is a bug and shows a traceback.
 """
 
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _DEBUG = "DOCINDEX_DEBUG"
 
@@ -37,6 +42,19 @@ class NotThereError(SourceError):
 
 class EmbeddingError(DocindexError):
     """An embedding provider failed or returned vectors that cannot be used."""
+
+
+class PartialEmbeddingError(EmbeddingError):
+    """A provider failed after it had embedded some texts of a call.
+
+    `vectors` has a row for each text, of NaN where there is none. With `go_on`, the fault lies with the texts that have
+    none, and others can be embedded.
+    """
+
+    def __init__(self, message: str, vectors: "NDArray[np.float32]", *, go_on: bool) -> None:
+        self.vectors = vectors
+        self.go_on = go_on
+        super().__init__(message)
 
 
 class StoreError(DocindexError):

@@ -15,8 +15,9 @@ from docindex_dagster import tables
 from docindex_dagster.chunking.build import MADE_FROM, ChunkInputs, build_chunks, gather
 from docindex_dagster.chunking.pool import check_main_guard
 from docindex_dagster.chunking.summaries import Summariser, summariser_of
+from docindex_dagster.embedding import kept
 from docindex_dagster.embedding.build import CHUNKS_VERSION
-from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.protocol import Embedder, cut_note
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.events import Notice, Waiting, emit, stage
@@ -164,6 +165,8 @@ class _Run:
                 previous = self.previous("embeddings")
                 embeddings = embed(self.layout, key, chunks, previous, self.embedder, full=self.full).table
                 written.append(writer.submit(self._write, "embeddings", embeddings))
+            if note := cut_note(self.embedder):
+                self.notice(note)
 
             def ready() -> None:
                 for table in written:
@@ -174,6 +177,7 @@ class _Run:
                 publication = publish(
                     self.layout, rows, self._model, with_graph=self._with_graph, force=self.full, ready=ready
                 )
+        kept.settle(self.layout, key, embeddings)
         return publication
 
     @property

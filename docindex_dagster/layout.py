@@ -12,9 +12,13 @@ _LONGEST_NAME = 120  # file systems allow 255 bytes, and suffixes follow
 
 
 def file_name(key: str) -> str:
-    """A file name of its own for a source key, free of separators; a long one ends in a hash."""
+    """A file name of its own for the key of a source or the name of a model, free of separators.
+
+    A long one, and one of dots alone, ends in a hash.
+    """
     name = quote(key, safe="@ ")
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}~{digest(key.encode())}"
+    is_plain = len(name) <= _LONGEST_NAME and name.strip(".")
+    return name if is_plain else f"{name[:_LONGEST_NAME]}~{digest(key.encode())}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +49,20 @@ class Layout:
     def folders_by_source(self) -> list[Path]:
         """The folders in which each entry belongs to one source or repository."""
         tables = [self.home / "tables" / asset for asset in self.assets()]
-        return [*tables, self.home / "vectors", self.home / "summaries", self.repositories, self.home / "checkouts"]
+        tables += [self.home / name for name in ("vectors", "arrived", "summaries")]
+        return [*tables, self.repositories, self.home / "checkouts"]
 
-    def lost_vectors(self, source: str) -> Path:
-        """The folder of vectors that a source lost and may need again, which the branches of a repository share."""
-        return self.home / "vectors" / file_name(base_key(source))
+    def lost_vectors(self, source: str, model: str | None = None) -> Path:
+        """The folder of vectors that a source lost and may need again, which the branches of a repository share.
+
+        It has a folder for each model.
+        """
+        folder = self.home / "vectors" / file_name(base_key(source))
+        return folder if model is None else folder / file_name(model)
+
+    def arrived_vectors(self, source: str) -> Path:
+        """The folder of vectors that runs of a source have made and not published yet."""
+        return self.home / "arrived" / file_name(source)
 
     def summaries(self, source: str) -> Path:
         """The file of the summaries that an LLM wrote for a source."""

@@ -88,6 +88,7 @@ def _of_no_source(layout: Layout, keys: Collection[str]) -> Iterator[_Candidate]
         *(layout.repository(key) for key in keys),
         *(layout.lost_vectors(key) for key in keys),
         *(layout.summaries(key) for key in keys),
+        *(layout.arrived_vectors(key) for key in keys),
     }
     for folder in layout.folders_by_source():
         for path in _children(folder):

@@ -39,7 +39,7 @@ _NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lo
 # They come from the environment alone.
 _SECRETS = (("alerts", "webhook"), ("embedding", "api_key"), ("llm", "api_key"), ("rerank", "api_key"))
 # The embedding providers that docindex has, and the entry-point group under which packages offer others.
-EMBEDDERS = ("static", "minilm", "sentence-transformers")
+EMBEDDERS = ("static", "openai", "minilm", "sentence-transformers")
 EMBEDDERS_GROUP = "docindex.embedders"
 # The same of language models.
 LLMS = ("none", "openai", "anthropic")
@@ -103,6 +103,15 @@ def _http(value: str) -> str:
         has_host = False
     if not has_host or not value.startswith(("https://", "http://")):
         raise ValueError("must be an http or https URL")
+    return value
+
+
+def _endpoint(value: str) -> str:
+    parts = urlsplit(_http(value))
+    if "@" in parts.netloc:
+        raise ValueError("holds a user name or password, which would be logged; set DOCINDEX_EMBEDDING__API_KEY")
+    if parts.query or parts.fragment:
+        raise ValueError("must end with a path, as 'http://127.0.0.1:11434/v1'")
     return value
 
 
@@ -229,7 +238,7 @@ class EmbeddingSettings(_Section):
     model: Annotated[str, AfterValidator(_path)] | None = None
     dimensions: int | None = Field(default=None, ge=2, le=65_536)  # values of a vector, where the model offers a choice
     device: str | None = None  # sentence-transformers: as torch names it; default: the fastest
-    base_url: Annotated[str, AfterValidator(_http)] | None = None  # openai: of another endpoint that speaks its API
+    base_url: Annotated[str, AfterValidator(_endpoint)] | None = None  # openai: of another endpoint that speaks its API
     batch_size: int | None = Field(default=None, ge=1, le=10_000)  # texts that are embedded together
     concurrency: int = Field(default=4, ge=1, le=64)  # openai: requests at once
     timeout_s: float = Field(default=60, gt=0, le=3600)  # openai: for one answer

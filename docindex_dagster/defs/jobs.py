@@ -11,7 +11,7 @@ from docindex_dagster.defs.assets import serving
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
-from docindex_dagster.embedding.reuse import LostVectors
+from docindex_dagster.embedding import kept
 from docindex_dagster.locks import exclusive
 from docindex_dagster.sources import clone, registry, withdrawn
 from docindex_dagster.stores.publish import withdraw
@@ -51,7 +51,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
             for asset in _ASSETS_WITH_TABLES:
                 layout.table(asset, key).unlink(missing_ok=True)
             catalog.rebuild(layout)
-        LostVectors(layout, key).forget()
+        kept.remove(layout, key)
         layout.summaries(key).unlink(missing_ok=True)
         if key in registry.sources(project.read_settings()):
             withdrawn.note(layout, key)  # or the sensor would add it again

@@ -1,6 +1,9 @@
-"""The `embeddings` table of a source: vectors are reused by the hash of the embedded text, the others are computed."""
+"""The `embeddings` table of a source: vectors are reused by the hash of the embedded text, the others are computed.
 
-from collections.abc import Iterable
+Texts are embedded in batches, several at once where the model wants that, and each batch is kept as it arrives.
+"""
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.chunking.embed_text import embed_texts
-from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.embedding.verify import verify_embeddings
+from docindex_dagster.embedding.at_once import at_once
+from docindex_dagster.embedding.protocol import Batched, Embedder, Vectors
+from docindex_dagster.embedding.verify import usable, verify_embeddings
+from docindex_dagster.errors import EmbeddingError, PartialEmbeddingError
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.schemas import embeddings_schema
 from docindex_dagster.tables import data_version, stamp, stamped_version
@@ -18,20 +23,21 @@ from docindex_dagster.tables import data_version, stamp, stamped_version
 COLUMNS = ("embed_text_hash", "model", "vector")
 # The key under which the metadata of an `embeddings` table hold the data version of its chunks.
 CHUNKS_VERSION = b"docindex.chunks"
-_BATCH = 256
+_BATCH = 256  # texts of a call, where the model does not say how many
+Keep = Callable[[pa.Table], None]
+
+
+def keep_nothing(_rows: pa.Table) -> None:
+    """Let what arrives be lost with the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingResult:
-    """The new table, how many distinct texts were embedded, and how many rows took a vector that was there.
-
-    `lost` are the rows of the previous table whose text no chunk has any more.
-    """
+    """The new table, how many distinct texts were embedded, and how many rows took a vector that was there."""
 
     table: pa.Table
     embedded: int
     reused: int
-    lost: pa.Table
 
 
 def build_embeddings(
@@ -40,6 +46,8 @@ def build_embeddings(
     embedder: Embedder,
     source: str,
     elsewhere: Iterable[pa.Table] = (),
+    *,
+    keep: Keep = keep_nothing,
 ) -> EmbeddingResult:
     """Give every chunk its vector.
 
@@ -50,6 +58,8 @@ def build_embeddings(
         source: its key, for progress.
         elsewhere: tables with the columns embed_text_hash, model and vector, to look for texts that `previous` does not
             have; one is asked for only while a text is missing.
+        keep: given each batch as it arrives, as a table with the same columns; from several threads at once. After a
+            failure it has all that was embedded.
 
     Returns:
         The table in the order of the chunks, stamped with its data version.
@@ -61,9 +71,9 @@ def build_embeddings(
     schema = embeddings_schema(embedder.dimension)
     hashes = chunks["embed_text_hash"].combine_chunks()
     before = _known(previous, embedder.name, schema)
-    is_wanted = pc.is_in(before["embed_text_hash"], hashes)
-    known = _found(before.filter(is_wanted), hashes, embedder.name, schema, elsewhere)
-    fresh = _embed(chunks, hashes, known, embedder, source)
+    before = before.filter(pc.is_in(before["embed_text_hash"], hashes))
+    known = _found(before, hashes, embedder.name, schema, elsewhere)
+    fresh = _embed(chunks, known, embedder, source, keep)
     keys = pa.concat_arrays([known["embed_text_hash"].combine_chunks(), fresh.hashes])
     vectors = np.concatenate([_matrix(known["vector"], embedder.dimension), fresh.vectors])
     rows = pc.index_in(hashes, keys).to_numpy(zero_copy_only=False)
@@ -82,18 +92,12 @@ def build_embeddings(
     about = {CHUNKS_VERSION: of_chunks.encode()} if of_chunks else {}
     stamped = stamp(table.replace_schema_metadata(about), data_version(table))
     reused = pc.sum(pc.is_in(hashes, known["embed_text_hash"]), min_count=0).as_py() or 0
-    return EmbeddingResult(stamped, len(fresh.hashes), reused, before.filter(pc.invert(is_wanted)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Fresh:
-    hashes: pa.Array
-    vectors: np.ndarray
+    return EmbeddingResult(stamped, len(fresh.hashes), reused)
 
 
 def _known(previous: pa.Table | None, model: str, schema: pa.Schema) -> pa.Table:
     """The hash, model and vector of each text of a table, once, if the same model made it."""
-    wanted = pa.schema([schema.field(name) for name in COLUMNS])
+    wanted = _wanted(schema)
     columns = None if previous is None else previous.select([name for name in COLUMNS if name in previous.column_names])
     if columns is None or not columns.schema.equals(wanted):
         return wanted.empty_table()
@@ -113,18 +117,79 @@ def _found(known: pa.Table, hashes: pa.Array, model: str, schema: pa.Schema, els
     return known
 
 
-def _embed(chunks: pa.Table, hashes: pa.Array, known: pa.Table, embedder: Embedder, source: str) -> _Fresh:
-    """Embed each text that no known row has, once."""
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """The texts of a source that no known row has, each once, and what arrived of their vectors."""
+
+    embedder: Embedder
+    keep: Keep
+    hashes: pa.Array
+    rows: pa.Table  # chunks with these texts
+    vectors: np.ndarray  # float16, shape (texts, dimension)
+
+    def embed(self, start: int, size: int) -> PartialEmbeddingError | None:
+        """Embed and keep so many texts; returns why some of them cannot be embedded, where others can.
+
+        Raises:
+            EmbeddingError: the provider failed; what it had embedded is kept.
+        """
+        batch = self.vectors[start : start + size]
+        texts = embed_texts(self.rows.slice(start, size)).to_pylist()
+        try:
+            self._take(batch, start, self.embedder.embed_documents(texts))
+        except PartialEmbeddingError as error:
+            self._take(batch, start, error.vectors)
+            if not error.go_on:
+                raise
+            return error
+        return None
+
+    def _take(self, batch: np.ndarray, start: int, found: Vectors) -> None:
+        if found.shape != batch.shape:
+            raise EmbeddingError(f"{self.embedder.name} gave vectors of shape {found.shape} instead of {batch.shape}")
+        batch[:] = found
+        # What cannot be used ends this run when it is verified, and must not end later ones.
+        good = usable(found)
+        if good.any():
+            schema = _wanted(embeddings_schema(self.embedder.dimension))
+            values = pa.array((batch if good.all() else batch[good]).ravel(), pa.float16())
+            vectors = pa.FixedSizeListArray.from_arrays(values, type=schema.field("vector").type)
+            hashes = self.hashes.slice(start, len(batch)).filter(pa.array(good))
+            self.keep(pa.table([hashes, [self.embedder.name] * len(hashes), vectors], schema=schema))
+
+
+def _embed(chunks: pa.Table, known: pa.Table, embedder: Embedder, source: str, keep: Keep) -> _Fresh:
+    """Embed each text that no known row has, once.
+
+    Raises:
+        EmbeddingError: the first failure, once nothing is under way any more.
+    """
+    hashes = chunks["embed_text_hash"].combine_chunks()
     missing = pc.unique(hashes.filter(pc.invert(pc.is_in(hashes, known["embed_text_hash"]))))
     total = len(missing)
-    texts = chunks.take(pc.index_in(missing, hashes))
-    vectors = np.empty((total, embedder.dimension), np.float16)
+    vectors = np.full((total, embedder.dimension), np.nan, np.float16)
+    fresh = _Fresh(embedder, keep, missing, chunks.take(pc.index_in(missing, hashes)), vectors)
+    size, threads = (embedder.batch_size, embedder.concurrency) if isinstance(embedder, Batched) else (_BATCH, 1)
+    refused: list[PartialEmbeddingError] = []
     emit(Progress(source, "embeddings", 0, total, "texts"))
-    for start in range(0, total, _BATCH):
-        batch = embed_texts(texts.slice(start, _BATCH)).to_pylist()
-        vectors[start : start + len(batch)] = embedder.embed_documents(batch)
-        emit(Progress(source, "embeddings", start + len(batch), total, "texts"))
-    return _Fresh(missing, vectors)
+    try:
+        batches = at_once(lambda start: fresh.embed(start, size), range(0, total, size), threads)
+        for number, error in enumerate(batches, start=1):
+            emit(Progress(source, "embeddings", min(number * size, total), total, "texts"))
+            refused += [error] if error else []
+        if refused:
+            raise refused[0]
+    except EmbeddingError as error:
+        if done := int(np.isfinite(vectors[:, 0]).sum()):
+            raise EmbeddingError(
+                f"{error}. {done:,} of {total:,} texts are embedded and kept: the next run goes on from there"
+            ) from error
+        raise
+    return fresh
+
+
+def _wanted(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in COLUMNS])
 
 
 def _matrix(vectors: pa.ChunkedArray, dimension: int) -> np.ndarray:

@@ -36,7 +36,7 @@ class Embedder(Protocol):
         """Vectors of shape (len(texts), dimension).
 
         Raises:
-            EmbeddingError: the provider failed.
+            EmbeddingError: the provider failed; a `PartialEmbeddingError` has the vectors that it gave before.
         """
         ...
 
@@ -81,3 +81,12 @@ class Metered(Protocol):
     def usage(self) -> Usage:
         """What it was asked for so far."""
         ...
+
+
+def cut_note(embedder: Embedder) -> str:
+    """What a user should know of texts that were too long for a model; empty where none was."""
+    cut = embedder.usage().cut if isinstance(embedder, Metered) else 0
+    if not cut:
+        return ""
+    texts = "a text was" if cut == 1 else f"{cut:,} texts were"
+    return f"{texts} longer than {embedder.name} takes, and cut: what their ends say is found by words alone"

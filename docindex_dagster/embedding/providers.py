@@ -23,6 +23,12 @@ def _static(_: EmbeddingSettings) -> Embedder:
     return StaticEmbedder()
 
 
+def _openai(settings: EmbeddingSettings) -> Embedder:
+    from docindex_dagster.embedding.openai import OpenAIEmbedder
+
+    return OpenAIEmbedder(settings)
+
+
 def _minilm(settings: EmbeddingSettings) -> Embedder:
     return MiniLMEmbedder(
         settings.model or MODEL, device=settings.device, batch_size=settings.batch_size or DEFAULT_BATCH
@@ -42,6 +48,7 @@ def _sentence_transformers(settings: EmbeddingSettings) -> Embedder:
 
 _OURS: Mapping[str, Provider] = {
     "static": _static,
+    "openai": _openai,
     "minilm": _minilm,
     "sentence-transformers": _sentence_transformers,
 }

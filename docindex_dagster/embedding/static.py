@@ -18,7 +18,7 @@ from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.embedding.weights import DIMENSION, NAME, load_weights
 from docindex_dagster.tokenizer import words
 
-_BATCH = 512  # texts: what is in memory at once is a few hundred MiB at most
+_BATCH = 256  # texts: what is in memory at once is a few hundred MiB at most, and fewer caches are missed
 _LONGEST_WORD = 64  # characters that are looked at of a word that has no row of its own
 _MOST_KEPT = 100_000  # pieces of such words
 
@@ -29,6 +29,8 @@ class StaticEmbedder:
     name = NAME
     dimension = DIMENSION
     max_tokens = 1 << 20  # of any length: a token more costs a row of a table
+    batch_size = 4096  # a fifth of a second of work
+    concurrency = 1
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Vectors of shape (len(texts), 256) and unit length.

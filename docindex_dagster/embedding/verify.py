@@ -17,6 +17,14 @@ EMBEDDING_RULES = {
 _LENGTH_TOLERANCE = 5e-3
 
 
+def usable(vectors: np.ndarray) -> np.ndarray:
+    """Of each row, whether it is a finite vector of unit length; as stored or as a model gives them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(vectors.astype(np.float32), axis=1)
+    is_unit: np.ndarray = np.abs(lengths - 1) <= _LENGTH_TOLERANCE  # so is nothing that is no number
+    return is_unit
+
+
 def verify_embeddings(embeddings: pa.Table, chunks: pa.Table, dimension: int) -> None:
     """Check vectors against the chunks that they belong to.
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.stores import matrix
@@ -30,13 +31,15 @@ _UNINDEXED_SHARE = 0.1
 _HASH_SEED = 20_240_607  # any number will do: hashes are compared within one process
 _HASHED_ROWS = 4096
 _LAST_VERSION = (1 << 64) - 1
+_LONGEST_NAME, _HASH_CHARS = 100, 12  # of a table
 # Old versions stay at least this long for readers that have just opened them.
 _GRACE = timedelta(minutes=15)
 
 
 def table_name(model: str) -> str:
-    """Two models never share a table."""
-    return "chunks-" + "".join(char if char.isalnum() else "-" for char in model.lower())
+    """Two models never share a table: where not all of a name can stand in that of a table, a hash follows."""
+    plain = "".join(char if char.isascii() and char.isalnum() else "-" for char in model.lower())[:_LONGEST_NAME]
+    return f"chunks-{plain}" if plain == model else f"chunks-{plain}-{digest(model.encode())[:_HASH_CHARS]}"
 
 
 def open_for_writing(layout: Layout, model: str, dimension: int, pinned: int | None) -> "LanceTable":

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import dagster as dg
 import pyarrow as pa
@@ -11,6 +12,7 @@ from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import told
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import EmbeddingModel, SourceRun
+from docindex_dagster.embedding.protocol import Embedder, Metered, cut_note
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.embedding.verify import EMBEDDING_RULES
 from docindex_dagster.errors import VerificationError
@@ -42,6 +44,8 @@ def embeddings(
     except VerificationError as error:
         yield from metadata.failed("embeddings", EMBEDDING_RULES, error)
         return
+    if note := cut_note(embedder):
+        run.reporter(context.log)(note)
     yield dg.MaterializeResult(
         value=result.table,
         data_version=dg.DataVersion(tables.stamped_version(result.table.schema.metadata) or ""),
@@ -53,6 +57,7 @@ def embeddings(
                 "reused": result.reused,
                 "model": embedder.name,
                 "dimension": embedder.dimension,
+                **_paid(embedder),
                 "seconds": metadata.seconds_since(started),
             },
             sample=result.table.select(["chunk_id", "embed_text_hash", "model"]),
@@ -60,3 +65,12 @@ def embeddings(
         ),
         check_results=metadata.passed("embeddings", EMBEDDING_RULES),
     )
+
+
+def _paid(embedder: Embedder) -> dict[str, Any]:
+    """What the run asked of a provider that is paid for; the cost in dollars, where a price is known."""
+    if not isinstance(embedder, Metered):
+        return {}
+    used = embedder.usage()
+    cost = {} if used.cost is None else {"cost": round(used.cost, 6)}
+    return {"requests": used.requests, "tokens": used.tokens, **cost, "cut": used.cut}

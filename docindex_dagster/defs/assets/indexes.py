@@ -11,6 +11,7 @@ from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import told
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import EmbeddingModel, SourceRun
+from docindex_dagster.embedding import kept
 from docindex_dagster.errors import VerificationError
 from docindex_dagster.files import folder_bytes
 from docindex_dagster.layout import Layout
@@ -102,6 +103,7 @@ def publish_stores(
             yield from metadata.not_evaluated("knowledge_graph", _GRAPH_COMPLETE)
             yield from metadata.not_evaluated("lancedb_table", _GOLDEN)
             return
+    kept.settle(run.layout, key, embeddings)
     for warning in published.warnings:
         context.log.warning(warning)
     extra_checks = {

@@ -1,0 +1,162 @@
+"""What an API that speaks OpenAI's `/embeddings` answers: vectors, or why there are none and what follows from that."""
+
+import base64
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import BaseModel, NonNegativeInt, ValidationError
+
+from docindex_dagster.embedding.protocol import Vectors
+from docindex_dagster.errors import EmbeddingError
+from docindex_dagster.urls import scrub
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
+
+_LONGEST_SAID = 200  # characters that are told of what an API says
+_REDIRECTS, _LIMIT, _SERVER_FAILS = range(300, 400), 429, 500
+_REFUSED = {400, 413, 422}
+_AGAIN = {408, 409, _LIMIT}
+_TOO_LONG = re.compile(
+    r"context.?length|too (long|large)|(maximum|max|exceed|less than).{0,60}(token|length)", re.IGNORECASE | re.DOTALL
+)
+_NO_KEY = "it does not accept the key, or wants one: see DOCINDEX_EMBEDDING__API_KEY and docs/embedders.md"
+_WHY = {
+    401: _NO_KEY,
+    403: _NO_KEY,
+    404: "there is no such model or path: see embedding.model and embedding.base_url",
+    _LIMIT: "it is asked too often: set embedding.requests_per_minute, embedding.tokens_per_minute or a lower "
+    "embedding.concurrency",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The vectors of a request's texts, of unit length, and how many tokens these were, if the API says so."""
+
+    vectors: Vectors
+    tokens: int | None
+
+
+class AgainError(Exception):
+    """A try failed, and the next one may not."""
+
+    def __init__(
+        self, what: str, *, is_limit: bool = False, asked_s: float | None = None, is_garbled: bool = False
+    ) -> None:
+        self.is_limit = is_limit  # others had better wait, too
+        self.asked_s = asked_s  # how long the API asks to wait
+        self.is_garbled = is_garbled  # it answered, and wants to be paid
+        super().__init__(what)
+
+
+class RefusedError(Exception):
+    """The API does not take a request as it is; the message is what it says."""
+
+    def __init__(self, said: str, status: int, param: str) -> None:
+        self.status, self.param = status, param
+        super().__init__(said)
+
+    @property
+    def is_too_long(self) -> bool:
+        """It is a matter of length."""
+        return _TOO_LONG.search(str(self)) is not None
+
+    def is_about(self, option: str) -> bool:
+        """It is a matter of an option of the request."""
+        said = str(self).lower()
+        return option == self.param or option in said or (option == "dimensions" and "matryoshka" in said)
+
+
+def read(body: bytes, texts: int, dimension: int) -> Answer:
+    """The vectors of so many texts.
+
+    Raises:
+        AgainError: the answer cannot be used.
+        EmbeddingError: the vectors have another dimension.
+    """
+    try:
+        answer = _Body.model_validate_json(body)
+        rows = [_values(item.embedding) for item in answer.data]
+    except (ValidationError, ValueError):
+        raise AgainError("answered what is not {data: [{index, embedding}]}", is_garbled=True) from None
+    places = [at if item.index is None else item.index for at, item in enumerate(answer.data)]
+    if sorted(places) != list(range(texts)):
+        raise AgainError(f"answered {len(rows)} vectors for {texts} texts", is_garbled=True)
+    if wrong := {len(row) for row in rows} - {dimension}:
+        raise EmbeddingError(
+            f"answered vectors of {min(wrong)} values, not of {dimension}: "
+            f"set embedding.dimensions = {min(wrong)}, or another embedding.model"
+        )
+    vectors = np.empty((texts, dimension))
+    vectors[places] = rows
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        raise AgainError("answered vectors that have no direction", is_garbled=True)
+    usage = answer.usage or _Usage()
+    return Answer((vectors / lengths).astype(np.float32), usage.prompt_tokens or usage.total_tokens)
+
+
+def explained(error: "APIStatusError", key: str | None) -> AgainError | RefusedError | EmbeddingError:
+    """What follows from a status that says of no success; messages go on from the name of the API."""
+    status, said = error.status_code, _said(error.body, key)
+    about = error.body if isinstance(error.body, dict) else {}
+    if status in _REFUSED or (status >= _SERVER_FAILS and _TOO_LONG.search(said)):
+        return RefusedError(said, status, str(about.get("param") or ""))
+    if about.get("code") == "insufficient_quota":
+        return EmbeddingError(f"answered {status}: the quota of the account is used up, see its billing")
+    if status in _AGAIN or status >= _SERVER_FAILS:
+        why = _WHY.get(status, "it fails: try again later")
+        return AgainError(f"answered {status}: {why}", is_limit=status == _LIMIT, asked_s=_asked(error))
+    if status in _REDIRECTS:
+        return EmbeddingError(f"answered {status}: embedding.base_url must name the place that it redirects to")
+    return EmbeddingError(f"answered {status}: {_WHY.get(status, said)}")
+
+
+class _Vector(BaseModel):
+    index: NonNegativeInt | None = None
+    embedding: str | list[float]
+
+
+class _Usage(BaseModel):
+    prompt_tokens: NonNegativeInt | None = None
+    total_tokens: NonNegativeInt | None = None
+
+
+class _Body(BaseModel):
+    data: list[_Vector]
+    usage: _Usage | None = None
+
+
+def _values(embedding: str | list[float]) -> np.ndarray:
+    """A vector as numbers, or as the base64 of 32-bit ones, which is a quarter as long."""
+    if isinstance(embedding, list):
+        return np.array(embedding, np.float64)
+    return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4")
+
+
+def _said(body: object, key: str | None) -> str:
+    """What the API says, in a line and without the key, which some repeat."""
+    while isinstance(body, dict):
+        body = next((body[name] for name in ("message", "error", "detail") if name in body), None)
+    text = str(body or "it does not say why").replace(key or "\0", "…")
+    text = " ".join(scrub(text).split())
+    return "".join(char for char in text if char.isprintable())[:_LONGEST_SAID]
+
+
+def _asked(error: "APIStatusError") -> float | None:
+    """How many seconds the API asks to wait: `Retry-After` is a number or a date."""
+    headers = error.response.headers
+    for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
+            return float(value) * unit
+    try:
+        until = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, (until - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, OverflowError):  # none, or no date
+        return None

@@ -1,0 +1,156 @@
+"""Asking an API that speaks OpenAI's `/embeddings`, again and again while it is worth it.
+
+The official client makes the requests. Whether and when one is made again is decided here: a limit that one thread
+meets holds all of them back, an answer that cannot be used counts as a failure, and a run that ends waits no more.
+"""
+
+import random
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from docindex_dagster.embedding import openai_answers
+from docindex_dagster.embedding.at_once import pause
+from docindex_dagster.embedding.openai_answers import AgainError, Answer, RefusedError
+from docindex_dagster.embedding.rate import Rate
+from docindex_dagster.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+_MOST_BYTES_A_VALUE = 64  # of an answer: a number in decimal, and what stands around it
+_LEAST_BYTES = 1 << 20
+_MOST_GARBLED = 2  # answers that cannot be used are paid for, too
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to try."""
+
+    retries: int
+    timeout_s: float  # of one answer
+    first_wait_s: float = 0.5  # before the second try; then twice as long each time, and by chance up to half less
+    longest_wait_s: float = 60.0
+    longest_asked_s: float = 600.0  # an API that asks to wait longer is asked no more
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class OpenAIApi:
+    """An endpoint and a model of it. It may be asked from several threads."""
+
+    base_url: str
+    key: str | None = field(repr=False)
+    model: str
+    dimension: int
+    options: dict[str, Any]  # of a request, besides the model and the texts
+    instead: dict[str, Any] = field(default_factory=dict)  # of those that an API may refuse; None: nothing
+    requests: int = field(default=0, init=False)  # so far
+    _client: "OpenAI | None" = field(default=None, init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"the embedding API {urlsplit(self.base_url).netloc.rpartition('@')[2]}"
+
+    def ask(self, texts: Sequence[str], tokens: int, rate: Rate, patience: Patience) -> Answer:
+        """The vectors of some texts, which are about so many tokens.
+
+        Raises:
+            RefusedError: the API does not take these texts.
+            EmbeddingError: it fails, or answers what cannot be used.
+        """
+        tries = garbled = 0
+        while True:
+            rate.wait(tokens)
+            tries += 1
+            try:
+                return self._ask(texts, patience.timeout_s)
+            except EmbeddingError as error:
+                raise EmbeddingError(f"{self.name} {error}") from None
+            except AgainError as error:
+                garbled += error.is_garbled
+                wait = _backoff(patience, tries) if error.asked_s is None else error.asked_s
+                is_too_long = error.asked_s is not None and wait > patience.longest_asked_s
+                if tries > patience.retries or garbled > _MOST_GARBLED or is_too_long:
+                    raise self._given_up(error, tries) from None
+                if error.is_limit:
+                    rate.hold(wait)
+                else:
+                    pause(wait)
+
+    def _given_up(self, error: AgainError, tries: int) -> EmbeddingError:
+        asked = f"; it asks to wait for {error.asked_s:,.0f} s" if error.asked_s else ""
+        times = f" ({tries} tries)" if tries > 1 else ""
+        return EmbeddingError(f"{self.name} {error}{asked}{times}")
+
+    def _ask(self, texts: Sequence[str], timeout_s: float) -> Answer:
+        options = self.options
+        try:
+            return openai_answers.read(self._post(texts, options, timeout_s), len(texts), self.dimension)
+        except RefusedError as error:
+            instead = {name: value for name, value in self.instead.items() if error.is_about(name)}
+            others = {name: value for name, value in (options | instead).items() if value is not None}
+            if others == options:
+                raise
+            self.options = others
+            return self._ask(texts, timeout_s)
+
+    def _post(self, texts: Sequence[str], options: dict[str, Any], timeout_s: float) -> bytes:
+        import openai
+
+        deadline = time.monotonic() + timeout_s
+        client = self._connected()
+        try:
+            with client.embeddings.with_streaming_response.create(
+                model=self.model, input=list(texts), timeout=timeout_s, **options
+            ) as response:
+                return self._received(response, len(texts), deadline)
+        except openai.APIStatusError as error:
+            raise openai_answers.explained(error, self.key) from None
+        except openai.APITimeoutError:
+            raise AgainError(f"did not answer within {timeout_s:g} s: see embedding.timeout_s") from None
+        except openai.APIConnectionError:
+            raise AgainError("cannot be reached: see embedding.base_url and the network") from None
+
+    def _connected(self) -> "OpenAI":
+        with self._lock:
+            self.requests += 1
+            if self._client is None:
+                import openai
+
+                # A redirect would carry the texts and the key to another place.
+                http = openai.DefaultHttpxClient(follow_redirects=False)
+                weakref.finalize(self, http.close)
+                self._client = openai.OpenAI(
+                    api_key=self.key or "none", base_url=self.base_url, max_retries=0, http_client=http
+                )
+            return self._client
+
+    def _received(self, response: Any, texts: int, deadline: float) -> bytes:
+        """An answer up to a size and within its time: a server may send for ever."""
+        most = _LEAST_BYTES + texts * self.dimension * _MOST_BYTES_A_VALUE
+        body = bytearray()
+        for block in _blocks(response):
+            body += block
+            if len(body) > most:
+                raise AgainError(f"answered more than {most:,} bytes", is_garbled=True)
+            if time.monotonic() > deadline:
+                raise AgainError("did not answer in time: see embedding.timeout_s")
+        return bytes(body)
+
+
+def _blocks(response: Any) -> Iterator[bytes]:
+    try:
+        yield from response.iter_bytes()
+    except Exception as error:  # noqa: BLE001 the client's HTTP library is another one in each of its versions
+        raise AgainError(f"broke off its answer ({type(error).__name__})") from None
+
+
+def _backoff(patience: Patience, tries: int) -> float:
+    wait = min(patience.longest_wait_s, patience.first_wait_s * 2.0 ** (tries - 1))
+    return wait * random.uniform(0.5, 1)  # noqa: S311 it keeps threads from asking at the same moment

@@ -1,0 +1,199 @@
+"""An API that speaks OpenAI's `/v1/embeddings` on the loopback device: real HTTP, and every way in which it may fail.
+
+It counts each text that it answered, which is what would have been paid for.
+"""
+
+import base64
+import json
+import math
+import re
+import socket
+import struct
+import threading
+import time
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+KEY = "sk-d0c1ndex-K3Y-that-must-not-be-told"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens to a request in place of an answer; `change` is done to the answer instead."""
+
+    status: int = 200
+    body: bytes = b'{"error": {"message": "it fails", "param": null, "code": null}}'
+    headers: dict[str, str] = field(default_factory=dict)
+    reset: bool = False  # the connection breaks
+    delay_s: float = 0.0
+    drip_s: float = 0.0  # between the bytes of the answer
+    change: Callable[[dict[str, Any]], dict[str, Any] | bytes] | None = None
+
+
+@dataclass(slots=True)
+class OpenAIServer:
+    """What was asked, and how to answer."""
+
+    url: str = ""
+    faults: deque[Fault] = field(default_factory=deque)  # of the next requests
+    always: Fault | None = None  # of all requests after these
+    refuse: Callable[[str], str | None] = lambda _: None  # why a text is refused
+    refused_options: dict[str, str] = field(default_factory=dict)  # as `dimensions=8`, and why it is refused
+    key: str | None = None  # others are refused
+    dimension: int = 8  # where the request does not say
+    only_floats: bool = False  # `encoding_format` is not known
+    with_usage: bool = True
+    vector: Callable[[str, int], list[float]] = field(default_factory=lambda: vector_of)
+    latency_s: float = 0.0
+    answers: float = math.inf  # after so many, requests hang
+    answered: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # model, dimension, text
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+    hanging: int = 0
+    over: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def twice(self) -> list[str]:
+        """Texts that were paid for more than once by one model."""
+        return [text for (_, _, text), times in self.answered.items() if times > 1]
+
+    def texts(self) -> int:
+        """How many texts were answered."""
+        return sum(self.answered.values())
+
+
+def vector_of(text: str, dimension: int) -> list[float]:
+    """Counts the words of a text in as many buckets as a vector has values; of no particular length."""
+    values = [0.01] * dimension
+    for word in re.findall(r"\w+", text.lower()):
+        values[zlib.crc32(word.encode()) % dimension] += 1
+    return values
+
+
+@contextmanager
+def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a failure reads as it is
+    """Serve it."""
+    api = OpenAIServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with api.lock:
+                api.requests.append(asked | {"path": self.path})
+                api.times.append(time.monotonic())
+                api.keys.append(self.headers["Authorization"])
+                fault = api.faults.popleft() if api.faults else api.always
+                api.at_once += 1
+                api.most_at_once = max(api.at_once, api.most_at_once)
+                may_answer = api.answers > 0
+                api.answers -= 1
+                api.hanging += not may_answer
+            with suppress(ConnectionError):
+                if not may_answer:
+                    api.over.wait()
+                    self.close_connection = True
+                    return
+                api.over.wait(api.latency_s)
+                self._answer(asked, fault)
+            with api.lock:
+                api.at_once -= 1
+
+        def _answer(self, asked: dict[str, Any], fault: Fault | None) -> None:
+            fault = fault or self._refusal(asked)
+            if fault is not None:
+                api.over.wait(fault.delay_s)
+                if fault.reset:
+                    # No last words: the other side sees a reset.
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    self.connection.close()
+                    self.close_connection = True
+                    return
+                if fault.status != 200:
+                    self._send(fault.status, fault.body, fault.headers)
+                    return
+            answer: dict[str, Any] | bytes = self._embedded(asked)
+            if fault is not None and fault.change is not None:
+                assert isinstance(answer, dict)
+                answer = fault.change(answer)
+            with api.lock:
+                dimension = asked.get("dimensions", api.dimension)
+                api.answered.update((asked["model"], dimension, text) for text in asked["input"])
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            self._send(200, body, {}, drip_s=fault.drip_s if fault else 0)
+
+        def _refusal(self, asked: dict[str, Any]) -> Fault | None:
+            if api.key is not None and self.headers["Authorization"] != f"Bearer {api.key}":
+                said = f"Incorrect API key provided: {self.headers['Authorization']}"
+                return Fault(401, json.dumps({"error": {"message": said, "code": "invalid_api_key"}}).encode())
+            for option in {f"{name}={value}" for name, value in asked.items()} & api.refused_options.keys():
+                said = api.refused_options[option]
+                return Fault(400, json.dumps({"error": {"message": said, "param": None, "code": None}}).encode())
+            for why in filter(None, map(api.refuse, asked["input"])):
+                return Fault(400, json.dumps({"error": {"message": why, "param": "input"}}).encode())
+            return None
+
+        def _embedded(self, asked: dict[str, Any]) -> dict[str, Any]:
+            rows = [api.vector(text, asked.get("dimensions", api.dimension)) for text in asked["input"]]
+            is_packed = asked.get("encoding_format") == "base64" and not api.only_floats
+            packed = [base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode() for row in rows]
+            data = [
+                {"object": "embedding", "index": at, "embedding": vector}
+                for at, vector in enumerate(packed if is_packed else rows)
+            ]
+            tokens = sum(len(text.split()) for text in asked["input"])
+            usage = {"usage": {"prompt_tokens": tokens, "total_tokens": tokens}} if api.with_usage else {}
+            return {"object": "list", "model": asked["model"], "data": data[::-1], **usage}
+
+        def _send(self, status: int, body: bytes, headers: dict[str, str], drip_s: float = 0.0) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            step = 1 if drip_s else max(1, len(body))
+            for at in range(0, len(body), step):
+                self.wfile.write(body[at : at + step])
+                self.wfile.flush()
+                if drip_s and api.over.wait(drip_s):
+                    return
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 64
+
+        def handle_error(self, *_: Any) -> None:
+            """A client that is gone is no error here."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    api.url = f"http://127.0.0.1:{server.server_port}/v1"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield api
+    finally:
+        api.over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def unused_url() -> str:
+    """Where nobody listens."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    server.server_close()
+    return f"http://127.0.0.1:{server.server_port}/v1"

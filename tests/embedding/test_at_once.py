@@ -1,0 +1,64 @@
+"""Calls at once: as many as there are threads, no further one after a failure, and none that waits for nothing."""
+
+import threading
+import time
+
+import pytest
+
+from docindex_dagster.embedding.at_once import at_once, pause
+from docindex_dagster.errors import EmbeddingError
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_item_is_worked_on_once(threads):
+    assert sorted(at_once(lambda item: item * 2, range(50), threads)) == list(range(0, 100, 2))
+
+
+def test_one_thread_is_the_callers_own():
+    assert set(at_once(lambda _: threading.get_ident(), range(3), 1)) == {threading.get_ident()}
+
+
+def test_no_item_is_taken_before_there_is_a_thread_for_it():
+    taken: list[int] = []
+    under_way: list[int] = []
+
+    def items():
+        for item in range(20):
+            assert len(taken) - len(under_way) <= 3
+            taken.append(item)
+            yield item
+
+    assert len(list(at_once(under_way.append, items(), 3))) == 20
+
+
+def test_after_a_failure_nothing_is_begun_what_is_under_way_ends_and_nobody_goes_on_waiting():
+    begun, ended, stopped = [], [], []
+    both = threading.Barrier(3)
+
+    def work(item: int) -> None:
+        begun.append(item)
+        both.wait(5)
+        if item == 0:
+            raise EmbeddingError("it failed")
+        if item == 1:
+            time.sleep(0.1)
+            ended.append(item)
+        try:
+            pause(30)
+        except EmbeddingError:
+            stopped.append(item)
+            raise
+
+    started = time.monotonic()
+    with pytest.raises(EmbeddingError, match="it failed"):
+        list(at_once(work, range(10), 3))
+
+    assert time.monotonic() - started < 10
+    assert (sorted(begun), ended, sorted(stopped)) == ([0, 1, 2], [1], [1, 2])
+
+
+def test_a_pause_outside_of_any_run_is_one():
+    started = time.monotonic()
+    pause(0.05)
+
+    assert time.monotonic() - started >= 0.04
