@@ -64,7 +64,10 @@ def words(texts: Sequence[str]) -> Words:
 
 
 def count_tokens(texts: Sequence[str]) -> list[int]:
-    """About how many tokens each text is for a language model. Those of a text are at most those of its parts."""
+    """About how many tokens each text is for a language model.
+
+    Those of a text are at most those of its parts, and one more where a word is cut at a hump (AA|bbbb is A, Abbbb).
+    """
     data, ends = _joined([text if text.isascii() else _spaced(text) for text in texts])
     classes = _CLASSES[data]
     begins, is_in_word = _word_begins(classes)

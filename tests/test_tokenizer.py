@@ -67,10 +67,16 @@ def test_tokens_of_several_texts_are_those_of_each(texts):
 
 
 @given(TEXTS, TEXTS)
-def test_a_text_has_at_most_the_tokens_of_its_parts(left, right):
+def test_a_text_has_at_most_the_tokens_of_its_parts_and_one_more_if_a_word_is_cut(left, right):
     left_tokens, right_tokens, whole = count_tokens([left, right, left + right])
+    spaced_tokens, spaced = count_tokens([f"{left} ", f"{left} {right}"])
 
-    assert whole <= left_tokens + right_tokens
+    assert whole <= left_tokens + right_tokens + 1
+    assert spaced <= spaced_tokens + right_tokens
+
+
+def test_a_word_that_is_cut_at_a_hump_has_one_token_more_than_its_parts():
+    assert count_tokens(["AA", "bbbb", "AAbbbb"]) == [1, 1, 3]
 
 
 @given(TEXTS)
