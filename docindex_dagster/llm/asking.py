@@ -4,13 +4,14 @@ Both vendors' clients raise errors of the same names. What these say may repeat 
 of it is told but the status.
 """
 
+import math
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
-from queue import Empty, Queue
 from threading import Thread
 from types import ModuleType
 from typing import Any, TypeVar
@@ -108,22 +109,17 @@ def _within(seconds: float, attempt: Callable[[], _Answer]) -> _Answer:
 
     The time-outs of the libraries are for each step; a server that sends a byte now and then would never meet one.
     """
-    outcome: Queue[tuple[_Answer | None, Exception | None]] = Queue(1)
+    outcome: Future[_Answer] = Future()
 
     def run() -> None:
         try:
-            outcome.put((attempt(), None))
+            outcome.set_result(attempt())
         except Exception as error:  # noqa: BLE001 whoever waits for it looks at it
-            outcome.put((None, error))
+            outcome.set_exception(error)
 
+    # No pool: its threads would have to end before the process may.
     Thread(target=run, daemon=True).start()
-    try:
-        answer, error = outcome.get(timeout=seconds)
-    except Empty:
-        raise TimeoutError from None
-    if error is not None:
-        raise error
-    return answer  # type: ignore[return-value]  # it is there where no error is
+    return outcome.result(timeout=seconds)
 
 
 def _seconds(value: str | None) -> float | None:
@@ -132,4 +128,4 @@ def _seconds(value: str | None) -> float | None:
         seconds = float(value or "")
     except ValueError:
         return None
-    return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 not a number is no number of seconds
+    return None if math.isnan(seconds) else max(0.0, seconds)
