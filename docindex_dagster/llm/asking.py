@@ -8,14 +8,13 @@ import math
 import random
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
-from threading import Thread
 from types import ModuleType
 from typing import Any, TypeVar
 
+from docindex_dagster.deadline import within
 from docindex_dagster.errors import LLMError
 
 _Answer = TypeVar("_Answer")
@@ -44,7 +43,7 @@ class Api:
         """
         for tried in count():
             try:
-                return _within(self.timeout_s, attempt)
+                return within(self.timeout_s, attempt)
             except Exception as error:  # noqa: BLE001 a library's own errors, and those of what it stands on
                 problem, wait_s = self._explained(error), self._wait_s(error, tried)
             if wait_s is None or tried >= self.retries:
@@ -102,24 +101,6 @@ def body_of(streamed: AbstractContextManager[Any]) -> bytes:
             if len(body) > _MOST_BYTES:
                 raise ValueError("too long")
     return body
-
-
-def _within(seconds: float, attempt: Callable[[], _Answer]) -> _Answer:
-    """What an attempt gives in time.
-
-    The time-outs of the libraries are for each step; a server that sends a byte now and then would never meet one.
-    """
-    outcome: Future[_Answer] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(attempt())
-        except Exception as error:  # noqa: BLE001 whoever waits for it looks at it
-            outcome.set_exception(error)
-
-    # No pool: its threads would have to end before the process may.
-    Thread(target=run, daemon=True).start()
-    return outcome.result(timeout=seconds)
 
 
 def _seconds(value: str | None) -> float | None:

@@ -5,12 +5,11 @@ A search waits for it. So it is asked once, within a time limit, and whoever ask
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from queue import Empty, Queue
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, FiniteFloat, NonNegativeInt, SecretStr
 
+from docindex_dagster.deadline import within
 from docindex_dagster.errors import RerankError
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.reranking.protocol import Passage, blend
@@ -65,23 +64,10 @@ class RemoteReranker:
         return blend("rerank", passages, [opinions.get(at, lowest) for at in range(len(texts))], self.weight)
 
     def _post(self, payload: dict[str, Any]) -> _Answer:
-        outcome: Queue[_Answer | Exception] = Queue(1)
-
-        def ask() -> None:
-            try:
-                outcome.put(self._ask(payload))
-            except Exception as error:  # noqa: BLE001 whoever waits for it looks at it
-                outcome.put(error)
-
-        # The time-outs of the library are for each step; a server that sends a byte now and then would never meet one.
-        Thread(target=ask, daemon=True).start()
         try:
-            answer = outcome.get(timeout=self.timeout_s)
-        except Empty:
-            raise RerankError(f"{self._host} did not answer within {self.timeout_s:g} s") from None
-        if isinstance(answer, Exception):
-            raise self._explained(answer) from answer
-        return answer
+            return within(self.timeout_s, lambda: self._ask(payload))
+        except Exception as error:
+            raise self._explained(error) from error
 
     def _ask(self, payload: dict[str, Any]) -> _Answer:
         import requests
@@ -102,7 +88,7 @@ class RemoteReranker:
 
         if isinstance(error, RerankError):
             return error
-        if isinstance(error, Timeout):
+        if isinstance(error, TimeoutError | Timeout):
             return RerankError(f"{self._host} did not answer within {self.timeout_s:g} s")
         if isinstance(error, NotReachedError):
             return RerankError(f"{self._host} cannot be reached")
