@@ -44,6 +44,10 @@ class EmbeddingError(DocindexError):
     """An embedding provider failed or returned vectors that cannot be used."""
 
 
+class ConceptError(DocindexError):
+    """An extractor of concepts is not there, cannot be loaded, or returned what are no concepts."""
+
+
 class PartialEmbeddingError(EmbeddingError):
     """A provider failed after it had embedded some texts of a call.
 

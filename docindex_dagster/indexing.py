@@ -22,6 +22,7 @@ from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.events import Notice, Waiting, emit, stage
 from docindex_dagster.files import telling_full_disk
+from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.schemas import DISCOVERED_FILES
@@ -128,9 +129,7 @@ class _Run:
     def published(self, inputs: ChunkInputs, revision: str | None) -> Publication | None:
         """What is published, if it and the tables were made from exactly this."""
         made_from = inputs.made_from
-        published = published_from(
-            self.layout, self.source.key, made_from, revision, self._model, with_graph=self._with_graph
-        )
+        published = published_from(self.layout, self.source.key, made_from, revision, self._model, plan=self._plan)
         return published if published is not None and self._holds(made_from) else None
 
     def previous(self, asset: str) -> pa.Table | None:
@@ -174,9 +173,7 @@ class _Run:
 
             rows = SourceRows(key, chunks, embeddings, revision)
             with self.holding(self.layout.publication_lock, "another publication"), stage(key, "stores"):
-                publication = publish(
-                    self.layout, rows, self._model, with_graph=self._with_graph, force=self.full, ready=ready
-                )
+                publication = publish(self.layout, rows, self._model, plan=self._plan, force=self.full, ready=ready)
         kept.settle(self.layout, key, embeddings)
         return publication
 
@@ -190,8 +187,8 @@ class _Run:
         return Model(self.embedder.name, self.embedder.dimension)
 
     @property
-    def _with_graph(self) -> bool:
-        return self.settings.graph.enabled
+    def _plan(self) -> GraphPlan:
+        return GraphPlan(self.settings.graph, self.settings.llm)
 
     def _write(self, asset: str, table: pa.Table) -> None:
         tables.write(self.layout.table(asset, self.source.key), table)

@@ -77,6 +77,8 @@ SYMBOL = pa.struct(
         pa.field("parent", pa.string()),
         pa.field("start_line", pa.int32()),
         pa.field("end_line", pa.int32()),
+        pa.field("returns", pa.string()),
+        pa.field("is_local", pa.bool_()),
     ]
 )
 
@@ -113,6 +115,7 @@ CHUNKS = pa.schema(
         pa.field("symbols", pa.list_(SYMBOL)),
         pa.field("imports", _STRINGS),
         pa.field("calls", _STRINGS),
+        pa.field("facts", pa.string()),
         pa.field("heading_path", _STRINGS),
         pa.field("section", pa.string()),
         pa.field("subsection", pa.string()),
@@ -128,14 +131,20 @@ CHUNKS = pa.schema(
     ]
 )
 
+_KEYS = pa.list_(pa.field("item", pa.uint32(), nullable=False))
+
 NODES = pa.schema(
     [
         pa.field("node", pa.string(), nullable=False),
-        pa.field("type", pa.string(), nullable=False),  # file | symbol kind | section | module
+        pa.field("type", pa.string(), nullable=False),  # file | symbol kind | section | concept | external | unresolved
         pa.field("name", pa.string(), nullable=False),
         pa.field("source", pa.string(), nullable=False),
         pa.field("path", pa.string()),
         pa.field("chunk_id", pa.string()),
+        # Of files: keys under which others find something in it, what they find, and where it was looked itself.
+        pa.field("offers", _KEYS),
+        pa.field("looks", _KEYS),
+        pa.field("depends", _KEYS),
     ]
 )
 
@@ -226,6 +235,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "imports": "of the whole file",
     "exports": "of the whole file",
     "calls": "the names that the chunk calls, as dotted paths where they are written as such",
+    "facts": "what the chunk says about names, for the graph: a fact a line",
     "heading_path": "the headings above the chunk, the outermost first",
     "section": "the document's title, or its file's name; the subject of a commit",
     "subsection": "the heading of the second or third level above the chunk",

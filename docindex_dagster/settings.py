@@ -44,6 +44,9 @@ EMBEDDERS_GROUP = "docindex.embedders"
 # The same of language models.
 LLMS = ("none", "openai", "anthropic")
 LLMS_GROUP = "docindex.llms"
+# As well of extractors of concepts.
+EXTRACTORS = ("patterns", "spacy", "llm", "none")
+EXTRACTORS_GROUP = "docindex.extractors"
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
@@ -285,10 +288,20 @@ class HistorySettings(_Section):
     commits: int = Field(default=500, ge=0, le=100_000)  # the newest ones; 0: none
 
 
+def _extractor(value: str) -> str:
+    if value not in EXTRACTORS and value not in (offered := entry_points(group=EXTRACTORS_GROUP).names):
+        names = ", ".join(repr(name) for name in (*EXTRACTORS, *sorted(offered)))
+        raise ValueError(f"there is no {value!r}; must be one of {names}, or what a further package offers")
+    return value
+
+
 class GraphSettings(_Section):
     """What goes into the knowledge graph."""
 
     enabled: bool = True
+    code: bool = True  # what code defines, imports and calls
+    concepts: Annotated[str, AfterValidator(_extractor)] = "patterns"  # who finds them in documents
+    max_triples_per_chunk: int = Field(default=10, ge=1, le=100)  # relations between concepts, and as many concepts
 
 
 class SearchSettings(_Section):

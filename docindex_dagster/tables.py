@@ -49,14 +49,14 @@ def stamped_version(metadata: dict[bytes, bytes] | None) -> str | None:
     return version.decode() if version else None
 
 
-def read(path: Path) -> pa.Table | None:
+def read(source: Path | pa.NativeFile) -> pa.Table | None:
     """Read a table, or return None where there is none or it is damaged: it is then made anew.
 
     Raises:
         PermissionError: the file may not be read.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(source) as file:
             return file.read(use_threads=file.metadata.num_rows > _ROWS_WORTH_THREADS)
     except PermissionError:
         raise

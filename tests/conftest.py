@@ -11,6 +11,8 @@ import pytest
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
+from docindex_dagster.code.expressions import SEPARATOR
+from docindex_dagster.code.facts import Fact, as_text
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
@@ -36,7 +38,8 @@ def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample"
             symbol = Symbol(
                 text.split()[0], "function", text.split()[0], None, None, index + 1, index + 1, 0, len(text)
             )
-            drafts.append(Draft(text, "function", index + 1, index + 1, None, None, symbol, (symbol,)))
+            facts = None if index else as_text([Fact(0, 1, "import", "", "", f"os{SEPARATOR}")])
+            drafts.append(Draft(text, "function", index + 1, index + 1, None, None, symbol, (symbol,), facts=facts))
         content_hash = digest("\n".join(texts).encode())
         file = FileIdentity(source, "library", path, content_hash, "code", language, None, is_uncommitted=False)
         cut.append(CutFile(file, FileDrafts(tuple(drafts), imports=("os",))))

@@ -121,6 +121,7 @@ def test_what_belongs_to_sources_that_are_gone_goes(layout):
     assert removed == {
         layout.table("chunks", "git/gone"),
         layout.table("embeddings", "git/gone"),
+        layout.table("concepts", "git/gone"),
         layout.lost_vectors("git/gone"),
         layout.summaries("git/gone"),
         layout.repository("git/gone"),

@@ -19,7 +19,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks.quality import tables
-from benchmarks.quality.evaluate import HYBRID, PLAIN, evaluate, modes, with_others, without_each
+from benchmarks.quality.evaluate import HYBRID, PLAIN, evaluate, modes, with_graph, with_others, without_each
 from benchmarks.quality.questions import read_questions
 
 
@@ -32,15 +32,19 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="Draw a picture of the modes and signals: an SVG file.")
     arguments = parser.parse_args()
     whole, without, others = modes(), without_each(), with_others() if arguments.grid else []
+    boosted = with_graph()
     questions = read_questions(arguments.bench)
-    scores = evaluate(arguments.corpora, questions, [*whole, *without, *others])
+    scores = evaluate(arguments.corpora, questions, [*whole, *without, *boosted, *others])
     results = tables.Results(questions, scores)
     named = [*(variation.name for variation in whole), PLAIN]
     tables.means(results, named)
     tables.passages(results, named)
     tables.gains(results, named[:-1], PLAIN)
     tables.by_column(results, HYBRID, "bm25")
-    tables.gains(results, [variation.name for variation in (*without, *others)], HYBRID)
+    tables.gains(results, [variation.name for variation in (*without, *boosted, *others)], HYBRID)
+    for variation in boosted:
+        tables.by_column(results, variation.name, HYBRID)
+    tables.by_column(results, "graph", "vector")
     if others:
         tables.leave_one_out(results, [HYBRID, *(variation.name for variation in (*without, *others))])
     if arguments.plot:

@@ -56,6 +56,7 @@ GRID: dict[str, tuple[float, ...]] = {
     "file": (0.1, 0.3),
     "repeat": (0.8, 0.95),
 }
+GRAPH = (0.1, 0.15, 0.2, 0.3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ def modes() -> list[Variation]:
         Variation(HYBRID),
         Variation("bm25", Mode.BM25),
         Variation("vector", Mode.VECTOR),
+        Variation("graph", Mode.GRAPH),
         Variation("bm25, no signals", Mode.BM25, unsignalled),
         Variation("vectors, no signals", Mode.VECTOR, replace(unsignalled, vector=1)),
         Variation("hybrid by file", granularity=Granularity.FILE),
@@ -88,6 +90,11 @@ def without_each() -> list[Variation]:
     both = {name: NEUTRAL[name] for name in ("stray", "fitting")}
     taken_out = {"document": both, **{name: {name: value} for name, value in NEUTRAL.items()}}
     return [Variation(f"- {name}", weights=replace(WEIGHTS, **values)) for name, values in taken_out.items()]
+
+
+def with_graph() -> list[Variation]:
+    """Hybrid with what the graph adds, which it does not do by itself."""
+    return [Variation(f"+ graph {weight:g}", weights=replace(WEIGHTS, graph=weight)) for weight in GRAPH]
 
 
 def with_others() -> list[Variation]:

@@ -4,17 +4,20 @@ The chunks of Markdown and plain text are spans of the file which, without their
 counts are summed over blocks, so that `count_tokens` must not add tokens of its own to each text.
 """
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.overlap import overlaps
 from docindex_dagster.chunking.sections import Part, build_parts, common_path, titled_sections
-from docindex_dagster.chunking.split import Sizes, pieces_of
+from docindex_dagster.chunking.split import Piece, Sizes, pieces_of
+from docindex_dagster.code.facts import Fact, as_text
 from docindex_dagster.documents.load import load_document
 from docindex_dagster.documents.model import Block, Document
 from docindex_dagster.tokenizer import TokenCounter
 
 _INTRO = "intro"
+_LONGEST = 1000  # of an address: longer ones are pictures and programs
 
 
 def chunk_document(text: str, *, path: str, loader: str, sizes: Sizes, count_tokens: TokenCounter) -> FileDrafts:
@@ -66,6 +69,15 @@ def _draft(document: Document, file_name: str, part: Part, overlap: Block | None
         section=first.section or file_name,
         subsection=(first.subsection or _INTRO) if document.structured else None,
         has_code=any(block.kind == "code" for block in blocks),
+        facts=as_text([fact for piece in part.pieces for fact in _facts(document, piece)]),
         part_number=part.number,
         parent_index=parent,
     )
+
+
+def _facts(document: Document, piece: Piece) -> Iterator[Fact]:
+    """The links and anchors that the text of a piece does not show, said in its section."""
+    scope = " > ".join(document.sections[piece.section].heading_path)
+    for pointer in piece.block.pointers:
+        if len(pointer.name) <= _LONGEST:
+            yield Fact(0, pointer.line, pointer.kind, scope, pointer.name, "")

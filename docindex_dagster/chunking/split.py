@@ -68,7 +68,7 @@ def cut_block(block: Block, ends: Sequence[int]) -> list[Block]:
     line, byte, start = block.start_line, block.start_byte, 0
     for end in ends:
         text = block.text[start:end]
-        part = replace(block, text=text)
+        part = replace(block, text=text, pointers=() if start else block.pointers)
         if byte is not None:
             end_byte = byte + utf8_length(text)
             part = replace(part, start_line=line, end_line=last_line(text, line), start_byte=byte, end_byte=end_byte)

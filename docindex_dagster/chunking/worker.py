@@ -12,6 +12,7 @@ from docindex_dagster.chunking.chunkers import is_ours, load_chunker
 from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.lines import chunk_lines
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
+from docindex_dagster.collection import without_collection
 from docindex_dagster.sources.text import read_document
 from docindex_dagster.tokenizer import count_tokens
 
@@ -40,6 +41,7 @@ class ChunkedFiles:
     unreadable: tuple[tuple[str, str], ...] = ()
 
 
+@without_collection()
 def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | None = None) -> ChunkedFiles:
     """Cut a batch of files. A file that cannot be read is reported; the others go on.
 

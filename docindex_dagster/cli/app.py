@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from docindex_dagster import __version__, console
-from docindex_dagster.cli import indexing, searching, serving, sources, status, upkeep, watching
+from docindex_dagster.cli import graph, indexing, searching, serving, sources, status, upkeep, watching
 from docindex_dagster.cli.common import INTERRUPTED
 from docindex_dagster.errors import DocindexError, is_debugging, start_debugging
 
@@ -18,6 +18,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(sources.app, name="source")
+app.add_typer(graph.app, name="graph")
 for command in (
     indexing.index,
     watching.watch,

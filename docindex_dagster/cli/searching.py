@@ -55,7 +55,11 @@ def search(
     all_sources: AllSources = False,
     mode: Annotated[
         Mode,
-        typer.Option("--mode", "-m", help="Which retrievers answer; literal and regex (RE2) read every text."),
+        typer.Option(
+            "--mode",
+            "-m",
+            help="Which retrievers answer; graph goes on from what vectors find, literal and regex (RE2) read all.",
+        ),
     ] = Mode.HYBRID,
     granularity: Annotated[
         Granularity, typer.Option("--granularity", "-g", help="The best chunks, or the best chunk of each file.")

@@ -4,9 +4,9 @@ The queries of all languages use the same captures:
 
 - `@definition.KIND`: a definition. Plain `@definition` adds details to a definition that another pattern finds.
 - `@name`, `@parameters`, `@return` (several of either are joined), `@body`, `@docstring`, `@owner` (the type a method
-  belongs to, where that does not follow from nesting), `@scope` (like an owner, but functions in it are no methods):
-  parts of the definition of the same match. Where no node holds just the parameters, `@parameters` is the bracket
-  before them.
+  belongs to, where that does not follow from nesting), `@scope` (like an owner, but functions in it are no methods;
+  several are joined): parts of the definition of the same match. Where no node holds just the parameters,
+  `@parameters` is the bracket before them.
 - `@part`: a node beside the definition of the same match that belongs to it.
 - `@docstring` in a match without a definition: stands in what is given to a definition by position.
 - `@clauses`: what holds the definition of the same match as a clause. Clauses of one name that follow each other in it
@@ -54,7 +54,7 @@ class Definition:
     returns: "list[Node]" = field(default_factory=list)
     docstring: "Node | None" = None
     owner: "Node | None" = None
-    scope: "Node | None" = None
+    scope: "list[Node]" = field(default_factory=list)
     clauses: int | None = None  # what holds it as a clause
 
     @property
@@ -72,7 +72,7 @@ class Definition:
         self.returns = self.returns or parts.get("return", [])
         self.docstring = self.docstring or _first(parts, "docstring")
         self.owner = self.owner or _first(parts, "owner")
-        self.scope = self.scope or _first(parts, "scope")
+        self.scope = self.scope or parts.get("scope", [])
         self.clauses = parts["clauses"][0].id if "clauses" in parts else self.clauses
 
     def go_on(self, clause: "Definition") -> None:

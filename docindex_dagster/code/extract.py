@@ -183,7 +183,7 @@ class _Reader:
         *path, name = self._name_path(definition)
         parent = ".".join([outer.qualified_name, *path] if outer else path) or None
         in_type = outer is not None and outer.kind in TYPE_KINDS
-        is_method = definition.kind == "function" and definition.scope is None and (path or in_type)
+        is_method = definition.kind == "function" and not definition.scope and (path or in_type)
         parameters = [text for node in definition.parameters for text in self._parameters(node)]
         return Symbol(
             name=name,
@@ -204,8 +204,8 @@ class _Reader:
     def _name_path(self, definition: Definition) -> list[str]:
         """The name, after the names of the scopes that it is written with."""
         path = _name_path(self._line(definition.name))
-        outer = definition.owner or definition.scope
-        return path if outer is None else [_unquoted(self._line(outer)), *path]
+        outer = [definition.owner] if definition.owner else definition.scope
+        return [*(_unquoted(self._line(node)) for node in outer), *path]
 
     def _signature(self, definition: Definition) -> str:
         """The head of a definition: all before its body but decorators and comments."""

@@ -66,18 +66,23 @@ def query_for(language: str) -> "tree_sitter.Query":
 
     folder = files("docindex_dagster.code") / "queries"
     patterns = "\n".join((folder / f"{name}.scm").read_text("utf-8") for name in LANGUAGES[language].queries)
-    return tree_sitter.Query(_grammar(language), patterns)
+    return tree_sitter.Query(grammar_of(language), patterns)
 
 
 @cache
 def _parser(language: str) -> "tree_sitter.Parser":
     import tree_sitter
 
-    return tree_sitter.Parser(_grammar(language))
+    return tree_sitter.Parser(grammar_of(language))
 
 
 @cache
-def _grammar(language: str) -> "tree_sitter.Language":
+def grammar_of(language: str) -> "tree_sitter.Language":
+    """The grammar of a language.
+
+    Raises:
+        ParseError: there is none.
+    """
     import tree_sitter
     import tree_sitter_language_pack
 

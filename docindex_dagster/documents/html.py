@@ -1,4 +1,4 @@
-"""HTML: the main content of a page, written as plain Markdown blocks.
+"""HTML: the main content of a page, written as plain Markdown blocks, its addresses and anchors told beside them.
 
 Page furniture (navigation, header, footer, side bars, forms, scripts, styles) is left out. The tree is walked with an
 explicit stack. A page whose tags are nested absurdly is refused, since any HTML5 parser takes quadratic time on it.
@@ -8,10 +8,11 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docindex_dagster.documents import rendered
-from docindex_dagster.documents.model import MAX_TITLE, Block, BlockKind, Document
+from docindex_dagster.documents.model import MAX_TITLE, Block, BlockKind, Document, Pointer, PointerKind
 from docindex_dagster.documents.outline import build_sections
 from docindex_dagster.documents.source_lines import SourceLines
 from docindex_dagster.documents.words import words
@@ -95,6 +96,7 @@ class _Reader:
         self._lists: list[int | None] = []  # the number of the last item of each open list; None without numbers
         self._marker = ""
         self._in_term = False
+        self._pointing: list[tuple[PointerKind, str]] = []  # the links and anchors of the next block
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks of the content in order."""
@@ -115,6 +117,7 @@ class _Reader:
                 yield from self._leaf(tag, node)
             else:
                 yield from self._enter(tag)
+                self._note(node)
                 stack.append((node, True))
                 stack.extend((child, False) for child in reversed([*node.iter(include_text=True)]))
         yield from self._flush()
@@ -161,10 +164,11 @@ class _Reader:
         """End the block of running text."""
         lines = _tidy("".join(self._running))
         if lines:
+            before = self._lines.position
             start, end = self._span(self._running)
             text = self._marker + "\n".join(lines)
             kind: BlockKind = "term" if self._in_term else "item" if self._lists else "prose"
-            yield Block(kind, text, start, end)
+            yield self._pointed(Block(kind, text, start, end), before)
             self._marker = ""
         self._running = []
 
@@ -173,14 +177,43 @@ class _Reader:
         whole = "".join(texts)
         if not whole.strip():
             return
+        before = self._lines.position
         start, end = self._span(texts)
+        for pointing in node.css("a, [id]"):
+            if not self._is_left_out(pointing):
+                self._note(pointing)
+        yield self._pointed(self._block(tag, node, whole, (start, end)), before)
+
+    def _block(self, tag: str, node: "LexborNode", whole: str, lines: tuple[int, int]) -> Block:
         if tag == "pre":
-            yield rendered.fenced(whole.replace(_BREAK, "\n").strip("\n"), _language(node), start, end)
-        elif tag == "table":
+            return rendered.fenced(whole.replace(_BREAK, "\n").strip("\n"), _language(node), *lines)
+        if tag == "table":
             rows = [self._row(row) for row in node.css("caption, tr")]
-            yield rendered.table([row for row in rows if row], start, end)
-        else:
-            yield rendered.heading(" ".join(_tidy(whole)), _HEADINGS[tag], start, end)
+            return rendered.table([row for row in rows if row], *lines)
+        return rendered.heading(" ".join(_tidy(whole)), _HEADINGS[tag], *lines)
+
+    def _note(self, node: "LexborNode") -> None:
+        """Keep where an element leads, and by which name others lead to it."""
+        if node.id:
+            self._pointing.append(("anchor", node.id))
+        if node.tag == "a":
+            attributes = node.attributes
+            named: tuple[tuple[PointerKind, str | None], ...] = (
+                ("anchor", attributes.get("name")),
+                ("link", attributes.get("href")),
+            )
+            self._pointing += [(kind, name.strip()) for kind, name in named if name and name != node.id]
+
+    def _pointed(self, block: Block, before: int) -> Block:
+        """A block with its links and anchors, which stand behind a position in the file."""
+        if not self._pointing:
+            return block
+        pointers = []
+        for kind, name in self._pointing:
+            line = self._lines.line_behind(before, f'"{name}"') if kind == "link" else None
+            pointers.append(Pointer(kind, name, line or block.start_line))
+        self._pointing = []
+        return replace(block, pointers=tuple(pointers))
 
     def _row(self, row: "LexborNode") -> list[str]:
         cells = [row] if row.tag == "caption" else [cell for cell in row.iter() if cell.tag in _CELLS]

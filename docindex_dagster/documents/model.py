@@ -4,9 +4,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 BlockKind = Literal["front_matter", "heading", "term", "prose", "item", "code", "table"]
+PointerKind = Literal["link", "ref", "anchor", "label"]
 
 # Titles are repeated on every chunk under them, so that one absurd heading must not multiply the index.
 MAX_TITLE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """What a transformed text no longer shows: where it leads, or by which name others lead to it.
+
+    A `link` has an address, a `ref` the label of a place in any file. An `anchor` is a name of a place in its file, a
+    `label` one that all files share.
+    """
+
+    kind: PointerKind
+    name: str
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +42,7 @@ class Block:
     end_byte: int | None = None
     level: int = 0  # of a heading: 1 and deeper
     title: str = ""  # of a heading: its text without markup
+    pointers: tuple[Pointer, ...] = ()  # empty where the text shows them
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """reStructuredText: the tree that docutils reads, written as plain Markdown blocks.
 
-Comments, link targets, the addresses of links and what is layout alone are left out; all other text is kept.
+Comments and what is layout alone are left out; link targets and the addresses of links are told beside the text. All
+other text is kept.
 """
 
 import re
@@ -11,8 +12,9 @@ from string import ascii_lowercase
 from typing import Any
 
 from docindex_dagster.documents import rendered
-from docindex_dagster.documents.model import Block, BlockKind, Document
+from docindex_dagster.documents.model import Block, BlockKind, Document, Pointer
 from docindex_dagster.documents.outline import build_sections
+from docindex_dagster.documents.rst_links import Links
 
 # docutils itself refuses longer lines, and takes gigabytes for hundreds of thousands of constructs.
 _MAX_LINE = 10_000
@@ -82,9 +84,16 @@ def load_rst(text: str) -> Document:
     # docutils ends lines at carriage returns and the like as well; our lines end at "\n" alone.
     numbers = [*accumulate((line.count("\n") for line in lines), initial=1)]
     last = max(len(lines), 1)
+
+    def of_file(line: int) -> int:
+        return numbers[min(line, last) - 1]
+
     blocks = [
         replace(
-            block, start_line=numbers[min(block.start_line, last) - 1], end_line=numbers[min(block.end_line, last) - 1]
+            block,
+            start_line=of_file(block.start_line),
+            end_line=of_file(block.end_line),
+            pointers=tuple(replace(pointer, line=of_file(pointer.line)) for pointer in block.pointers),
         )
         for block in _blocks(parse_rst(text))
     ]
@@ -97,11 +106,14 @@ def _blocks(tree: Any) -> Iterator[Block]:
     """Write the tree, block by block."""
     line = 1
     language = ""
+    links = Links(tree)
+    labels: list[Pointer] = []  # of what comes next
     stack = [(tree, _Place())]
     while stack:
         node, place = stack.pop()
         if node.tagname in _SKIPPED:
             language = node.get(_LANGUAGE, language)
+            labels += links.labels(node, line)
             continue
         children = _children(node, place)
         if children is not None:
@@ -110,7 +122,9 @@ def _blocks(tree: Any) -> Iterator[Block]:
         line = max(line, node.line or line)
         block = _block(node, place, line, language)
         if block.text.strip():
-            yield block
+            pointers = (*labels, *links.of(node, block.end_line))
+            labels = []
+            yield replace(block, pointers=pointers) if pointers else block
 
 
 def _children(node: Any, place: _Place) -> list[tuple[Any, _Place]] | None:

@@ -33,7 +33,7 @@ _DEFINED = re.compile(r"\|([^|]+)\|[ ]+([\w-]+)::(?:[ ]+|$)")
 _LABEL = re.compile(r"\.\.[ ]+\[([^\]]+)\]")
 _HAS_MARKUP = re.compile(r"`|\|[^ |][^|]*\|")
 _UNICODE_COMMENT = re.compile(r"(?:^|\s)\.\.(?:\s|$)")
-_TITLED = re.compile(r"(.*\S)\s*(?<!\x00)<[^<>]*>", re.DOTALL)
+_TITLED = re.compile(r"(.*\S)\s*(?<!\x00)<([^<>]*)>", re.DOTALL)
 _OPTION = re.compile(r":([\w-]+):(?:[ ]+(.*)|$)")
 # An attribute of the paragraph that names what a directive describes.
 _IS_TERM = "docindex_is_term"
@@ -43,6 +43,9 @@ _STANDS_FOR = "docindex_stands_for"
 _LABELLED = "docindex_label"  # an attribute of a footnote: what it is called in the source
 _END_LINE = "docindex_end_line"  # an attribute of what is longer than its source says
 _LANGUAGE = "docindex_language"  # an attribute of an empty node: that of the literal blocks after it
+# Attributes of what stands for a role or an entry of a list of pages: an address, a label.
+_LINK = "docindex_link"
+_REF = "docindex_ref"
 # How a thing looks or is gathered, not what it says.
 _LAYOUT_OPTIONS = words(
     "align backlinks class class-body class-card class-container class-content class-footer class-header "
@@ -72,6 +75,13 @@ _LANGUAGES = dict.fromkeys(["doctest", "testcleanup", "testcode", "testsetup", "
     "testoutput": "",
 }
 _VERBATIM_ROLES = words("code math raw")
+# They name what is defined somewhere, as Sphinx has it for all languages.
+_CODE_ROLES = words(
+    "attr class concept const data enum enumerator exc func function macro member meth method mod module namespace obj "
+    "property struct trait type var"
+)
+# They lead to a file or a label.
+_LEADING_ROLES = {"doc": _LINK, "download": _LINK, "ref": _REF, "numref": _REF}
 _SERIES = words("cve cwe pep rfc")  # of numbered documents
 _SILENT_DIRECTIVES = frozenset(["contents", "facet"])  # a list of the page's own titles, data about the page
 _LITERAL = "parsed-literal"  # code with markup in it
@@ -153,7 +163,10 @@ def _role_text(rawsource: str, text: str, role: str, lineno: int) -> tuple[list[
     if role.lower() in _SERIES and "<" not in shown:
         shown = f"{role.upper()} {shown}"
     titled = _TITLED.fullmatch(shown)
-    return [nodes.inline(rawsource, titled[1] if titled else shown)], []
+    kind = nodes.literal if role.lower().rpartition(":")[2] in _CODE_ROLES and not titled else nodes.inline
+    leading = _LEADING_ROLES.get(role.lower().removeprefix("std:")) if not text.startswith("!") else None
+    leads = {leading: nodes.unescape(titled[2] if titled else shown)} if leading else {}
+    return [kind(rawsource, titled[1] if titled else shown, **leads)], []
 
 
 _RSTState: Any = states.RSTState
@@ -249,8 +262,7 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
             container += _term(argument, directive.line)
         container += [self._option(*option) for option in directive.options]
         if directive.name in _LISTINGS:
-            listed = (_listed(entry) for entry in directive.content)
-            container += _paragraph("\n".join(listed), directive.content_line)
+            container += _listing(directive)
         elif directive.name == "csv-table":
             container += self._csv_table(directive)
         else:
@@ -349,10 +361,15 @@ def _unicode(codes: str) -> str | None:
         return None
 
 
-def _listed(entry: str) -> str:
-    """A line of a table of contents: its title if it has one."""
-    titled = _TITLED.fullmatch(entry.strip())
-    return titled[1] if titled else entry
+def _listing(directive: _Directive) -> Any:
+    """The lines of a table of contents, each its title if it has one; those of pages lead there."""
+    paragraph: Any = _at(nodes.paragraph("\n".join(directive.content)), directive.content_line)
+    for index, entry in enumerate(directive.content):
+        titled = _TITLED.fullmatch(entry.strip())
+        address = titled[2] if titled else entry.strip()
+        leads = {_LINK: address} if directive.name == "toctree" and address not in {"", "self"} else {}
+        paragraph += [nodes.Text("\n" if index else ""), nodes.inline(entry, titled[1] if titled else entry, **leads)]
+    return paragraph
 
 
 def _tabulate(container: Any) -> None:

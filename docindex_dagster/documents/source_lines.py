@@ -1,5 +1,7 @@
 """Finds the lines of transformed text in the file that it comes from."""
 
+_NEAR = 20_000  # characters
+
 
 class SourceLines:
     """A forward search for text in a file.
@@ -12,6 +14,18 @@ class SourceLines:
         self._source = source
         self._position = max(start, 0)
         self._line = 1 + source.count("\n", 0, self._position)
+
+    @property
+    def position(self) -> int:
+        """Where the last text was found."""
+        return self._position
+
+    def line_behind(self, position: int, text: str) -> int | None:
+        """The line of a text that stands not far behind a former position; the search goes on from where it was."""
+        found = self._source.find(text, position, position + _NEAR)
+        if found < self._position:
+            return None if found == -1 else self._line - self._source.count("\n", found, self._position)
+        return self._line + self._source.count("\n", self._position, found)
 
     def line_of(self, text: str) -> int:
         """The line, 1-based, on which `text` stands next; `text` has no line ends."""

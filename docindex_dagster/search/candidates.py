@@ -1,6 +1,6 @@
 """The retrievers: each gives chunk ids, best first, with the score by which it ranked them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,6 +95,21 @@ def vector(pool: Pool, query: "Vectors") -> Ranking:
     search = search.nprobes(_PROBES).refine_factor(_REFINE).select(["chunk_id", "_distance"]).limit(pool.limit)
     found = search.where(pool.filters.to_sql(), prefilter=True).to_arrow()
     return _ordered(found["chunk_id"].to_pylist(), [1 - distance for distance in found["_distance"].to_pylist()])
+
+
+def meeting(pool: Pool, scores: Mapping[str, float]) -> Ranking:
+    """The chunks with the best scores among those that meet the filters."""
+    from tantivy import Occur
+    from tantivy import Query as Clause
+
+    if not scores:
+        return []
+    searcher, schema = pool.reader.searcher, pool.reader.index.schema
+    wanted = Clause.term_set_query(schema, "chunk_id", [*scores])
+    whole = Clause.boolean_query([(Occur.Must, wanted), *pool.filters.to_clauses(schema)])
+    hits = searcher.search(whole, limit=len(scores), count=False).hits
+    ids = tantivy_index.chunk_ids(searcher, [address for _, address in hits])
+    return _ordered(ids, [scores[chunk_id] for chunk_id in ids])[: pool.limit]
 
 
 def _ordered(ids: Sequence[str], scores: Sequence[float]) -> Ranking:

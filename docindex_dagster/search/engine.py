@@ -7,7 +7,7 @@ from typing import Any
 from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.errors import DamagedStoreError, EmbeddingError, QueryError
-from docindex_dagster.search import candidates, scan, snippets
+from docindex_dagster.search import candidates, graph, scan, snippets
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
@@ -25,6 +25,7 @@ _SCANNED = 500  # chunks that a reading of all texts may give, of which the best
 _LARGEST_POOL, _LARGER = 10_000, 8
 # Of what the retrievers found, so many are ranked: more cost time and bring nothing, as benchmarks/quality shows.
 _RANKED = 75
+_BY_MEANING = (Mode.HYBRID, Mode.VECTOR, Mode.GRAPH)
 
 
 def search(
@@ -60,10 +61,10 @@ def search(
             the index is of another model, or the model failed.
 
     Raises:
-        QueryError: the query is empty or no regular expression, a filter is too complex, or vectors alone were asked
-            for and the index is of another model.
-        EmbeddingError: vectors alone were asked for, and the model failed.
-        DamagedStoreError: a store cannot be read.
+        QueryError: the query is empty or no regular expression, a filter is too complex, vectors or the graph alone
+            were asked for and the index is of another model, or the graph and there is none.
+        EmbeddingError: vectors or the graph alone were asked for, and the model failed.
+        DamagedStoreError: a store cannot be read, or the graph is asked, and a file of it is missing or damaged.
     """
     query = query.encode("utf-8", "replace").decode()
     if not query.strip():
@@ -71,8 +72,8 @@ def search(
     filters = filters or Filters()
     filters.check(reader.index.schema)
     vector = None
-    if mode in {Mode.HYBRID, Mode.VECTOR}:
-        words_alone = None if mode is Mode.VECTOR else warn
+    if mode in _BY_MEANING:
+        words_alone = warn if mode is Mode.HYBRID else None
         vector = _meaning(reader, query, embedder, former, words_alone)
     is_by_file = granularity is Granularity.FILE
     wanted = max(top_k, reranker.candidates) if reranker else top_k
@@ -118,12 +119,17 @@ def _retrieved(
 ) -> _Asked:
     query = understand(text)
     rankings = {}
-    if mode is not Mode.VECTOR:
+    if mode in {Mode.HYBRID, Mode.BM25}:
         rankings["bm25"] = candidates.bm25(pool, query, weights) or candidates.similar_names(pool, query)
     if vector is not None:
         rankings["vector"] = candidates.vector(pool, vector)
     shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
+    if mode is Mode.GRAPH:
+        rankings[graph.SIGNAL] = graph.reached(pool, rankings["vector"])
+        shares = {"vector": 1 - weights.reached, graph.SIGNAL: weights.reached}
     fused = fuse(rankings, shares, pool.limit, weights.score, most)
+    if weights.graph and mode is not Mode.GRAPH:
+        fused = graph.lifted(pool.reader, fused, weights.graph)
     return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))
 
 

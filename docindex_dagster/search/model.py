@@ -11,12 +11,13 @@ class Mode(StrEnum):
     HYBRID = "hybrid"
     VECTOR = "vector"
     BM25 = "bm25"
+    GRAPH = "graph"
     LITERAL = "literal"
     REGEX = "regex"
 
 
 # Those that rank by meaning and words, not by an exact text.
-RETRIEVING = (Mode.HYBRID, Mode.VECTOR, Mode.BM25)
+RETRIEVING = (Mode.HYBRID, Mode.VECTOR, Mode.BM25, Mode.GRAPH)
 
 
 class Granularity(StrEnum):

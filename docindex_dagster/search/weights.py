@@ -18,6 +18,10 @@ class Weights:
     # Relevance: the vectors' part, the rest being BM25's; and the share of the best score beside the reciprocal rank.
     vector: float = 0.35
     score: float = 4.0  # 0: ranks alone
+    # The graph: its part beside the vectors in its own mode; and of the best score, at most, for what it leads to among
+    # what other modes found, 0.
+    reached: float = 0.3
+    graph: float = 0.0
     # Code-aware signals.
     definition: float = 0.5  # of the best score, for a chunk that defines the symbol that is asked for; 0
     path: float = 0.2  # more, for a file whose name's words are all in the query; 0

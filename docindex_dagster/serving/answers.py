@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from docindex_dagster.graph.analysis import Statistics
+from docindex_dagster.graph.ask import Step
 from docindex_dagster.printable import in_line
 from docindex_dagster.search.context import Context, nothing_in
 from docindex_dagster.search.model import Hit, title
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from docindex_dagster.currency import Present
 
 _MOST_CHARACTERS = 60_000  # of what `show` gives: some 15,000 tokens
+_MOST_STEPS = 200
 _LANGUAGES = 4
 _DAY = len("2026-01-01")
 
@@ -38,6 +41,40 @@ def of_context(context: Context, warnings: Sequence[str]) -> str:
     """The passages that fit."""
     notes = [f"Note: {warning}\n" for warning in warnings]
     return "\n".join([*notes, context.markdown or nothing_in(context)])
+
+
+def of_steps(steps: Sequence[Step], *, is_backward: bool) -> str:
+    """Edges of the graph, a line each: the nearest first, with their places and how they were resolved."""
+    if not steps:
+        return "Nothing."
+    lines = [_step(step, is_backward=is_backward) for step in steps[:_MOST_STEPS]]
+    if len(steps) > _MOST_STEPS:
+        lines.append(f"… {len(steps) - _MOST_STEPS} more; ask for a smaller depth, or one of the names above")
+    return "\n".join(lines)
+
+
+def _step(step: Step, *, is_backward: bool) -> str:
+    here, there = (step.object, step.subject) if is_backward else (step.subject, step.object)
+    arrow = f"<-{step.predicate}-" if is_backward else f"-{step.predicate}->"
+    return (
+        f"{'  ' * (step.depth - 1)}{in_line(here)} {arrow} {in_line(there)} ({in_line(step.place)}; {step.resolution})"
+    )
+
+
+def of_statistics(found: Statistics) -> str:
+    """How much is in the graph."""
+    lines = [
+        f"nodes: {_counts(found.nodes)}",
+        f"edges: {_counts(found.edges)}",
+        f"calls: {found.resolved:.1%} resolved; {_counts(found.calls)}",
+        f"components: {found.components}",
+        *(f"called by {count}: {in_line(name)}" for name, count in found.hubs),
+    ]
+    return "\n".join(lines)
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
 def of_chunks(rows: Sequence[Mapping[str, Any]]) -> str:

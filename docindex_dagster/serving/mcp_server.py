@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 _INSTRUCTIONS = """\
 docindex holds a fresh, searchable index of this team's code and documentation. `status` says which sources there are.
-Find places with `search`, read enough to answer with `context`, read one place whole with `show`. When a file that
-should be there is not found, `why` says which rule keeps it out."""
+Find places with `search`, read enough to answer with `context`, read one place whole with `show`, and ask `graph` who
+calls a symbol and what depends on it. When a file that should be there is not found, `why` says which rule keeps it
+out."""
 _TITLES = {
     "search": "Search code and documentation",
     "context": "Read what is relevant to a question",
     "show": "Show an indexed place",
+    "graph": "Who calls, uses or documents a symbol",
     "why": "Why is a file indexed or not",
     "status": "What is indexed, and how fresh",
 }

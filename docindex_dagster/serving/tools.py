@@ -1,4 +1,4 @@
-"""What agents can ask: five tools, whose descriptions tell which one to pick. Each gives Markdown."""
+"""What agents can ask: six tools, whose descriptions tell which one to pick. Each gives Markdown."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -9,6 +9,8 @@ from pydantic import Field
 
 from docindex_dagster.errors import DamagedStoreError, DocindexError
 from docindex_dagster.files import stamp
+from docindex_dagster.graph import ask
+from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.ask import Request, context_of, hits_of
 from docindex_dagster.search.lookup import find_chunks
@@ -22,6 +24,7 @@ from docindex_dagster.stores.reader import Following, Reader
 _Answer = TypeVar("_Answer")
 _STATUS_BUDGET_S = 1.0  # for looking whether files have changed
 _LONGEST_QUERY = 20_000
+_BACKWARD = frozenset({"callers", "impact"})  # the questions that go against the edges
 
 Query = Annotated[
     str,
@@ -65,8 +68,11 @@ class Tools:
         query: Query,
         *,
         mode: Annotated[
-            Literal["hybrid", "vector", "bm25", "literal", "regex"],
-            Field(description="hybrid suits nearly always; literal and regex (RE2) read every text for exact matches."),
+            Literal["hybrid", "vector", "bm25", "graph", "literal", "regex"],
+            Field(
+                description="hybrid suits nearly always; graph goes on from matches to what they call or inherit, and "
+                "to who calls them; literal and regex (RE2) read every text for exact matches."
+            ),
         ] = "hybrid",
         granularity: Annotated[
             Literal["chunk", "file"], Field(description="The best passages, or the best passage of each file.")
@@ -137,6 +143,38 @@ class Tools:
             return answers.of_chunks(find_chunks(reader, as_indexed(self._settings, reference), keys))
 
         return self._reading(ask)
+
+    def graph(
+        self,
+        question: Annotated[
+            Literal["callers", "callees", "impact", "neighbors", "path", "stats"],
+            Field(
+                description="callers: who calls it. callees: what it calls. impact: what may break if it changes. "
+                "neighbors: all edges, with what documents it. path: how it hangs together with `to`. stats: the whole."
+            ),
+        ],
+        symbol: Annotated[
+            str, Field(description="A qualified name or its end, as Store.add; PATH::Store.add; a path. Not for stats.")
+        ] = "",
+        *,
+        to: Annotated[str, Field(description="The other end of a path.")] = "",
+        depth: Annotated[int | None, Field(ge=1, le=20, description="How many edges far.")] = None,
+        sources: Sources = None,
+    ) -> str:
+        """Ask who calls, uses or documents a symbol, what it calls, and what may break if it changes.
+
+        Each edge tells where the source says so and how it was resolved; calls that could not be resolved are listed
+        with the reason. Use it for what depends on what; use `search` to find a symbol that you cannot name.
+        """
+
+        def answer(reader: Reader) -> str:
+            keys = keys_of(self._settings, reader.generation, sources or (), all_sources=not sources)
+            opened = reader.graph_of(keys) if keys else reader.graph
+            if question == "stats":
+                return answers.of_statistics(statistics(opened))
+            return answers.of_steps(ask.answer(opened, question, symbol, to, depth), is_backward=question in _BACKWARD)
+
+        return self._reading(answer)
 
     def why(
         self,

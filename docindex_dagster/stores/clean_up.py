@@ -36,7 +36,7 @@ def remove_old_generations(layout: Layout) -> None:
         return
     needed = kept(layout)
     folders = {generation.tantivy for generation in needed}
-    for folder in layout.tantivy.glob("*"):
+    for folder in layout.tantivy.glob("*"):  # before all else: by it readers see that their generation is gone
         if folder.name not in folders:
             shutil.rmtree(folder, ignore_errors=True)
     graph_files.remove_unused(layout, {name for generation in needed for name in generation.graph_files()})

@@ -86,7 +86,7 @@ def _source(layout: Layout, reader: Reader, key: str, published: PublishedSource
         yield Finding(key, "tables", "the chunks or embeddings are missing or damaged")
         return
     rows = SourceRows(key, chunks, embeddings, published.revision)
-    if rows_version(rows, reader.generation.model, with_graph=published.graph is not None) == published.version:
+    if rows_version(rows, reader.generation.model, graph=published.graph_made_by) == published.version:
         problems = {
             "LanceDB": disagreement(in_lance, lance_table.expected(chunks, embeddings)),
             "Tantivy": disagreement(in_tantivy, chunks),

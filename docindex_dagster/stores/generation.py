@@ -37,6 +37,8 @@ class PublishedSource:
     languages: dict[str, int]  # chunks of files by language
     changed_at: str  # UTC, ISO 8601: when this version was published
     commits: int = 0  # each is one of the chunks
+    graph_made_by: str = ""  # identifies the extractors of its graph and their settings
+    lacks_of_graph: bool = False  # an extractor failed, so that the next run is to ask for the rest
     inputs: str | None = None  # identifies what it was made from; None where making it again may give something else
 
 

@@ -1,36 +1,49 @@
-"""The graph: one Parquet file of nodes and one of triples a source, opened together as a networkx graph."""
+"""The graph: one Parquet file of nodes and one of triples a source, opened together.
 
+A reader maps the files of its generation when it opens it, and reads them when the graph is first asked. So a search
+that never asks it pays at most some 0.1 ms a file, and one that does finds them, though they may be removed by then.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster import tables
-from docindex_dagster.errors import StoreError
+from docindex_dagster.graph.build import GRAPH_VERSION, Graph
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout, file_name
+from docindex_dagster.stores.damage import damaged
 from docindex_dagster.stores.generation import Generation, GraphFiles
-from docindex_dagster.stores.triples import GRAPH_VERSION, Graph
 
 if TYPE_CHECKING:
-    from networkx import MultiDiGraph
+    from docindex_dagster.graph.opened import OpenGraph
 
 _VERSION_DIGITS = 16
 # Which extractor made a graph, in the metadata of its files; absent from one that is not complete.
 _MADE_BY = b"docindex.graph"
 
 
-def write(layout: Layout, source: str, graph: Graph, made_from: str) -> GraphFiles:
-    """Write a source's complete graph; `made_from` identifies its input, and files of an equal input are left alone."""
-    marked = (
-        table.replace_schema_metadata({_MADE_BY: GRAPH_VERSION.encode()}) for table in (graph.nodes, graph.triples)
-    )
-    return _write(layout, source, Graph(*marked), digest_parts(GRAPH_VERSION, made_from))
+def write(layout: Layout, source: str, graph: Graph, made_from: str, made_by: str = GRAPH_VERSION) -> GraphFiles:
+    """Write a source's complete graph, and leave files of an equal input alone.
+
+    Args:
+        layout: where the index lives.
+        source: its key.
+        graph: of the source.
+        made_from: identifies its input.
+        made_by: identifies the extractor and its settings.
+    """
+    marked = (table.replace_schema_metadata({_MADE_BY: made_by.encode()}) for table in (graph.nodes, graph.triples))
+    return _write(layout, source, Graph(*marked), digest_parts(GRAPH_VERSION, made_by, made_from))
 
 
 def write_incomplete(layout: Layout, source: str, graph: Graph, made_from: str) -> GraphFiles:
-    """Write what could be extracted. The next change of the source extracts its whole graph again."""
-    return _write(layout, source, graph, digest_parts(GRAPH_VERSION, made_from, "incomplete"))
+    """Write what could be extracted. The next run extracts the whole graph of the source again."""
+    content = (tables.data_version(table) for table in (graph.nodes, graph.triples))
+    return _write(layout, source, graph, digest_parts(GRAPH_VERSION, made_from, "incomplete", *content))
 
 
 def _write(layout: Layout, source: str, graph: Graph, version: str) -> GraphFiles:
@@ -40,11 +53,11 @@ def _write(layout: Layout, source: str, graph: Graph, version: str) -> GraphFile
     return GraphFiles(**names)
 
 
-def read_complete(layout: Layout, files: GraphFiles) -> Graph | None:
-    """The graph of one source to take rows from; None where it is damaged, not complete, or of another extractor."""
+def read_complete(layout: Layout, files: GraphFiles, made_by: str = GRAPH_VERSION) -> Graph | None:
+    """The graph of one source to take rows from; None where it is damaged, not complete, or made in another way."""
     graph = read(layout, files)
     if graph is None or any(
-        (table.schema.metadata or {}).get(_MADE_BY) != GRAPH_VERSION.encode() for table in (graph.nodes, graph.triples)
+        (table.schema.metadata or {}).get(_MADE_BY) != made_by.encode() for table in (graph.nodes, graph.triples)
     ):
         return None
     return Graph(graph.nodes.replace_schema_metadata(None), graph.triples.replace_schema_metadata(None))
@@ -56,10 +69,13 @@ def read(layout: Layout, files: GraphFiles) -> Graph | None:
     return None if nodes is None or triples is None else Graph(nodes, triples)
 
 
-def missing(layout: Layout, generation: Generation) -> set[str]:
-    """The names of graph files of a generation that are not there."""
-    wanted = generation.graph_files()
-    return wanted - {file.name for file in layout.graph.glob("*")} if wanted else set()
+def mapped(layout: Layout, generation: Generation) -> dict[str, pa.Buffer]:
+    """The graph files of a generation by their names, as they lie on the disk; without those that are not there."""
+    found = {}
+    for name in generation.graph_files():
+        with suppress(FileNotFoundError), pa.memory_map(str(layout.graph / name)) as file:
+            found[name] = file.read_buffer()
+    return found
 
 
 def stray_edges(graph: Graph, chunks: pa.Table) -> str:
@@ -81,23 +97,22 @@ def remove_unused(layout: Layout, used: set[str]) -> None:
             file.unlink(missing_ok=True)
 
 
-def open_graph(layout: Layout, generation: Generation) -> "MultiDiGraph[str]":
-    """The graph of a whole generation; nodes are named `source!node`, so that sources do not run into each other.
+def open_graph(generation: Generation, files: Mapping[str, pa.Buffer], keys: Iterable[str]) -> "OpenGraph":
+    """The graph of some sources of a generation, whose mapped files are given, as one.
 
     Raises:
-        StoreError: a file is missing or damaged.
+        DamagedStoreError: a file is missing or damaged.
     """
-    from networkx import MultiDiGraph
+    from docindex_dagster.graph.opened import open_graphs
 
-    opened: MultiDiGraph[str] = MultiDiGraph()
-    for key, source in generation.sources.items():
-        if source.graph is None:
-            continue
-        graph = read(layout, source.graph)
-        if graph is None:
-            raise StoreError(f"the graph of {key} is missing or damaged; run `docindex doctor`")
-        opened.add_nodes_from((f"{row['source']}!{row['node']}", row) for row in graph.nodes.to_pylist())
-        for row in graph.triples.to_pylist():
-            subject, target = (f"{row['source']}!{row[end]}" for end in ("subject", "object"))
-            opened.add_edge(subject, target, key=row["predicate"], **row)
-    return opened
+    wanted = {key: graph for key in keys if (graph := generation.sources[key].graph)}
+    return open_graphs({key: _read_mapped(key, files, graph) for key, graph in wanted.items()})
+
+
+def _read_mapped(key: str, files: Mapping[str, pa.Buffer], graph: GraphFiles) -> Graph:
+    nodes, triples = (
+        tables.read(pa.BufferReader(files[name])) if name in files else None for name in (graph.nodes, graph.triples)
+    )
+    if nodes is None or triples is None:
+        raise damaged(f"the graph of {key} is missing or cannot be read")
+    return Graph(nodes, triples)

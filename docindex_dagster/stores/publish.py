@@ -13,6 +13,9 @@ from docindex_dagster.chunking.build import was_made_from
 from docindex_dagster.embedding.verify import verify_embeddings
 from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError, first_line
 from docindex_dagster.events import Progress, emit
+from docindex_dagster.graph.build import Graph, build_graph, update_graph
+from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
+from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS, COMMIT, NO_LANGUAGE, embeddings_schema
@@ -23,6 +26,7 @@ from docindex_dagster.stores.difference import Difference, disagreement
 from docindex_dagster.stores.generation import (
     SCHEMA_VERSION,
     Generation,
+    GraphFiles,
     PublishedSource,
     read_generation,
     write_generation,
@@ -31,7 +35,9 @@ from docindex_dagster.stores.reader import check_generation
 from docindex_dagster.stores.staging import Model, Staged
 from docindex_dagster.stores.start import Start, start_of
 from docindex_dagster.stores.takeover import Takeover
-from docindex_dagster.stores.triples import GRAPH_VERSION, Graph, build_graph, update_graph
+
+# The table of what was found in the texts of a source, and by whom, in its metadata.
+_CONCEPTS, _FOUND_BY = "concepts", b"docindex.found_by"
 
 AGREE, PROVED = "stores_agree", "edges_have_their_chunk"
 STORE_RULES = {
@@ -101,7 +107,7 @@ def publish(
     rows: SourceRows,
     model: Model,
     *,
-    with_graph: bool = True,
+    plan: GraphPlan = EVERYTHING,
     force: bool = False,
     ready: Callable[[], None] | None = None,
 ) -> Publication:
@@ -119,20 +125,18 @@ def publish(
     _verify_inputs(rows, model)
     start = start_of(layout, model.name)
     try:
-        found = (
-            None if force or start.is_due else _found(layout, rows, model, start, with_graph=with_graph, ready=ready)
-        )
-        return found or _publish(layout, rows, model, start, with_graph=with_graph, force=force, ready=ready)
+        found = None if force or start.is_due else _found(layout, rows, model, start, plan=plan, ready=ready)
+        return found or _publish(layout, rows, model, start, plan=plan, force=force, ready=ready)
     except DamagedStoreError as error:
         is_candidate = start.serving is not None  # nobody searches it
         if start.base is None or not (force or is_candidate):
             raise
         anew = start.anew(error.problem)
-        return _publish(layout, rows, model, anew, with_graph=with_graph, force=force, ready=ready)
+        return _publish(layout, rows, model, anew, plan=plan, force=force, ready=ready)
 
 
 def _found(
-    layout: Layout, rows: SourceRows, model: Model, start: Start, *, with_graph: bool, ready: Callable[[], None] | None
+    layout: Layout, rows: SourceRows, model: Model, start: Start, *, plan: GraphPlan, ready: Callable[[], None] | None
 ) -> Publication | None:
     """What is published, if it is what is asked for.
 
@@ -140,14 +144,14 @@ def _found(
         DamagedStoreError: it is, and cannot be opened.
     """
     published = start.base.sources.get(rows.key) if start.base else None
-    version = rows_version(rows, model.name, with_graph=with_graph)
-    if start.base is None or published is None or published.version != version:
+    version = rows_version(rows, model.name, graph=plan.fingerprint)
+    if start.base is None or published is None or published.version != version or published.lacks_of_graph:
         return None
     check_generation(layout, start.base)
     clean_up.remove_old_generations(layout)  # a run that was killed may have left some
     if ready:
         ready()
-    inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, with_graph=with_graph)
+    inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, plan=plan)
     left = start.left(start.base)
     if published.inputs == inputs:
         return Publication(start.base, published, warnings=start.warnings, takeover=left)
@@ -158,7 +162,7 @@ def _found(
 
 
 def published_from(
-    layout: Layout, key: str, made_from: str, revision: str | None, model: Model, *, with_graph: bool = True
+    layout: Layout, key: str, made_from: str, revision: str | None, model: Model, *, plan: GraphPlan = EVERYTHING
 ) -> Publication | None:
     """What is published of a source, if it was made from exactly this; nothing but `CURRENT` and `NEXT` is read."""
     try:
@@ -167,7 +171,7 @@ def published_from(
     except StoreError:
         return None
     published = generation.sources.get(key) if generation else None
-    inputs = _inputs(made_from, revision, model, with_graph=with_graph)
+    inputs = _inputs(made_from, revision, model, plan=plan)
     if generation is None or published is None or published.inputs != inputs:
         return None
     return Publication(generation, published, takeover=left)
@@ -222,7 +226,7 @@ def _publish(
     model: Model,
     start: Start,
     *,
-    with_graph: bool,
+    plan: GraphPlan,
     force: bool,
     ready: Callable[[], None] | None,
 ) -> Publication:
@@ -237,10 +241,10 @@ def _publish(
             # To have no vectors of a new model yet is nothing to be warned of.
             left_out = [] if start.serving else warnings
             for other in _others(layout, rows.key, model, start.known, left_out):
-                rebuilt = _stage(staged, other, with_graph=with_graph, anew=True)
+                rebuilt = _stage(staged, other, plan=plan, anew=True)
                 _verify(staged, rebuilt)
                 entries[other.key] = _dated(rebuilt.entry, other.key, start.known)
-        written = _stage(staged, rows, with_graph=with_graph, anew=force, tell=True)
+        written = _stage(staged, rows, plan=plan, anew=force, tell=True)
         if ready:
             ready()
         entry = _dated(written.entry, rows.key, start.known)
@@ -289,7 +293,7 @@ def _check_whole(staged: Staged, base: Generation, written: _Written) -> None:
             raise DamagedStoreError(f"{store} holds {number} rows, {expected} were published")
 
 
-def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool, anew: bool, tell: bool = False) -> _Written:
+def _stage(staged: Staged, rows: SourceRows, *, plan: GraphPlan, anew: bool, tell: bool = False) -> _Written:
     """Write one source's rows into the staged stores.
 
     With `anew`, nothing of the published graph is reused; with `tell`, each store is reported.
@@ -300,18 +304,19 @@ def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool, anew: bool, te
         emit(Progress(rows.key, "stores", 1, 3, "stores"))
     with ThreadPoolExecutor(1) as other:  # Tantivy writes while the graph is extracted
         asked = other.submit(tantivy_index.reconcile, staged.index, rows.key, rows.chunks)
-        previous = None if anew else _published_graph(staged, rows.key)
-        extracted = _graph(rows.chunks, previous, lance) if with_graph else _Extracted(None)
+        previous = None if anew else _published_graph(staged, rows.key, plan)
+        extracted = _graph(staged.layout, rows, previous, lance, plan) if plan.is_wanted else _Extracted(None)
         tantivy = asked.result()
     if tell:
         emit(Progress(rows.key, "stores", 2, 3, "stores"))
-    entry = _entry(rows, rows_version(rows, staged.model.name, with_graph=with_graph), extracted.graph)
+    version = rows_version(rows, staged.model.name, graph=plan.fingerprint)
+    entry = _entry(rows, version, extracted.graph)
+    entry = replace(entry, graph_made_by=plan.fingerprint, lacks_of_graph=bool(extracted.problem))
     if not extracted.problem:
-        inputs = _inputs(was_made_from(rows.chunks), rows.revision, staged.model, with_graph=with_graph)
+        inputs = _inputs(was_made_from(rows.chunks), rows.revision, staged.model, plan=plan)
         entry = replace(entry, inputs=inputs)
     if extracted.graph:
-        write = graph_files.write_incomplete if extracted.problem else graph_files.write
-        entry = replace(entry, graph=write(staged.layout, rows.key, extracted.graph, entry.version))
+        entry = replace(entry, graph=_written_graph(staged.layout, rows.key, extracted, entry.version, plan))
     published = staged.base.sources if staged.base else {}
     others = sum(source.chunks for key, source in published.items() if key != rows.key)
     if matrix.fits(others + rows.chunks.num_rows, staged.model.dimension):  # more are looked up in LanceDB's index
@@ -319,10 +324,20 @@ def _stage(staged: Staged, rows: SourceRows, *, with_graph: bool, anew: bool, te
     return _Written(rows, target, entry, extracted, lance, tantivy)
 
 
-def _published_graph(staged: Staged, key: str) -> Graph | None:
-    """The graph of the rows that the published table holds of a source."""
+def _published_graph(staged: Staged, key: str, plan: GraphPlan) -> Graph | None:
+    """The graph of the rows that the published table holds of a source, if it is of the same plan."""
     published = staged.base.sources.get(key) if staged.base else None
-    return graph_files.read_complete(staged.layout, published.graph) if published and published.graph else None
+    if published is None or published.graph is None:
+        return None
+    return graph_files.read_complete(staged.layout, published.graph, plan.fingerprint)
+
+
+def _written_graph(layout: Layout, key: str, extracted: _Extracted, version: str, plan: GraphPlan) -> GraphFiles | None:
+    if extracted.graph is None:
+        return None
+    if extracted.problem:
+        return graph_files.write_incomplete(layout, key, extracted.graph, version)
+    return graph_files.write(layout, key, extracted.graph, version, plan.fingerprint)
 
 
 def _others(
@@ -363,13 +378,31 @@ def _verify_inputs(rows: SourceRows, model: Model) -> None:
         raise VerificationError("publication", {AGREE: f"vectors are of {other[0].as_py()}, not of {model.name}"})
 
 
-def _graph(chunks: pa.Table, previous: Graph | None, change: Difference) -> _Extracted:
-    """A graph extractor that fails costs the graph of this source, not its publication."""
+def _graph(layout: Layout, rows: SourceRows, previous: Graph | None, change: Difference, plan: GraphPlan) -> _Extracted:
+    """A graph extractor that fails costs the graph of this source, or a part of it, not its publication."""
+    chunks = rows.chunks
     try:
-        return _Extracted(build_graph(chunks) if previous is None else update_graph(previous, chunks, change.is_new))
+        concepts = _concepts(layout, rows, plan)
+        content = plan.content(concepts)
+        if previous is None:
+            return _Extracted(build_graph(chunks, content), concepts.problem)
+        return _Extracted(update_graph(previous, chunks, change.is_new, content), concepts.problem)
     except Exception as error:  # noqa: BLE001 it is reported as a failed check
         problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
         return _Extracted(build_graph(chunks.slice(0, 0)), problem)
+
+
+def _concepts(layout: Layout, rows: SourceRows, plan: GraphPlan) -> Findings:
+    """What is in the documents of a source. It is kept by their texts, so that an extractor sees new ones alone."""
+    if plan.extractor is None:
+        return NOTHING
+    path = layout.table(_CONCEPTS, rows.key)
+    is_same = tables.metadata_value(path, _FOUND_BY) == plan.extractor.name
+    known = tables.read(path) if is_same else None
+    found = find_concepts(rows.chunks, plan.extractor, known)
+    marked = found.table.replace_schema_metadata({_FOUND_BY: plan.extractor.name.encode()})
+    tables.write(path, tables.stamp(marked, tables.data_version(marked)))
+    return found
 
 
 def _verify(staged: Staged, written: _Written) -> None:
@@ -388,22 +421,22 @@ def _verify(staged: Staged, written: _Written) -> None:
         raise VerificationError("publication", broken)
 
 
-def _inputs(made_from: str | None, revision: str | None, model: Model, *, with_graph: bool) -> str | None:
+def _inputs(made_from: str | None, revision: str | None, model: Model, *, plan: GraphPlan) -> str | None:
     """Identify all that decides what is published of a source."""
     return (
-        None if made_from is None else _version(made_from, revision=revision, model=model.name, with_graph=with_graph)
+        None if made_from is None else _version(made_from, revision=revision, model=model.name, graph=plan.fingerprint)
     )
 
 
-def rows_version(rows: SourceRows, model: str, *, with_graph: bool) -> str:
-    """The version of what is published of rows: equal rows have an equal one."""
+def rows_version(rows: SourceRows, model: str, *, graph: str) -> str:
+    """The version of what is published of rows with a graph of some plan: equal rows have an equal one."""
     vectors = tables.stamped_version(rows.embeddings.schema.metadata) or tables.data_version(rows.embeddings)
     chunks = tables.column_version(rows.chunks, "row_hash")
-    return _version(chunks, vectors, revision=rows.revision, model=model, with_graph=with_graph)
+    return _version(chunks, vectors, revision=rows.revision, model=model, graph=graph)
 
 
-def _version(*content: str, revision: str | None, model: str, with_graph: bool) -> str:
-    return digest_parts(str(SCHEMA_VERSION), GRAPH_VERSION, str(with_graph), model, revision or "", *content)
+def _version(*content: str, revision: str | None, model: str, graph: str) -> str:
+    return digest_parts(str(SCHEMA_VERSION), graph, model, revision or "", *content)
 
 
 def _entry(rows: SourceRows, version: str, graph: Graph | None) -> PublishedSource:

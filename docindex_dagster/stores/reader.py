@@ -1,6 +1,6 @@
 """Reading the published generation: a reader follows `CURRENT` alone, is never blocked, never sees half a change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
@@ -15,9 +15,12 @@ from docindex_dagster.stores.generation import Generation, PublishedSource, read
 from docindex_dagster.stores.matrix import Matrix, Part, fits
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from lancedb.table import LanceTable
-    from networkx import MultiDiGraph
     from tantivy import Index, Searcher
+
+    from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.graph.walk import Links
 
 # A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
 _ATTEMPTS = 5
@@ -32,6 +35,7 @@ class Reader:
     generation: Generation
     index: "Index" = field(repr=False)
     searcher: "Searcher" = field(repr=False)
+    graphs: "Mapping[str, pa.Buffer]" = field(repr=False)  # the files of the graph
     known: Mapping[tuple[str, str], Part] = field(default_factory=dict, repr=False)  # vectors that were read before
 
     @cached_property
@@ -55,9 +59,24 @@ class Reader:
         return part if part is not None and part.rows.num_rows == source.chunks else None
 
     @cached_property
-    def graph(self) -> "MultiDiGraph[str]":
+    def graph(self) -> "OpenGraph":
         """The knowledge graph of all sources."""
-        return graph_files.open_graph(self.layout, self.generation)
+        return self.graph_of(self.generation.sources)
+
+    @cached_property
+    def links(self) -> "Links":
+        """What the graph links with what, from chunk to chunk."""
+        from docindex_dagster.graph.walk import links
+
+        return links(self.graph)
+
+    def graph_of(self, keys: Iterable[str]) -> "OpenGraph":
+        """The knowledge graph of some sources.
+
+        Raises:
+            DamagedStoreError: a file is missing or damaged.
+        """
+        return graph_files.open_graph(self.generation, self.graphs, keys)
 
 
 def open_reader(layout: Layout) -> Reader:
@@ -115,11 +134,14 @@ def open_generation(layout: Layout, generation: Generation) -> Reader:
     """Open a generation, which must stay while it is opened.
 
     Raises:
-        DamagedStoreError: Tantivy's index is damaged.
+        DamagedStoreError: Tantivy's index is damaged, or the generation was cleared away.
     """
     with reading_stores():
+        # First the graph's files: a clean-up removes Tantivy's folder before them. Where that can be opened afterwards,
+        # a file that was not there is lost, and only who asks the graph need know.
+        graphs = graph_files.mapped(layout, generation)
         index = tantivy_index.open_index(layout.tantivy / generation.tantivy)
-        return Reader(layout, generation, index, index.searcher())
+        return Reader(layout, generation, index, index.searcher(), graphs)
 
 
 def check_published(layout: Layout) -> None:
@@ -139,10 +161,10 @@ def check_generation(layout: Layout, generation: Generation) -> None:
     Raises:
         DamagedStoreError: it cannot.
     """
-    open_generation(layout, generation)
+    reader = open_generation(layout, generation)
     if not lance_table.has_version(layout, generation.table, generation.table_version):
         raise damaged(f"LanceDB lost version {generation.table_version} of its table")
-    if lost := graph_files.missing(layout, generation):
+    if lost := generation.graph_files() - reader.graphs.keys():
         raise damaged(f"the graph lost its file {min(lost)}")
 
 

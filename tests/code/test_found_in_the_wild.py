@@ -209,8 +209,9 @@ app.use(function onError(error) { throw error; });
         "function render",
         "function render.inner",
         "method $.color.make",
-        "method list",
-        "method show",
+        "method routes.list",
+        "method routes.show",
+        "method routes.small",
         "function onError",
     ]
 

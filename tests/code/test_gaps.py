@@ -14,7 +14,6 @@ def outline_of(language: str, code: str) -> Outline:
     ("language", "code", "symbols"),
     [
         ("tsx", "const Row = memo(() => <li/>);", ""),
-        ("rust", "fn f() { let add = |a, b| a + b; }", "function f"),
         ("elixir", "def f do\n  add = fn a, b -> a + b end\nend", "function f"),
         ("cpp", "namespace a { int f(); }\nint a::f() { return 0; }", "module a, method a.f"),
         ("swift", "struct P { var x, y: Int }", "struct P, property P.x"),

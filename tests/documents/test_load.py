@@ -162,7 +162,7 @@ class TestRst:
     def test_roles_become_their_text(self):
         _, document = load("api.rst", "rst")
         text = rendered(document)
-        assert "the interfaces of quill.Queue and its friends" in text
+        assert "the interfaces of `quill.Queue` and its friends" in text
         assert "the guide or /install; `quill.toml`" in text
         assert "Nested prose with inner words stays." in text
 
@@ -173,7 +173,7 @@ class TestRst:
         assert "autoclass: Queue\n\nmembers: put, get" in text
         assert "py:method: Queue.put(job, *, delay=0, **options)\nQueue.put_many(jobs)" in text
         assert "versionadded: 2.1\n\nThe `delay` argument." in text
-        assert "deprecated: 3.0 Use Queue.send." in text
+        assert "deprecated: 3.0 Use `Queue.send`." in text
         assert "frobnicate: sideways\n\nspeed: ludicrous\n\nNested prose" in text
         assert "- bullet one\n  1. numbered deep\n- bullet two" in text
 

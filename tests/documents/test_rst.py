@@ -115,7 +115,7 @@ class TestDirectives:
 
     def test_markup_in_arguments_and_options_is_read(self):
         source = ".. version-added:: 2.1 ``fast`` and :func:`slow`\n\n.. confval:: x\n   :type: :code:`int`"
-        assert written(source) == "version-added: 2.1 `fast` and slow\n\nconfval: x\n\ntype: int"
+        assert written(source) == "version-added: 2.1 `fast` and `slow`\n\nconfval: x\n\ntype: int"
 
     def test_a_table_of_contents_lists_titles(self):
         assert written(".. toctree::\n\n   First steps <usage/first>\n   install") == "toctree: First steps\ninstall"
@@ -180,3 +180,45 @@ def test_a_hostile_file_is_read_in_moments(text):
     start = time.perf_counter()
     load_document(text, "a.rst", "rst")
     assert time.perf_counter() - start < 10
+
+
+class TestPointers:
+    """What the text does not show: where it leads, and by which names others lead to it."""
+
+    SOURCE = """\
+.. _One Label:
+.. _two:
+
+Title
+=====
+
+See `a page
+<page.html>`_ and :ref:`x <two>`,
+:doc:`/usage/start`.
+
+.. toctree::
+
+   first
+   Second <second>
+"""
+
+    def test_links_and_labels_stand_beside_the_text_with_their_lines(self):
+        found = [
+            (block.kind, each.kind, each.name, each.line) for block in blocks(self.SOURCE) for each in block.pointers
+        ]
+
+        assert found == [
+            ("heading", "label", "one label", 1),
+            ("heading", "label", "two", 2),
+            ("prose", "link", "page.html", 7),
+            ("prose", "ref", "two", 8),
+            ("prose", "link", "/usage/start", 9),
+            ("prose", "link", "first", 13),
+            ("prose", "link", "second", 14),
+        ]
+
+    def test_the_text_does_not_show_them(self):
+        assert written(self.SOURCE) == ("# Title\n\nSee a page and x,\n/usage/start.\n\ntoctree: first\nSecond")
+
+    def test_names_that_lead_in_a_circle_lead_nowhere(self):
+        assert [block.pointers for block in blocks("a_\n\n.. _a: b_\n.. _b: a_\n")] == [()]

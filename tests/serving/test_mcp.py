@@ -18,7 +18,7 @@ from docindex_dagster.settings import load_settings
 from docindex_dagster.sources import registry
 
 SECTIONS = 6
-TOOLS = {"search", "context", "show", "why", "status"}
+TOOLS = {"search", "context", "show", "graph", "why", "status"}
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ import pyarrow.compute as pc
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files
 from docindex_dagster.stores import publish as publishing
 from docindex_dagster.stores.publish import SourceRows, publish
-from docindex_dagster.stores.triples import build_graph, update_graph
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 KEY = "library/sample"
@@ -35,9 +35,9 @@ def test_only_files_that_changed_are_extracted_again(layout, monkeypatch):
     publish_files(layout, {"a.py": TEXTS[:1], "b.py": TEXTS[1:]})
     extracted: list[int] = []
 
-    def counting(previous, chunks, is_new):
+    def counting(previous, chunks, is_new, content):
         extracted.append(pc.sum(is_new).as_py())
-        return update_graph(previous, chunks, is_new)
+        return update_graph(previous, chunks, is_new, content)
 
     monkeypatch.setattr(publishing, "update_graph", counting)
 
@@ -60,12 +60,24 @@ def test_after_a_failed_extraction_the_whole_graph_is_extracted_again(layout, mo
     )
 
 
+def test_after_a_failed_extraction_the_same_rows_are_extracted_again(layout, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(publishing, "build_graph", fail_on_rows)
+        publish_files(layout, {"a.py": TEXTS})
+        assert publish_files(layout, {"a.py": TEXTS}).graph_problem
+
+    publication = publish_files(layout, {"a.py": TEXTS})
+
+    assert publication.graph_problem == ""
+    assert publication.source.nodes > 0
+
+
 def publish_files(layout: Layout, files: dict[str, list[str]]) -> publishing.Publication:
     chunks = chunks_of(files)
     return publish(layout, SourceRows(KEY, chunks, vectors_of(chunks)), MODEL)
 
 
-def fail_on_rows(chunks: pa.Table) -> object:
+def fail_on_rows(chunks: pa.Table, *more: object) -> object:
     if chunks.num_rows:
         raise ValueError("no graph today")
     return build_graph(chunks)

@@ -10,6 +10,7 @@ import pytest
 
 from docindex_dagster import tables
 from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError
+from docindex_dagster.graph.build import build_graph
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import clean_up, lance_table, start, tantivy_index
 from docindex_dagster.stores import publish as publishing
@@ -19,7 +20,6 @@ from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import Publication, SourceRows, publish, withdraw
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
-from docindex_dagster.stores.triples import build_graph
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 KEY = "library/sample"
@@ -56,8 +56,9 @@ def test_published_rows_are_in_all_three_stores(layout):
 
     assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
     graph = open_reader(layout).graph
-    assert graph.has_edge(f"{KEY}!a.py", f"{KEY}!a.py::alpha", key="defines")
-    assert graph.has_edge(f"{KEY}!b.py", f"{KEY}!module:os", key="imports")
+    edges = {(graph.ids[row["subject"]], row["predicate"], graph.ids[row["object"]]) for row in graph.edges.to_pylist()}
+    assert (f"{KEY}!a.py", "defines", f"{KEY}!a.py::alpha") in edges
+    assert (f"{KEY}!b.py", "imports", "external:os") in edges
     assert publication.lance.added == 3
     assert list(examine(layout)) == []
 
@@ -89,7 +90,7 @@ def test_rows_of_a_deleted_file_go_away(layout):
 
     assert publication.lance.removed == publication.tantivy.removed == 1
     assert disagreement(held_everywhere(layout), chunks_of({"a.py": FILES["a.py"]})) == ""
-    assert f"{KEY}!b.py" not in open_reader(layout).graph
+    assert f"{KEY}!b.py" not in open_reader(layout).graph.numbers
 
 
 def test_a_source_does_not_disturb_another(layout):
@@ -173,10 +174,10 @@ def test_a_writer_that_died_before_going_live_is_undone_by_the_next(layout, monk
 
 
 def test_a_graph_that_cannot_be_extracted_costs_a_warning_not_the_publication(layout, monkeypatch):
-    def fail_on_rows(chunks):
+    def fail_on_rows(chunks, *more):
         if chunks.num_rows:
             raise RuntimeError("unheard-of symbol")
-        return real(chunks)
+        return real(chunks, *more)
 
     real = build_graph
     monkeypatch.setattr(publishing, "build_graph", fail_on_rows)
@@ -217,6 +218,39 @@ def test_a_reader_goes_on_with_its_generation_while_others_are_published(layout)
 
     assert tantivy_index.held(reader.searcher, reader.index.schema, KEY).num_rows == 3
     assert lance_table.held(reader.table, KEY).num_rows == 3
+    assert f"{KEY}!b.py" in reader.graph.numbers  # which nobody asked before
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_generation_that_is_cleared_away_while_it_is_opened_is_whole_or_the_next_one(layout, monkeypatch, moment):
+    publish_files(layout, FILES)
+    opening = tantivy_index.open_index
+
+    def publish_meanwhile(folder: Path) -> object:
+        monkeypatch.undo()
+        index = opening(folder) if moment == "after" else None
+        for text in ("one", "two"):
+            publish_files(layout, {"a.py": [text]})
+        return index or opening(folder)
+
+    monkeypatch.setattr(tantivy_index, "open_index", publish_meanwhile)
+
+    reader = open_reader(layout)
+
+    assert reader.generation.number == (1 if moment == "after" else 3)
+    assert (f"{KEY}!b.py" in reader.graph.numbers) == (moment == "after")
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(b"")])
+def test_a_damaged_graph_costs_nothing_but_answers_from_it(layout, damage):
+    publish_files(layout, FILES)
+    damage(next(layout.graph.glob("*.triples.parquet")))
+
+    reader = open_reader(layout)
+
+    assert reader.searcher.num_docs == 3
+    with pytest.raises(DamagedStoreError, match=f"the graph of {KEY} is missing.*`docindex doctor --repair`"):
+        reader.graph  # noqa: B018 it is read now
 
 
 def test_the_doctor_names_the_store_that_lost_its_rows_and_a_full_run_mends_it(layout):

@@ -27,9 +27,10 @@ def test_the_lineage_shows_nine_assets_before_there_is_a_source(page: Page):
 
 
 def test_a_source_that_is_added_gets_a_partition_and_a_run_by_itself(project: Project, page: Page):
-    assert f"added {NOTES}" in project.docindex("source", "add", str(project.notes))
-    assert f"added {CODE}" in project.docindex("source", "add", str(project.code))
-    for key in (NOTES, CODE):
+    # One after the other: the lineage counts a check of the run that was planned last only if the same run materialised
+    # the asset last. Of two runs at once, either may be ahead.
+    for key, folder in ((NOTES, project.notes), (CODE, project.code)):
+        assert f"added {key}" in project.docindex("source", "add", str(folder))
         ui.open_runs(page, key)
         ui.see(page, page.get_by_text("Success", exact=True).first)
         expect(page.locator("a[href*='/sensors/']").first).to_be_visible()  # who launched it

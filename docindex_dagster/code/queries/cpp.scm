@@ -48,6 +48,12 @@
 ; Methods that are defined elsewhere.
 (field_declaration_list
   (field_declaration
+    declarator: (function_declarator
+      declarator: (_) @name
+      parameters: (_) @parameters
+      (trailing_return_type (_) @return))) @definition.method)
+(field_declaration_list
+  (field_declaration
     (type_qualifier "const")? @return
     . type: (_) @return
     declarator: [

@@ -39,6 +39,18 @@
     right: (function_expression name: (_) @name parameters: (_) @parameters body: (_) @body))
   (#eq? @_left "module.exports")) @definition.function
 
+; module.exports = class Name {…}, exports.Name = class Name {…}
+(expression_statement
+  (assignment_expression
+    left: (member_expression)
+    right: (class name: (_) @name body: (_) @body))) @definition.class
+
+; module.exports = class {…}, exports.Name = class {…}
+(expression_statement
+  (assignment_expression
+    left: [(member_expression) (identifier)] @name
+    right: (class !name body: (_) @body))) @definition.class
+
 ; module.exports.name = function () {…}, name = function () {…}
 (expression_statement
   (assignment_expression
@@ -53,16 +65,66 @@
 (pair
   key: [(property_identifier) (string) (private_property_identifier)] @name
   value: [
-    (arrow_function [parameter: (_) parameters: (_)] @parameters body: (statement_block) @body)
+    (arrow_function [parameter: (_) parameters: (_)] @parameters body: (_) @body)
     (function_expression parameters: (_) @parameters body: (_) @body)
     (generator_function parameters: (_) @parameters body: (_) @body)
   ]) @definition.method
+
+; const name = { f() {…}, g: () => …, inner: { … } }, Name.prototype = {…}, and as fields of classes
+(variable_declarator name: (identifier) @scope value: (object (method_definition) @definition))
+(variable_declarator
+  name: (identifier) @scope
+  value: (object (pair key: (_) @scope value: (object (method_definition) @definition))))
+(variable_declarator
+  name: (identifier) @scope
+  value: (object
+    (pair
+      key: (_) @name
+      value: [
+        (arrow_function [parameter: (_) parameters: (_)] @parameters body: (_) @body)
+        (function_expression parameters: (_) @parameters body: (_) @body)
+        (generator_function parameters: (_) @parameters body: (_) @body)
+      ]) @definition.method))
+(variable_declarator
+  name: (identifier) @scope
+  value: (object
+    (pair
+      key: (_) @scope
+      value: (object
+        (pair
+          key: (_) @name
+          value: [
+            (arrow_function [parameter: (_) parameters: (_)] @parameters body: (_) @body)
+            (function_expression parameters: (_) @parameters body: (_) @body)
+          ]) @definition.method))))
+(assignment_expression
+  left: [(identifier) (member_expression)] @scope
+  right: (object (method_definition) @definition))
+(assignment_expression
+  left: [(identifier) (member_expression)] @scope
+  right: (object
+    (pair
+      key: (_) @name
+      value: [
+        (arrow_function [parameter: (_) parameters: (_)] @parameters body: (_) @body)
+        (function_expression parameters: (_) @parameters body: (_) @body)
+      ]) @definition.method))
 
 ; return function name() {…}, f(function name() {…})
 (return_statement
   (function_expression name: (_) @name parameters: (_) @parameters body: (_) @body) @definition.function)
 (arguments
   (function_expression name: (_) @name parameters: (_) @parameters body: (_) @body) @definition.function)
+
+; (function name() {…})()
+(call_expression
+  function: (parenthesized_expression
+    (function_expression name: (_) @name parameters: (_) @parameters body: (_) @body) @definition.function))
+
+; return class Name {…}, () => class Name {…}, f(class Name {…})
+(return_statement (class name: (_) @name body: (_) @body) @definition.class)
+(arrow_function body: (class name: (_) @name body: (_) @body) @definition.class)
+(arguments (class name: (_) @name body: (_) @body) @definition.class)
 
 ; export default () => …, export default class {…}
 (export_statement

@@ -44,6 +44,12 @@
   right: (expression_list
     . (func_literal parameters: (_) @parameters result: (_)? @return body: (_) @body) .)) @definition.function
 
+; name = func(…) {…}
+(assignment_statement
+  left: (expression_list . (identifier) @name .)
+  right: (expression_list
+    . (func_literal parameters: (_) @parameters result: (_)? @return body: (_) @body) .)) @definition.function
+
 (var_declaration . "var" . (var_spec) @wrapped) @wrapper
 ; A declaration without parentheses is one with its only type.
 (type_declaration . "type" . [(type_spec) (type_alias)] @wrapped) @wrapper

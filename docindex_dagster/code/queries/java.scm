@@ -10,6 +10,17 @@
   parameters: (_) @parameters
   body: (_)? @body) @definition.method
 
+; Type name = new Type(…) { … }
+(field_declaration
+  declarator: (variable_declarator
+    name: (_) @owner
+    value: (object_creation_expression (class_body (method_declaration name: (_) @name) @definition.method))))
+
+; NAME(…) { … } of an enumeration
+(enum_constant
+  name: (_) @owner
+  body: (class_body (method_declaration name: (_) @name) @definition.method))
+
 (constructor_declaration
   name: (_) @name
   parameters: (_) @parameters

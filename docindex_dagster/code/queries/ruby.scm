@@ -11,6 +11,21 @@
   parameters: (_)? @parameters
   body: (_)? @body) @definition.method
 
+; def Name.method outside of a class, and classes that are made by a call
+(program
+  (singleton_method
+    object: (constant) @owner
+    name: (_) @name
+    parameters: (_)? @parameters
+    body: (_)? @body) @definition.method)
+(assignment
+  left: (constant) @name
+  right: (call
+    receiver: (constant) @_class
+    method: (identifier) @_new
+    block: (_)? @body)
+  (#any-of? @_class "Struct" "Class" "Data" "Module") (#any-of? @_new "new" "define")) @definition.class
+
 ; Without anything in it.
 (module "end" @body) @definition
 (class "end" @body) @definition

@@ -17,6 +17,10 @@
 (type_item name: (_) @name) @definition.type
 (const_item name: (_) @name) @definition.constant
 (static_item name: (_) @name) @definition.constant
+; let name = |…| …
+(let_declaration
+  pattern: (identifier) @name
+  value: (closure_expression parameters: (_) @parameters return_type: (_)? @return body: (_) @body)) @definition.function
 (macro_definition name: (_) @name [(macro_rule) "{" "("] @body) @definition.macro
 
 ; An impl has the name of its type, and so do the methods in it.

@@ -42,3 +42,17 @@
 (ambient_declaration (_) @wrapped) @wrapper
 
 (import_require_clause source: (string) @import)
+
+; name = { f() {…}, g: () => … } as a field
+(public_field_definition
+  name: (_) @scope
+  value: (object (method_definition) @definition))
+(public_field_definition
+  name: (_) @scope
+  value: (object
+    (pair
+      key: (_) @name
+      value: [
+        (arrow_function [parameter: (_) parameters: (_)] @parameters body: (_) @body)
+        (function_expression parameters: (_) @parameters body: (_) @body)
+      ]) @definition.method))

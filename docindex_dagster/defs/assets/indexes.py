@@ -14,13 +14,16 @@ from docindex_dagster.defs.resources import EmbeddingModel, SourceRun
 from docindex_dagster.embedding import kept
 from docindex_dagster.errors import VerificationError
 from docindex_dagster.files import folder_bytes
+from docindex_dagster.graph.analysis import statistics
+from docindex_dagster.graph.build import GRAPH_VERSION, Graph
+from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.golden import golden_query
 from docindex_dagster.stores import graph_files
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.generation import SCHEMA_VERSION
 from docindex_dagster.stores.publish import AGREE, PROVED, STORE_RULES, Publication, SourceRows, publish
-from docindex_dagster.stores.triples import GRAPH_VERSION
 
 _STORES = {
     "lancedb_table": ("lancedb", "For semantic search: the vectors and all columns of the chunks."),
@@ -94,7 +97,7 @@ def publish_stores(
                 run.layout,
                 rows,
                 embedding_model.model(),
-                with_graph=run.settings.graph.enabled,
+                plan=GraphPlan(run.settings.graph, run.settings.llm),
                 force=run.is_full or run.is_verifying,
             )
         except VerificationError as error:
@@ -104,7 +107,8 @@ def publish_stores(
             yield from metadata.not_evaluated("lancedb_table", _GOLDEN)
             return
     kept.settle(run.layout, key, embeddings)
-    for warning in published.warnings:
+    warnings = [*published.warnings, *filter(None, [published.graph_problem])]
+    for warning in warnings:
         context.log.warning(warning)
     extra_checks = {
         "knowledge_graph": [_warning(_GRAPH_COMPLETE, "knowledge_graph", published.graph_problem)],
@@ -116,7 +120,7 @@ def publish_stores(
             asset_key=store,
             data_version=dg.DataVersion(published.source.version),
             metadata={
-                **({"warnings": "\n".join(published.warnings)} if published.warnings else {}),
+                **({"warnings": "\n".join(warnings)} if warnings else {}),
                 **({"takeover": str(published.takeover)} if published.takeover else {}),
                 "generation": published.generation.number,
                 "seconds": seconds,
@@ -170,12 +174,26 @@ def _details(layout: Layout, published: Publication, chunks: pa.Table) -> dict[s
         {
             "nodes": source.nodes,
             "edges": source.edges,
+            **_about_graph(graph),
             "dagster/uri": layout.graph.relative_to(layout.home).as_posix(),
         },
         sample=graph.triples.select(["subject", "predicate", "object", "path", "line"]),
         predicates=metadata.counts(graph.triples["predicate"], "predicate", "edges"),
     )
     return details
+
+
+def _about_graph(graph: Graph) -> dict[str, Any]:
+    """How much is resolved, what is called most, and how many parts there are."""
+    found = statistics(open_graphs({"": graph}))
+    hubs = [{"symbol": name.partition("!")[2], "callers": count} for name, count in found.hubs]
+    return {
+        "calls": sum(found.calls.values()),
+        "resolved_share": found.resolved,
+        "components": found.components,
+        "kinds": metadata.counts(graph.nodes["type"], "kind", "nodes"),
+        "hubs": metadata.records(hubs, ["symbol", "callers"]),
+    }
 
 
 def _changes(change: Difference | None, rows: int) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from docindex_dagster.defs.sensors.cursor import INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.errors import SourceError
+from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
@@ -285,5 +286,5 @@ def _made_with(settings: Settings, source: Source) -> str:
     own = replace(source, path=Path(), remote=None)
     model = load_embedder(settings.embedding).name  # an upgrade may bring another one under the same settings
     chunking = chunking_fingerprint(settings.chunking, summariser_of(settings, source.key))
-    stages = (chunking, model, settings.graph, settings.history)
+    stages = (chunking, model, GraphPlan(settings.graph, settings.llm).fingerprint, settings.history)
     return digest_parts(repr(own), repr(source.remote), repr(stages))

@@ -1,0 +1,86 @@
+"""What does the graph of a source cost: to build, to update after an edit, to ask? `graph FOLDER`.
+
+Without Dagster, in one process: parsing and cutting, with and without the facts of the graph, and resolving.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow.compute as pc
+
+from docindex_dagster.graph import ask
+from docindex_dagster.graph.analysis import statistics as statistics_of
+from docindex_dagster.graph.build import build_graph, update_graph
+from docindex_dagster.graph.opened import OpenGraph, open_graphs
+from tests.graph.calls import chunks_of
+
+_EDITS = 10
+_QUESTIONS = 30
+
+
+def main() -> None:
+    """Print seconds, milliseconds and MiB."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    folder: Path = parser.parse_args().folder
+    without = _seconds(partial(_without_facts, folder))
+    started = time.perf_counter()
+    chunks = chunks_of(folder)
+    parsed = time.perf_counter() - started
+    before = _mebibytes("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak from here on
+    started = time.perf_counter()
+    graph = build_graph(chunks)
+    resolved = time.perf_counter() - started
+    cost = (parsed - without + resolved) / without
+    print(f"{len(pc.unique(chunks['path']))} files, {chunks['text'].nbytes / 1e6:.1f} MB, {chunks.num_rows} chunks")
+    print(f"parse and cut {without:.1f} s, facts {parsed - without:.1f} s, resolve {resolved:.1f} s: {cost:.0%} on top")
+    print(f"{graph.nodes.num_rows} nodes, {graph.triples.num_rows} edges, {_mebibytes() - before} MiB more at the peak")
+    paths = pc.unique(chunks.filter(pc.is_valid(chunks["facts"]))["path"]).to_pylist()
+    times = []
+    for path in paths[:: max(1, len(paths) // _EDITS)][:_EDITS]:
+        is_new = pc.equal(chunks["path"], path)
+        times.append(_seconds(partial(update_graph, graph, chunks, is_new)))
+    print(f"one file resolved again: {_milliseconds(times)}")
+    opened = open_graphs({"library/program": graph})
+    _ask(opened)
+    hubs = [name for name, _ in statistics_of(opened).hubs]
+    times = [_seconds(partial(ask.callers, opened, hub, 2)) for hub in hubs for _ in range(3)][:_QUESTIONS]
+    print(f"callers of callers of the most called: {_milliseconds(times)}")
+    times = [_seconds(partial(ask.impact, opened, hub, 3)) for hub in hubs]
+    print(f"impact, three edges far: {_milliseconds(times)}")
+
+
+def _without_facts(folder: Path) -> None:
+    with patch("docindex_dagster.chunking.code.find_facts", return_value=()):
+        chunks_of(folder)
+
+
+def _ask(opened: OpenGraph) -> None:
+    """What is made once, when a graph is first asked."""
+    opened.leaving(0)
+    opened.reaching(0)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _milliseconds(times: list[float]) -> str:
+    return f"{statistics.median(times) * 1000:.1f} ms median, {max(times) * 1000:.1f} at most"
+
+
+def _mebibytes(of: str = "VmHWM") -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition(f"{of}:")[2].split()[0]) // 1024
+
+
+if __name__ == "__main__":
+    main()

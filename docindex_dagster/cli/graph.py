@@ -1,0 +1,153 @@
+"""`docindex graph …`: who calls what, what may break, how things hang together, and the graph for other programs."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from docindex_dagster import console
+from docindex_dagster.cli.common import Json, Sources, project, reader_of
+from docindex_dagster.graph import analysis, ask
+from docindex_dagster.graph.ask import Step
+from docindex_dagster.graph.export import Format, export, near
+from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.printable import visible
+from docindex_dagster.search.scope import keys_of
+
+app = typer.Typer(help="Who calls what, what may break, how things hang together.", no_args_is_help=True)
+
+Symbol = Annotated[
+    str, typer.Argument(help="A qualified name or the end of one, as Store.add; PATH::Store.add; a path; a heading.")
+]
+Depth = Annotated[int, typer.Option("--depth", "-d", min=1, max=50, help="How many edges far.")]
+
+
+def _open(source: Sequence[str] | None) -> OpenGraph:
+    settings = project()
+    reader = reader_of(settings)
+    keys = keys_of(settings, reader.generation, source or (), all_sources=not source)
+    return reader.graph_of(keys) if keys else reader.graph
+
+
+@app.command()
+def callers(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
+    """Who calls a function, method or class, and where."""
+    _print(ask.callers(_open(source), symbol, depth), json=json, backward=True)
+
+
+@app.command()
+def callees(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
+    """What a function or method calls; of a class, what its methods call. Tells what could not be resolved, and why."""
+    _print(ask.callees(_open(source), symbol, depth), json=json)
+
+
+@app.command()
+def neighbors(
+    symbol: Symbol,
+    source: Sources = None,
+    predicate: Annotated[list[str] | None, typer.Option("--edge", "-e", help="Only these edges, as imports.")] = None,
+    json: Json = False,
+) -> None:
+    """All that leads from and to a node: what it is in, holds, calls, imports, inherits, and what documents it."""
+    _print(ask.neighbors(_open(source), symbol, predicate or None), json=json)
+
+
+@app.command()
+def path(
+    start: Annotated[str, typer.Argument(help="Where to begin.")],
+    end: Annotated[str, typer.Argument(help="Where to go.")],
+    source: Sources = None,
+    depth: Depth = 12,
+    json: Json = False,
+) -> None:
+    """A shortest way from one node to another."""
+    found = ask.path(_open(source), start, end, depth)
+    if not found and not json:
+        console.out.print(f"no way of at most {depth} edges leads from {start} to {end}", soft_wrap=True)
+        return
+    _print(found, json=json)
+
+
+@app.command()
+def impact(symbol: Symbol, source: Sources = None, depth: Depth = 5, json: Json = False) -> None:
+    """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
+    _print(ask.impact(_open(source), symbol, depth), json=json, backward=True)
+
+
+@app.command()
+def cycles(source: Sources = None, json: Json = False) -> None:
+    """The groups of files that import each other."""
+    found = analysis.module_cycles(_open(source))
+    if json:
+        console.as_json(found)
+    elif not found:
+        console.out.print("no files import each other in a circle")
+    for group in found if not json else ():
+        console.out.print(f"{len(group)} files:", *(f"\n  {visible(file)}" for file in group), sep="", soft_wrap=True)
+
+
+@app.command()
+def stats(source: Sources = None, json: Json = False) -> None:
+    """How much is in the graph, how many calls are resolved, and what is called most."""
+    found = analysis.statistics(_open(source))
+    if json:
+        console.as_json(asdict(found))
+        return
+    table = Table(box=None, show_header=False)
+    table.add_row("nodes", _counts(found.nodes))
+    table.add_row("edges", _counts(found.edges))
+    table.add_row("calls", f"{found.resolved:.1%} resolved; {_counts(found.calls)}")
+    table.add_row("components", str(found.components))
+    for number, (name, count) in enumerate(found.hubs):
+        table.add_row("called most" if number == 0 else "", f"{visible(name)} by {count}")
+    console.out.print(table)
+
+
+@app.command("export")
+def export_graph(
+    form: Annotated[Format, typer.Option("--format", "-f", help="What to write.")] = Format.GRAPHML,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; default: standard output.")] = None,
+    around: Annotated[str | None, typer.Option(help="Only what is near this node.")] = None,
+    depth: Depth = 2,
+    source: Sources = None,
+) -> None:
+    """Write the graph for other programs: GraphML, JSON, or Mermaid for a picture."""
+    graph = _open(source)
+    if around is not None:
+        graph = near(graph, ask.one(graph, around), depth)
+    if output is None:
+        sys.stdout.writelines(export(graph, form))
+        return
+    with output.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        file.writelines(export(graph, form))
+    console.out.print(f"{visible(str(output))}: {graph.nodes.num_rows} nodes, {graph.edges.num_rows} edges")
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def _print(steps: Sequence[Step], *, json: bool, backward: bool = False) -> None:
+    if json:
+        console.as_json([asdict(step) for step in steps])
+        return
+    if not steps:
+        console.out.print("nothing")
+    for step in steps:
+        here, there = (step.object, step.subject) if backward else (step.subject, step.object)
+        indent = "  " * (step.depth - 1)
+        arrow = f"<- {step.predicate} -" if backward else f"- {step.predicate} ->"
+        how = step.resolution if step.confidence in {0, 1} else f"{step.resolution}, {step.confidence:.2f}"
+        line = Text(f"{indent}{visible(_short(here))} {arrow} {visible(_short(there))}")
+        line.append(f"  {visible(step.place)}  {how}", style="dim")
+        console.out.print(line, soft_wrap=True)
+
+
+def _short(identifier: str) -> str:
+    """A node without its source."""
+    return identifier.partition("!")[2] or identifier

@@ -1,0 +1,1 @@
+"""Concepts: what documents speak of that is no symbol, and how it hangs together."""

@@ -1,0 +1,163 @@
+"""What was found in the chunks of a source: a table by the hash of their texts, so that no text is read twice.
+
+Extractors are anybody's code: what they return is checked, and what they fail in is told and left out.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.errors import ConceptError, first_line
+from docindex_dagster.graph.concepts.extractor import (
+    RELATIONS,
+    Concept,
+    Extractor,
+    Found,
+    Passage,
+    Relation,
+    normal,
+)
+from docindex_dagster.graph.documents import DOCUMENT
+from docindex_dagster.graph.prose import read_prose
+from docindex_dagster.graph.sections import goes_on
+
+_CONCEPT = pa.struct([("name", pa.string()), ("confidence", pa.float32()), ("line", pa.int32())])
+_RELATION = pa.struct(
+    [
+        ("subject", pa.string()),
+        ("predicate", pa.string()),
+        ("object", pa.string()),
+        ("confidence", pa.float32()),
+        ("line", pa.int32()),
+    ]
+)
+FINDINGS = pa.schema(
+    [
+        pa.field("text", pa.string(), nullable=False),  # the embed_text_hash of the chunks
+        pa.field("concepts", pa.list_(_CONCEPT), nullable=False),
+        pa.field("relations", pa.list_(_RELATION), nullable=False),
+    ]
+)
+_NEEDED = ("embed_text_hash", "text", "heading_path", "has_code", "part_number")
+_LEGAL = r"(?i)(^|/)(licen[cs]e|copying|notice|patents)[^/]*$"  # their terms are those of lawyers
+_BATCH = 256  # passages that are given to an extractor at once
+_LONGEST_NAME = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """A table of the schema FINDINGS, and why it is not complete, if it is not."""
+
+    table: pa.Table
+    problem: str = ""
+
+    def of(self, texts: pa.Array | pa.ChunkedArray) -> dict[str, Found]:
+        """What is in chunks, by the hashes of their texts."""
+        rows = self.table.filter(pc.is_in(self.table["text"], pc.unique(texts)))
+        return {row["text"]: _as_found(row) for row in rows.to_pylist()}
+
+
+NOTHING = Findings(FINDINGS.empty_table())
+
+
+def find_concepts(chunks: pa.Table, extractor: Extractor, previous: pa.Table | None) -> Findings:
+    """What is in the documents among some chunks, but for licences.
+
+    Args:
+        chunks: of a source.
+        extractor: asked for the texts that are not in `previous`, in batches. What it cannot tell of a text costs that
+            text; after an error that it raises it is not asked again.
+        previous: a table of the same extractor's findings.
+    """
+    is_legal = pc.match_substring_regex(chunks["path"], _LEGAL)
+    is_read = pc.and_(pc.equal(chunks["source_type"], DOCUMENT), pc.invert(is_legal))
+    documents = chunks.filter(is_read).select(list(_NEEDED))
+    known = FINDINGS.empty_table()
+    if previous is not None and previous.schema.equals(FINDINGS):
+        known = previous.replace_schema_metadata(None)
+    kept = known.filter(pc.is_in(known["text"], pc.unique(documents["embed_text_hash"])))
+    new = documents.filter(pc.invert(pc.is_in(documents["embed_text_hash"], kept["text"])))
+    found: dict[str, Found] = {}
+    problems: list[str] = []
+    passages = _passages(new)
+    while (batch := dict(islice(passages, _BATCH))) and _extract(extractor, batch, found, problems):
+        pass
+    problem = f"the concepts are not complete: {extractor.name}: {problems[0]}" if problems else ""
+    added = pa.Table.from_pylist([_as_row(text, each) for text, each in found.items()], FINDINGS)
+    return Findings(pa.concat_tables([kept, added]).sort_by("text").combine_chunks(), problem)
+
+
+def _passages(documents: pa.Table) -> Iterator[tuple[str, Passage]]:
+    """The passages of chunks by the hashes of their texts, each once."""
+    seen: set[str] = set()
+    for batch in documents.to_batches(max_chunksize=_BATCH):
+        for row in batch.to_pylist():
+            if row["embed_text_hash"] not in seen:
+                seen.add(row["embed_text_hash"])
+                paragraphs = read_prose(row["text"], goes_on=goes_on(row)).paragraphs
+                yield row["embed_text_hash"], Passage(tuple(row["heading_path"] or ()), paragraphs)
+
+
+def _extract(extractor: Extractor, batch: Mapping[str, Passage], found: dict[str, Found], problems: list[str]) -> bool:
+    """Add what an extractor finds in a batch, and what it fails in; whether it can be asked for more."""
+    try:
+        answers = iter(extractor.extract([*batch.values()]))
+        for text in batch:
+            answer = next(answers, None)
+            if isinstance(answer, ConceptError):
+                problems.append(str(answer))
+            else:
+                found[text] = _checked(answer)
+        next(answers, None)  # it may give up when it has told what it could
+    except Exception as error:  # noqa: BLE001 it may be anybody's code
+        problems.append(
+            str(error) if isinstance(error, ConceptError) else f"{type(error).__name__}: {first_line(error)}"
+        )
+        return False
+    return True
+
+
+def _checked(found: Found | None) -> Found:
+    """Findings with names under which there can be nodes.
+
+    Raises:
+        ConceptError: they are no findings.
+    """
+    if not isinstance(found, Found):
+        raise ConceptError(f"it gave a {type(found).__name__} where a Found was wanted")
+    stated: tuple[Concept | Relation, ...] = (*found.concepts, *found.relations)
+    for each in stated:
+        if not 0 < each.confidence <= 1 or each.line < 0:
+            raise ConceptError(f"{each} has a confidence beyond 0 to 1, or a line before the first")
+    for relation in found.relations:
+        if relation.predicate not in RELATIONS:
+            raise ConceptError(f"{relation.predicate!r} is none of the relations {', '.join(RELATIONS)}")
+    concepts = (each for each in found.concepts if _is_name(each.name))
+    relations = (each for each in found.relations if _is_name(each.subject) and _is_name(each.object))
+    return Found(tuple(concepts), tuple(each for each in relations if normal(each.subject) != normal(each.object)))
+
+
+def _is_name(name: str) -> bool:
+    return len(name) <= _LONGEST_NAME and bool(normal(name))
+
+
+def _as_row(text: str, found: Found) -> dict[str, Any]:
+    return {
+        "text": text,
+        "concepts": _fields(found.concepts, _CONCEPT),
+        "relations": _fields(found.relations, _RELATION),
+    }
+
+
+def _fields(each: Iterable[Concept | Relation], kind: pa.StructType) -> list[dict[str, Any]]:
+    return [{field.name: getattr(one, field.name) for field in kind} for one in each]
+
+
+def _as_found(row: Mapping[str, Any]) -> Found:
+    return Found(
+        tuple(Concept(**each) for each in row["concepts"]), tuple(Relation(**each) for each in row["relations"])
+    )

@@ -1,0 +1,87 @@
+"""The extractors of concepts by name, ours and those of installed packages.
+
+A provider makes an extractor of the settings. Packages offer further ones under the entry-point group
+`docindex.extractors`; see docs/concepts.md.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import cast
+
+from docindex_dagster.errors import ConceptError, first_line
+from docindex_dagster.graph.concepts.extractor import Extractor, Found, Passage
+from docindex_dagster.llm.providers import load_llm
+from docindex_dagster.settings import EXTRACTORS_GROUP, GraphSettings, LLMSettings
+
+Provider = Callable[[GraphSettings], Extractor]
+
+
+def _patterns(_: GraphSettings, __: LLMSettings) -> Extractor:
+    from docindex_dagster.graph.concepts.patterns import Patterns
+
+    return Patterns()
+
+
+def _spacy(_: GraphSettings, __: LLMSettings) -> Extractor:
+    from docindex_dagster.graph.concepts.spacy import SpacyExtractor
+
+    return SpacyExtractor()
+
+
+def _llm(settings: GraphSettings, llm: LLMSettings) -> Extractor:
+    from docindex_dagster.graph.concepts.llm import LLMExtractor
+
+    if llm.provider == "none":
+        raise ConceptError("llm.provider and llm.model must say which language model is asked")
+    return LLMExtractor(load_llm(llm), settings.max_triples_per_chunk, llm.concurrency)
+
+
+_OURS: Mapping[str, Callable[[GraphSettings, LLMSettings], Extractor]] = {
+    "patterns": _patterns,
+    "spacy": _spacy,
+    "llm": _llm,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnavailableExtractor:
+    """Stands for an extractor that cannot be loaded: it fails when it extracts, so that no run stops for it."""
+
+    name: str
+    problem: str
+
+    def extract(self, passages: Sequence[Passage]) -> Iterator[Found]:  # noqa: ARG002 of the protocol
+        """Fail.
+
+        Raises:
+            ConceptError: always.
+        """
+        raise ConceptError(self.problem)
+
+
+def load_extractor(settings: GraphSettings, llm: LLMSettings) -> Extractor | None:
+    """The extractor that the settings name; None for `none`. Whatever is wrong with it, it tells when it extracts."""
+    name = settings.concepts
+    if name == "none":
+        return None
+    try:
+        own = _OURS.get(name)
+        extractor = _checked(own(settings, llm) if own else _of_a_package(name)(settings))
+    except Exception as error:  # noqa: BLE001 it may be anybody's code
+        problem = str(error) if isinstance(error, ConceptError) else f"{type(error).__name__}: {first_line(error)}"
+        return UnavailableExtractor(f"{name}/unavailable", f"graph.concepts = {name!r} cannot be used: {problem}")
+    return extractor
+
+
+def _checked(extractor: Extractor) -> Extractor:
+    if not isinstance(extractor, Extractor) or not isinstance(extractor.name, str):
+        raise ConceptError(f"it gives a {type(extractor).__name__}, which is no extractor")
+    return extractor
+
+
+def _of_a_package(name: str) -> Provider:
+    found = entry_points(group=EXTRACTORS_GROUP)
+    if name not in found.names:
+        raise ConceptError(f"no package offers it under {EXTRACTORS_GROUP}")
+    return cast("Provider", found[name].load())

@@ -1,0 +1,193 @@
+"""Answers that are kept, each with what was looked at to find it.
+
+Most follow from the program alone: whoever asks, they are the same, so they are kept over all files. What was found in
+a circle depends on where that was entered. It is kept for one file, so that a file gives the same edges whether it is
+resolved with all others or alone.
+
+What a parameter is may follow from what callers give, and what they give from what their callers give. So many times
+callers may be asked, the `level`; an answer for which they were asked less often than that holds for other levels, too.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, TypeVarTuple
+
+_Found = TypeVar("_Found")
+_Arguments = TypeVarTuple("_Arguments")
+_LEVEL = 2  # times that callers are asked, one after the other
+_DEPTH = 60  # of questions that lead to questions
+_STEPS = 30_000  # in circles, a file
+_MOST_KEPT = 300_000  # answers
+
+
+@dataclass(eq=False, slots=True)
+class Answer(Generic[_Found]):
+    """What was found, the keys and answers that were looked at, how deep and how many callers the questions led."""
+
+    found: _Found
+    looks: "tuple[int | Answer[Any], ...]"
+    height: int
+    asked: int
+
+
+Looks = list[int | Answer[Any]]
+"""What is looked at: keys, and answers with their own."""
+
+
+class _ExhaustedError(Exception):
+    """The circles of a file were followed for too long."""
+
+
+@dataclass(slots=True)
+class _Course:
+    """How it went so far, below one question."""
+
+    head: int  # the outermost place that is come back to
+    reach: int  # the deepest place
+    lowest: int  # level
+    is_pure: bool = True  # no circle
+    is_cut: bool = False  # it led too deep
+    is_short: bool = False  # callers were not asked that could have been
+
+    def add(self, other: "_Course") -> None:
+        """That of a question to which it led."""
+        self.head = min(self.head, other.head)
+        self.reach = max(self.reach, other.reach)
+        self.lowest = min(self.lowest, other.lowest)
+        self.is_pure &= other.is_pure
+        self.is_cut |= other.is_cut
+        self.is_short |= other.is_short
+
+
+@dataclass(eq=False)
+class Memo:
+    """Answers to questions that lead to one another."""
+
+    looks: Looks
+    level: int = _LEVEL
+    _kept: dict[Hashable, Answer[Any]] = field(default_factory=dict)  # by question, or level and question
+    _of_file: dict[Hashable, Answer[Any]] = field(default_factory=dict)
+    _partial: dict[Hashable, tuple[Answer[Any], int]] = field(default_factory=dict)  # in a circle that is still open
+    _active: dict[Hashable, int] = field(default_factory=dict)
+    _course: _Course = field(default_factory=lambda: _Course(0, 0, _LEVEL))
+    _steps: int = 0
+
+    def start(self) -> None:
+        """Begin with a file."""
+        self._of_file, self._partial, self._steps = {}, {}, 0
+        self.looks.clear()
+        if len(self._kept) > _MOST_KEPT:
+            self._kept = {}
+
+    def looked(self) -> list[int]:
+        """The keys that were looked at since the start, sorted."""
+        keys: set[int] = set()
+        seen: set[Answer[Any]] = set()
+        stack = [*self.looks]
+        while stack:
+            look = stack.pop()
+            if isinstance(look, int):
+                keys.add(look)
+            elif look not in seen:
+                seen.add(look)
+                stack += look.looks
+        return sorted(keys)
+
+    def settled(
+        self,
+        question: Hashable,
+        none: _Found,
+        find: Callable[[*_Arguments], _Found],
+        *arguments: *_Arguments,
+    ) -> _Found:
+        """What is found for a question; `none` where it leads back to itself or too deep."""
+        depth = len(self._active)
+        key = self.level, question
+        answer = self._kept.get(question)
+        if answer is None or answer.asked > self.level:
+            answer = self._kept.get(key)
+            self._course.is_short |= answer is not None
+        if answer is not None and depth + answer.height <= _DEPTH:
+            course = self._course
+            self.looks.append(answer)
+            course.reach = max(course.reach, depth + answer.height)
+            course.lowest = min(course.lowest, self.level - answer.asked)
+            return answer.found  # type: ignore[no-any-return]
+        answer = self._of_file.get(key)
+        if answer is None and key in self._partial:
+            answer, head = self._partial[key]
+            self._course.head = min(self._course.head, head)
+        if answer is not None:
+            self._course.is_pure = False
+            self.looks.append(answer)
+            return answer.found  # type: ignore[no-any-return]
+        if key in self._active or depth > _DEPTH:
+            self._course.head = min(self._course.head, self._active.get(key, self._course.head))
+            self._course.is_cut |= key not in self._active
+            self._course.is_pure = False
+            return none
+        return self._followed(question, depth, none, find, arguments)
+
+    def asking_callers(self, none: _Found, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
+        """What is found where callers may be asked once less; `none` where they may not be asked at all."""
+        if not self.level:
+            self._course.is_short = True
+            return none
+        self.level -= 1
+        self._course.lowest = min(self._course.lowest, self.level)
+        try:
+            return find(*arguments)
+        finally:
+            self.level += 1
+
+    def asking_nobody(self, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
+        """What is found without callers."""
+        level, lowest, is_short = self.level, self._course.lowest, self._course.is_short
+        self.level = 0
+        try:
+            return find(*arguments)
+        finally:
+            self.level, self._course.lowest, self._course.is_short = level, lowest, is_short
+
+    def _followed(
+        self,
+        question: Hashable,
+        depth: int,
+        none: _Found,
+        find: Callable[[*_Arguments], _Found],
+        arguments: tuple[*_Arguments],
+    ) -> _Found:
+        outer, self._course = self._course, _Course(depth + 1, depth, self.level)
+        begin = len(self.looks)
+        key = self.level, question
+        self._active[key] = depth
+        try:
+            found = find(*arguments)
+            self._keep(question, depth, found, begin)
+        except _ExhaustedError:
+            if depth:
+                raise
+            found = none
+        finally:
+            self._active.pop(key, None)
+            outer.add(self._course)
+            self._course = outer
+        return found
+
+    def _keep(self, question: Hashable, depth: int, found: object, begin: int) -> None:
+        course, key = self._course, (self.level, question)
+        del self._active[key]
+        answer = Answer(found, tuple(set(self.looks[begin:])), course.reach - depth, self.level - course.lowest)
+        self.looks[begin:] = [answer]
+        if course.is_pure:
+            self._kept[key if course.is_short else question] = answer
+            return
+        if course.head < depth:
+            self._partial[key] = answer, course.head
+        elif not course.is_cut:
+            self._of_file[key] = answer
+        if course.head == depth:
+            self._partial = {one: part for one, part in self._partial.items() if part[1] < depth}
+        self._steps += 1
+        if self._steps > _STEPS and depth:
+            raise _ExhaustedError

@@ -1,0 +1,146 @@
+"""The graphs of all sources as one: nodes by number, and the edges that leave and reach each.
+
+What one source says of another is settled here: an external name that another source defines, and what a document
+mentions. So the graph of one source never depends on the run of another.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from docindex_dagster.graph.build import Graph
+from docindex_dagster.graph.elsewhere import linked
+from docindex_dagster.graph.referred import settled
+from docindex_dagster.graph.triple import SHARED
+from docindex_dagster.schemas import NODES, TRIPLES
+
+_Numbers = NDArray[np.int64]
+_EVIDENCE = ("path", "chunk_id", "line", "confidence", "resolution")
+
+
+@dataclass(frozen=True, eq=False)
+class OpenGraph:
+    """A graph to walk in.
+
+    A node is its number; its name is `SOURCE!NODE`, so that sources do not run into each other, but for what belongs to
+    none of them: external names and concepts, which all share.
+    """
+
+    nodes: pa.Table  # id, and the columns of NODES that describe one
+    edges: pa.Table  # subject and object as numbers, predicate, source, and what proves them
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The names of all nodes."""
+        found: list[str] = self.nodes["id"].to_pylist()
+        return found
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each name."""
+        return {name: number for number, name in enumerate(self.ids)}
+
+    @cached_property
+    def types(self) -> list[str]:
+        """The types of all nodes."""
+        found: list[str] = self.nodes["type"].to_pylist()
+        return found
+
+    @cached_property
+    def subjects(self) -> _Numbers:
+        """The node that each edge leaves."""
+        return self._column("subject")
+
+    @cached_property
+    def objects(self) -> _Numbers:
+        """The node that each edge reaches."""
+        return self._column("object")
+
+    def _column(self, name: str) -> _Numbers:
+        values: _Numbers = self.edges[name].to_numpy().astype(np.int64)
+        return values
+
+    def chosen(self, predicates: Iterable[str]) -> NDArray[np.bool_]:
+        """Which edges have one of some predicates: one boolean an edge."""
+        mask = pc.is_in(self.edges["predicate"], pa.array(list(predicates), pa.string()))
+        found: NDArray[np.bool_] = mask.to_numpy(zero_copy_only=False)
+        return found
+
+    @cached_property
+    def _leaving(self) -> tuple[_Numbers, _Numbers]:
+        return _grouped(self.subjects, len(self.ids))
+
+    @cached_property
+    def _reaching(self) -> tuple[_Numbers, _Numbers]:
+        return _grouped(self.objects, len(self.ids))
+
+    def leaving(self, node: int) -> _Numbers:
+        """The numbers of the edges that leave a node."""
+        begins, order = self._leaving
+        return order[begins[node] : begins[node + 1]]
+
+    def reaching(self, node: int) -> _Numbers:
+        """The numbers of the edges that reach a node."""
+        begins, order = self._reaching
+        return order[begins[node] : begins[node + 1]]
+
+
+def open_graphs(graphs: Mapping[str, Graph]) -> OpenGraph:
+    """The graph of some sources, by their keys."""
+    nodes = _once(pa.concat_tables([_nodes(graph.nodes) for graph in graphs.values()] or [_nodes(NODES.empty_table())]))
+    triples = pa.concat_tables([_named(graph.triples) for graph in graphs.values()] or [_named(TRIPLES.empty_table())])
+    nodes, triples = settled(*linked(nodes, triples))
+    known = nodes["id"].combine_chunks()
+    edges = pa.table(
+        {
+            "subject": pc.index_in(triples["subject"], known),
+            "predicate": triples["predicate"].combine_chunks().dictionary_encode(),
+            "object": pc.index_in(triples["object"], known),
+            "source": triples["source"],
+            **{name: triples[name] for name in _EVIDENCE},
+        }
+    )
+    return OpenGraph(nodes.combine_chunks(), edges.combine_chunks())
+
+
+def _nodes(table: pa.Table) -> pa.Table:
+    names = _names(table, "node", "type")
+    return table.select(["type", "name", "source", "path", "chunk_id", "node"]).add_column(0, "id", names)
+
+
+def _once(nodes: pa.Table) -> pa.Table:
+    """Each shared node once."""
+    first = pc.index_in(pc.unique(nodes["id"]), nodes["id"])
+    return nodes.take(first)
+
+
+def _named(table: pa.Table) -> pa.Table:
+    """Triples whose ends are the names of nodes."""
+    for end in ("subject", "object"):
+        names = _names(table, end, f"{end}_type")
+        table = table.set_column(table.schema.get_field_index(end), end, names)
+    return table.replace_schema_metadata(None)
+
+
+def _names(table: pa.Table, node: str, kind: str) -> pa.ChunkedArray:
+    """The names of nodes in all sources."""
+    own = pc.binary_join_element_wise(table["source"], table[node], "!")
+    return pc.if_else(pc.is_in(table[kind], pa.array(SHARED)), table[node], own)
+
+
+def _grouped(ends: _Numbers, count: int) -> tuple[_Numbers, _Numbers]:
+    """Where the edges of each node begin in their order by it, and that order."""
+    order = np.argsort(ends, kind="stable")
+    begins = np.searchsorted(ends[order], np.arange(count + 1))
+    return begins, order
+
+
+def rows_of(table: pa.Table, numbers: Sequence[int] | _Numbers) -> list[dict[str, object]]:
+    """Some rows of a table as dictionaries."""
+    found: list[dict[str, object]] = table.take(pa.array(numbers, pa.int64())).to_pylist()
+    return found

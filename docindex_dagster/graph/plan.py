@@ -1,0 +1,47 @@
+"""What goes into the graph of a source, as the settings say."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from docindex_dagster.graph.build import GRAPH_VERSION, Content
+from docindex_dagster.graph.concepts.extractor import Extractor
+from docindex_dagster.graph.concepts.findings import Findings
+from docindex_dagster.graph.concepts.providers import load_extractor
+from docindex_dagster.hashing import digest_parts
+from docindex_dagster.settings import GraphSettings, LLMSettings
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """Whether there is a graph, and what is in it."""
+
+    settings: GraphSettings = field(default_factory=GraphSettings)
+    llm: LLMSettings = field(default_factory=LLMSettings)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there is a graph at all."""
+        return self.settings.enabled
+
+    @cached_property
+    def extractor(self) -> Extractor | None:
+        """Who finds concepts."""
+        return load_extractor(self.settings, self.llm) if self.settings.enabled else None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that decides the graph of given chunks."""
+        if not self.settings.enabled:
+            return digest_parts(GRAPH_VERSION, "none")
+        found_by = self.extractor.name if self.extractor else "none"
+        most = self.settings.max_triples_per_chunk
+        return digest_parts(GRAPH_VERSION, str(self.settings.code), found_by, str(most))
+
+    def content(self, concepts: Findings) -> Content:
+        """What goes into the graph, with these concepts."""
+        found_by = self.settings.concepts if self.extractor else "none"
+        return Content(self.settings.code, concepts, self.settings.max_triples_per_chunk, found_by)
+
+
+EVERYTHING = GraphPlan()
+"""What the defaults say."""

@@ -1,0 +1,275 @@
+"""What documents refer to, settled when graphs are opened: the files and headings of links, the symbols of mentions."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.graph.documents import is_plain
+from docindex_dagster.graph.elsewhere import dotted, is_meant
+from docindex_dagster.graph.triple import ANCHORS, LABEL, LINK, MENTION, UNRESOLVED
+from docindex_dagster.keys import is_branch
+from docindex_dagster.sources.classify import classify_name
+
+_DOCUMENTS = (".md", ".mdx", ".rst", ".html", ".markdown", ".adoc", ".txt", ".ipynb")
+_FIRST_PAGES = ("index", "README", "readme", "_index")
+_NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
+_FILE = re.compile(r"[^:]*\.\w{1,8}")
+_NO_HEADING = "link to the file, which has no such heading"
+_ELSEWHERE, _PLAIN, _HEADING_MISSED = 0.9, 0.7, 0.8
+
+
+class _Target(NamedTuple):
+    id: str
+    confidence: float
+    how: str
+
+
+class _Symbol(NamedTuple):
+    id: str
+    source: str
+    full: str  # its name behind those of its file and folders
+    is_top: bool  # no symbol is around it
+
+
+def settled(nodes: pa.Table, triples: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Let links reach files and sections, and mentions the one symbol or file of the name.
+
+    Mentions of what is nowhere, or in several places, are left out: most text in code font names no symbol. Links that
+    lead nowhere stay, unresolved.
+    """
+    found = {**_mentioned(nodes), **_linked(nodes)}
+    position = pc.index_in(triples["object"], pa.array([*found], pa.string()))
+    triples = triples.append_column("position", position)
+    is_found = pc.is_valid(position)
+    targets = pa.table(
+        {
+            "object": pa.array([target.id for target in found.values()], pa.string()),
+            "confidence": pa.array([target.confidence for target in found.values()], pa.float32()),
+            "resolution": pa.array([target.how for target in found.values()], pa.string()),
+        }
+    )
+    for name in targets.column_names:
+        values = pc.if_else(is_found, targets[name].take(triples["position"].combine_chunks()), triples[name])
+        triples = triples.set_column(triples.schema.get_field_index(name), name, values)
+    is_harmless = pc.or_(is_found, pc.not_equal(triples["object_type"], MENTION))
+    kept = triples.filter(pc.and_(is_harmless, pc.not_equal(triples["subject"], triples["object"])))
+    gone = [name for name, target in found.items() if target.id != name]
+    is_gone = pc.or_(
+        pc.is_in(nodes["type"], pa.array([MENTION, *ANCHORS])), pc.is_in(nodes["id"], pa.array(gone, pa.string()))
+    )
+    return nodes.filter(pc.invert(is_gone)), kept.drop_columns(["position"])
+
+
+def _linked(nodes: pa.Table) -> dict[str, _Target]:
+    """Where links lead, by the nodes that stand for them; what leads nowhere to itself."""
+    links = _rows(nodes, LINK)
+    if not links:
+        return {}
+    labels = _labels(nodes)
+    files: dict[str, set[str]] = defaultdict(set)
+    for row in _rows(nodes, "file"):
+        files[row["source"]].add(row["path"])
+    found: dict[str, _Target] = {}
+    pages: dict[str, tuple[str, str, str]] = {}
+    for row in links:
+        path, _, anchor = row["name"].partition("#")
+        page = _page(path, files[row["source"]]) if path else None
+        if page is not None:
+            pages[row["id"]] = row["source"], page, anchor
+        elif path:
+            reason = "a pattern of names" if "*" in path else "no such file"
+            found[row["id"]] = _nowhere(row["id"], reason)
+        else:
+            found[row["id"]] = _labelled(row["id"], labels.get((row["source"], _label(anchor)), ()))
+    wanted = {(source, page) for source, page, anchor in pages.values() if anchor}
+    anchors = _anchors(nodes, wanted)
+    for link, (source, page, anchor) in pages.items():
+        known = anchors.get((source, page), {})
+        section = known.get(anchor.lower()) or known.get(_hyphenated(anchor.lower())) if anchor else None
+        if section:
+            found[link] = _Target(section, 1.0, "link")
+        else:
+            confidence, how = (_HEADING_MISSED, _NO_HEADING) if anchor else (1.0, "link")
+            found[link] = _Target(f"{source}!{page}", confidence, how)
+    return found
+
+
+def _nowhere(link: str, reason: str) -> _Target:
+    return _Target(link, 0.0, f"{UNRESOLVED}: {reason}")
+
+
+def _labelled(link: str, places: Collection[str]) -> _Target:
+    """The one place that has a label."""
+    if len(places) != 1:
+        return _nowhere(link, "several places with this label" if places else "no such label")
+    return _Target(next(iter(places)), 1.0, "link")
+
+
+def _labels(nodes: pa.Table) -> dict[tuple[str, str], set[str]]:
+    """The places that have a label, by source and label."""
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in nodes.filter(pc.equal(nodes["type"], LABEL)).select(["source", "name", "node"]).to_pylist():
+        found[row["source"], _label(_named(row["node"]))].add(f"{row['source']}!{row['name']}")
+    return found
+
+
+def _label(name: str) -> str:
+    """A label as all ways to write it have it."""
+    return " ".join(name.lower().split())
+
+
+def _named(node: str) -> str:
+    """The name of a place behind the path of its file."""
+    return node.partition("#")[2]
+
+
+def _page(target: str, files: set[str]) -> str | None:
+    """The file to which a path leads, as a file or as a page of a site."""
+    if target.startswith("/"):  # from the top of a site, which may lie in a folder
+        top = target.strip("/")
+        inside = _page(top, files) if top else None
+        if inside is not None or not top:
+            return inside
+        ends = {f"/{top}{ending}" for ending in ("", *_endings())}
+        found = [file for file in files if any(file.endswith(end) for end in ends)]
+        return found[0] if len(found) == 1 else None
+    stem = re.sub(r"\.html?$", "", target)
+    return next(
+        (name for base in (target, stem) for ending in ("", *_endings()) if (name := base + ending) in files), None
+    )
+
+
+@lru_cache
+def _endings() -> tuple[str, ...]:
+    return (*_DOCUMENTS, *(f"/{page}{ending}" for page in _FIRST_PAGES for ending in _DOCUMENTS))
+
+
+def _anchors(nodes: pa.Table, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], dict[str, str]]:
+    """The sections of some files by the anchors in them, and by those that GitHub makes of titles."""
+    of_files = nodes.filter(pc.is_in(nodes["path"], pa.array([path for _, path in wanted], pa.string())))
+    found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    sections = of_files.filter(pc.equal(of_files["type"], "section"))
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for row in sections.select(["id", "source", "path", "name"]).to_pylist():
+        file = row["source"], row["path"]
+        anchor = anchor_of(row["name"])
+        number = counts[file][anchor]
+        counts[file][anchor] += 1
+        found[file][f"{anchor}-{number}" if number else anchor] = row["id"]
+        found[file].setdefault(_hyphenated(anchor), row["id"])
+    named = of_files.filter(pc.is_in(of_files["type"], pa.array(ANCHORS)))
+    for row in reversed(named.select(["source", "path", "name", "node"]).to_pylist()):
+        anchor, place = unquote(_named(row["node"])).lower(), f"{row['source']}!{row['name']}"
+        found[row["source"], row["path"]] |= {_hyphenated(anchor): place, anchor: place}
+    return found
+
+
+def _hyphenated(anchor: str) -> str:
+    """An anchor as other makers of sites write it."""
+    return re.sub(r"[\W_]+", "-", anchor).strip("-") or anchor
+
+
+def anchor_of(title: str) -> str:
+    """The anchor of a heading on GitHub: lower case, without punctuation, hyphens for spaces."""
+    return _NOT_IN_ANCHORS.sub("", title.strip().lower()).replace(" ", "-")
+
+
+def _mentioned(nodes: pa.Table) -> dict[str, _Target]:
+    """What names in code font stand for, by the nodes that stand for them."""
+    mentions = [{**row, "last": _last(row["name"])} for row in _rows(nodes, MENTION)]
+    if not mentions:
+        return {}
+    files = _files(nodes, mentions)
+    symbols = _symbols(nodes, {row["last"] for row in mentions})
+    found: dict[str, _Target] = {}
+    for row in mentions:
+        file = files.get((row["source"], row["name"]))
+        if file:
+            found[row["id"]] = _Target(file, 1.0, "path")
+            continue
+        target = _meant(row["name"], row["source"], symbols.get(row["last"], ()))
+        if target:
+            found[row["id"]] = target
+    return found
+
+
+def _last(name: str) -> str:
+    return name.removesuffix("()").rpartition(".")[2]
+
+
+def _files(nodes: pa.Table, mentions: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """The files whose paths, or the ends of them, are mentioned, where that is one file of the source."""
+    wanted = {(row["source"], row["name"]) for row in mentions if _FILE.fullmatch(row["name"])}
+    last = {name.rpartition("/")[2] for _, name in wanted}
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in _rows(nodes, "file") if wanted else ():
+        if row["path"].rpartition("/")[2] not in last:
+            continue
+        parts = row["path"].split("/")
+        for begin in range(len(parts)):
+            key = row["source"], "/".join(parts[begin:])
+            if key in wanted and (begin == 0 or not any(each.endswith(f"!{key[1]}") for each in found[key])):
+                found[key] = {row["id"]} if begin == 0 else found[key] | {row["id"]}
+    return {key: next(iter(ids)) for key, ids in found.items() if len(ids) == 1}
+
+
+def _symbols(nodes: pa.Table, names: set[str]) -> dict[str, list[_Symbol]]:
+    """The symbols with some names, but for those of tests. What is defined several times counts once."""
+    is_symbol = pc.and_(pc.is_valid(nodes["path"]), pc.match_substring(nodes["node"], "::"))
+    symbols = nodes.filter(pc.and_(is_symbol, pc.is_in(nodes["name"], pa.array(sorted(names), pa.string()))))
+    found: dict[str, dict[str, _Symbol]] = defaultdict(dict)
+    for row in symbols.select(["id", "source", "path", "node", "name"]).to_pylist():
+        if not _is_test(row["path"]):
+            qualified = row["node"].partition("::")[2]
+            symbol = _Symbol(row["id"], row["source"], dotted(row["node"]), "." not in qualified)
+            found[row["name"]].setdefault(row["id"].partition("~")[0], symbol)
+    return {name: [*symbols.values()] for name, symbols in found.items()}
+
+
+@lru_cache(maxsize=65_536)
+def _is_test(path: str) -> bool:
+    kind = classify_name(path.encode("utf-8", "surrogatepass"))
+    return kind is not None and kind.source_type == "test"
+
+
+def _meant(name: str, source: str, symbols: Sequence[_Symbol]) -> _Target | None:
+    """The one symbol that a name means: of the same source, or else of the others.
+
+    A word of small letters means one of the same source, and without parentheses none inside of another symbol.
+    """
+    own = [symbol for symbol in symbols if symbol.source == source]
+    if "." in name:
+        return _only([each for each in own if is_meant(name, each.full)], 1.0, "name") or (
+            None if own else _only(_of_others(symbols, source, name), _ELSEWHERE, "name in another source")
+        )
+    tops = [symbol for symbol in own if symbol.is_top]
+    if name.endswith("()"):
+        return _only(tops or own, _ELSEWHERE, "name")
+    if is_plain(name):
+        return _only(tops, _PLAIN, "name, a plain word")
+    if own:
+        return _only(tops or own, 1.0 if tops else _ELSEWHERE, "name")
+    return _only([each for each in _of_others(symbols, source) if each.is_top], _ELSEWHERE, "name in another source")
+
+
+def _of_others(symbols: Sequence[_Symbol], source: str, name: str = "") -> list[_Symbol]:
+    """The symbols of other sources; a branch is not asked beside its repository."""
+    found = [each for each in symbols if each.source != source and (not name or is_meant(name, each.full))]
+    return [each for each in found if not is_branch(each.source)] or found
+
+
+def _only(symbols: Sequence[_Symbol], confidence: float, how: str) -> _Target | None:
+    return _Target(symbols[0].id, confidence, how) if len(symbols) == 1 else None
+
+
+def _rows(nodes: pa.Table, kind: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = (
+        nodes.filter(pc.equal(nodes["type"], kind)).select(["id", "source", "path", "name"]).to_pylist()
+    )
+    return rows

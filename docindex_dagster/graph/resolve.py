@@ -1,0 +1,183 @@
+"""What names stand for: from the calls of a file to the functions that they reach.
+
+Names are followed as a reader follows them: through the scopes around them, imports, the types that are declared or
+that follow from what is assigned, class hierarchies, what functions return, and what callers give for a parameter.
+What that does not settle stays unresolved: a wrong edge is worse than none.
+"""
+
+import itertools
+from collections.abc import Iterable
+
+from docindex_dagster.graph import notation, spaces
+from docindex_dagster.graph.following.arguments import Arguments
+from docindex_dagster.graph.following.base import (
+    FILE,
+    Values,
+    distinct,
+)
+from docindex_dagster.graph.following.classes import Classes
+from docindex_dagster.graph.following.imports import Imports
+from docindex_dagster.graph.following.members import Members
+from docindex_dagster.graph.following.namespaces import Namespaces
+from docindex_dagster.graph.following.results import Results
+from docindex_dagster.graph.following.scopes import Scopes
+from docindex_dagster.graph.following.types import Types
+from docindex_dagster.graph.notation import (
+    Bare,
+    Called,
+    Collection,
+    Either,
+    Expression,
+    Given,
+    Item,
+    Literal,
+    Made,
+    Member,
+    Module,
+    Name,
+    Record,
+    Typed,
+    Within,
+    Written,
+)
+from docindex_dagster.graph.overloads import best_overloads, takes
+from docindex_dagster.graph.units import Import, Said, Unit
+from docindex_dagster.graph.values import How, Kind, Value
+
+
+class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Arguments):
+    """Follows the names of one file after the other. What it learnt for a file is forgotten before the next."""
+
+    def targets(self, unit: Unit, said: Said) -> Values:
+        """What a call reaches: functions, classes of which it makes an object, and what is external."""
+        return self.memo.settled((unit.path, said), (), self._targets, unit, said)
+
+    def _targets(self, unit: Unit, said: Said) -> Values:
+        expression = notation.parse(said.value if said.kind == "decorator" else said.name)
+        if said.kind == "new":
+            expression = Made(expression)
+        if said.kind == "decorator" and isinstance(expression, Called):
+            expression = expression.of
+        policy = unit.policy
+        values = self._callees(unit, said.scope, expression)
+        if isinstance(expression, Member | Name) and policy.has_open_dispatch:
+            values += self._overriding(unit, said.scope, expression, values)
+        found = [target for value in values for target in self._called(value)]
+        if said.kind == "macro" and policy.has_macro_names:
+            found = [*self._macros(unit, said.name)]
+        if not policy.calls_classes:
+            found = [target for target in found if target.kind is not Kind.CLASS]
+        if policy.has_method_calls:
+            found = [target for target in found if self._is_called(unit, said, target)]
+        inside = [target for target in found if target.kind is not Kind.EXTERNAL]
+        found = [*distinct(inside or found)]
+        if policy.tells_apart:
+            found = [one for value in found for one in self._overloads(value, said)]
+        best = best_overloads(self, unit, said, distinct(found))
+        return tuple(spaces.with_body(self, value) for value in best) if policy.sharing == "included" else best
+
+    def _is_called(self, unit: Unit, said: Said, target: Value) -> bool:
+        """Whether a call names the target itself, and does not just read what holds it."""
+        policy = unit.policy
+        name = said.name.rpartition(".")[2]
+        if target.kind is Kind.CLASS:
+            return name in policy.makers
+        return (
+            target.kind is not Kind.FUNCTION
+            or name in {"super", *policy.callers}
+            or self.definition(target).name == name
+        )
+
+    def _overloads(self, function: Value, said: Said) -> Iterable[Value]:
+        """A function, or where it takes too little those of this name in what its class is made from."""
+        if function.kind is not Kind.FUNCTION or not function.held or takes(self, function, said):
+            return [function]
+        name = self.definition(function).name
+        above = itertools.dropwhile(lambda one: not self._is_member(function, one), self.ancestors(function.held[0]))
+        inherited = (one for ancestor in [*above][1:] for one in self._members(function.held[0], [ancestor], name))
+        return [function, *(one for one in inherited if one.kind is Kind.FUNCTION)]
+
+    def _is_member(self, function: Value, owner: Value) -> bool:
+        if owner.kind is Kind.EXTERNAL:
+            return False
+        return self.definition(function).parent == self.definition(owner).qualified
+
+    def imported(self, unit: Unit, imported: Import) -> Values:
+        """What an import stands for."""
+        return distinct(self._of_import(unit, imported))
+
+    def reason(self, unit: Unit, said: Said) -> str:
+        """Why a call reaches nothing that is known."""
+        match notation.parse(said.name):
+            case Name(name):
+                return (
+                    f"{name} is a value that is not known" if self._lookup(unit, said.scope, name) else "no such name"
+                )
+            case Member(of, name):
+                known = self._values(unit, said.scope, of)
+                return f"no {name} in what it is called on" if known else "called on something of unknown type"
+            case _:
+                return "computed"
+
+    def _evaluated(  # noqa: C901, PLR0911, PLR0912 one a form
+        self, unit: Unit, scope: str, expression: Expression
+    ) -> Iterable[Value]:
+        match expression:
+            case Name(name, wanted):
+                return self._lookup(unit, scope, name, wanted)
+            case Member(of, name):
+                values = (*self._read(unit, scope, of), *self._held_functions(unit, scope, of, name))
+                found = [*self._members_of(unit, scope, values, name)]
+                return found or self._tested(unit, scope, of, name)
+            case Called(Member(of, name)) if name in unit.policy.binders:
+                return [value for value in self._values(unit, scope, of) if value.kind is Kind.FUNCTION]
+            case Called(Made(of)) if unit.policy.has_prototypes:
+                made = self._classes(self._values(unit, scope, Made(of)))
+                return [found for value in made for found in self._constructed(unit, value)]
+            case Called(of):
+                return [found for value in self._callees(unit, scope, of) for found in self._result(unit, value)]
+            case Made(Name(name)) if unit.policy.tells_apart:
+                return self._classes(self._values(unit, scope, Name(name, "type")))
+            case Made(of):
+                values = self._values(unit, scope, of)
+                if of == Name("this"):
+                    values = tuple(value._replace(kind=Kind.CLASS) for value in values if value.kind is Kind.OBJECT)
+                return self._classes(values)
+            case Item(of):
+                return [found for value in self._read(unit, scope, of) for found in self._items(value)]
+            case Typed(name):
+                return self._typed(unit, scope, name)
+            case Literal(name):
+                policy = unit.policy
+                if policy.has_open_classes and self.program.named.get((policy.family, name)):
+                    return self._typed(unit, FILE, name)
+                return [Value(Kind.EXTERNAL_OBJECT, "", name)]
+            case Either(parts):
+                return [value for part in parts for value in self._values(unit, scope, part)]
+            case Collection(parts):
+                held = distinct(value for part in parts for value in self._values(unit, scope, part))
+                return [Value(Kind.COLLECTION, "", "collection", How.SCOPE, held)]
+            case Record(text):
+                return [Value(Kind.RECORD, unit.path, f"{scope}\t{text}")]
+            case Written(name):
+                return self._written(unit, scope, name)
+            case Given(of, notation.ANY, position):
+                return [
+                    found
+                    for value in self._callees(unit, scope, of)
+                    for found in self._given_to_functions(value, position)
+                ]
+            case Given(of, argument, position):
+                return [
+                    found
+                    for value in self._values(unit, scope, of)
+                    for found in self._given_by(value, argument, position)
+                ]
+            case Module(name):
+                return self._of_module(unit, name, "")
+            case Bare(name):
+                return self._bare(unit, scope, name)
+            case Within(of, name):
+                return self._within(unit, scope, of, name)
+            case _:
+                return ()

@@ -1,0 +1,54 @@
+"""`docindex graph`: what it takes and prints."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+CALLER = "from pump import prime_pump\n\n\ndef start():\n    prime_pump(3)\n"
+
+
+@pytest.fixture
+def graphed(run):
+    Path("manual/plant.py").write_text(CALLER)
+    assert run("index", "manual").code == 0
+    return run
+
+
+def test_callers_are_told_with_their_place_and_how_they_were_found(graphed):
+    shown = graphed("graph", "callers", "prime_pump").out
+    assert "pump.py::prime_pump <- calls - plant.py::start" in shown
+    assert "plant.py:5  imported name" in shown
+
+
+def test_json_has_all_fields(graphed):
+    (step,) = json.loads(graphed("graph", "callees", "start", "--json").out)
+    assert step["object"] == "library/manual!pump.py::prime_pump"
+    assert {"depth", "predicate", "path", "line", "chunk_id", "confidence", "resolution"} <= step.keys()
+
+
+def test_what_is_not_in_the_graph_is_a_line_and_exit_code_1(graphed):
+    answer = graphed("graph", "callers", "nothing")
+    assert answer.code == 1
+    assert answer.err.startswith("error: the graph has no 'nothing'")
+
+
+def test_statistics_and_cycles(graphed):
+    assert "resolved" in graphed("graph", "stats").out
+    assert graphed("graph", "cycles").out.strip() == "no files import each other in a circle"
+
+
+def test_the_graph_is_written_for_other_programs(graphed):
+    assert graphed("graph", "export", "--format", "mermaid").out.startswith("flowchart")
+    assert "nodes" in graphed("graph", "export", "--output", "graph.graphml").out
+    from networkx import read_graphml
+
+    assert read_graphml("graph.graphml").has_edge(
+        "library/manual!plant.py::start", "library/manual!pump.py::prime_pump"
+    )
+
+
+def test_what_a_file_is_called_cannot_steer_the_terminal(run):
+    Path("manual/\x1b[31m.py").write_text("def red():\n    return red()\n")
+    run("index", "manual")
+    assert "\x1b" not in run("graph", "callers", "red").out

@@ -1,0 +1,187 @@
+"""Small programs with their call graphs, written by hand before any of it was resolved: `tests/fixtures/calls`.
+
+A program is a folder `LANGUAGE/NAME` with its sources and `calls.txt`, whose lines are `CALLER -> CALLEE`, both
+`PATH:QUALIFIED.NAME`, with `@LINE` where a name is defined more than once; `PATH:<module>` is the top level of a
+file. `external:NAME` lies outside the program. A line that begins with `~` is neither needed nor wrong. Making an
+object calls its class; a call by an interface calls what the declared type has.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
+from docindex_dagster.chunking.worker import FileJob, chunk_files
+from docindex_dagster.code.facts import symbol_ids
+from docindex_dagster.graph.build import Graph, build_graph
+from docindex_dagster.settings import ChunkingSettings
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.model import Source
+
+PROGRAMS = Path(__file__).parents[1] / "fixtures" / "calls"
+_LABELS = "calls.txt"
+_OUTSIDE = ("external", "unresolved")
+# Of languages whose labels leave namespaces out.
+_NAMESPACES = (".cpp", ".hpp", ".cc", ".hh", ".cxx", ".hxx", ".h", ".cs", ".php", ".java")
+# Of languages whose labels leave out which type a function is added to, and the names of companions.
+_LEFT_OUT = (".kt", ".kts")
+_LIKE_ITS_CLASS = re.compile(r"(^|[.])(\w+)[.]\2$")
+_SIZES = ChunkingSettings()
+_OPTIONS = ChunkOptions(
+    Sizes(_SIZES.target_tokens, _SIZES.overlap_tokens, _SIZES.max_tokens, _SIZES.min_tokens), _SIZES.code_chars
+)
+
+
+class Place(NamedTuple):
+    """A symbol: its path and name, in all ways in which labels write it, and its lines; those of a file are 0."""
+
+    names: frozenset[str]
+    first: int
+    last: int
+
+
+class Call(NamedTuple):
+    """An edge that was resolved."""
+
+    caller: Place
+    callee: Place
+    line: int
+    resolution: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was found of what is needed, what is wrong, and what is missing."""
+
+    found: int
+    wrong: tuple[Call, ...]
+    missed: tuple[tuple[str, str], ...]
+
+    @property
+    def needed(self) -> int:
+        """The calls inside the program."""
+        return self.found + len(self.missed)
+
+
+def programs(root: Path = PROGRAMS) -> list[Path]:
+    """The folders of all programs."""
+    return sorted(file.parent for file in root.glob(f"*/*/{_LABELS}"))
+
+
+def judge(program: Path) -> Judgement:
+    """Compare the graph of a program with its labels."""
+    needed, allowed = _labels(program)
+    found: set[tuple[str, str]] = set()
+    wrong = []
+    for call in resolved_calls(program):
+        hits = {label for label in needed if _is(call.caller, label[0]) and _is(call.callee, label[1])}
+        found |= hits
+        if not hits and not any(_is(call.caller, a) and _is(call.callee, b) for a, b in allowed):
+            wrong.append(call)
+    return Judgement(len(found), tuple(wrong), tuple(sorted(needed - found)))
+
+
+def resolved_calls(program: Path) -> Iterator[Call]:
+    """The calls that were resolved to something inside a program."""
+    chunks, graph = _built(program)
+    nodes = graph.nodes.filter(pc.equal(graph.nodes["type"], "module"))["node"].to_pylist()
+    modules = {node.partition("::")[2] for node in nodes}
+    spans = _spans(chunks)
+    calls = graph.triples.filter(pc.equal(graph.triples["predicate"], "calls"))
+    for row in calls.to_pylist():
+        if row["object_type"] not in _OUTSIDE:
+            caller, callee = (_place(row[end], modules, spans) for end in ("subject", "object"))
+            yield Call(caller, callee, row["line"], row["resolution"])
+
+
+@cache
+def _built(program: Path) -> tuple[pa.Table, Graph]:
+    chunks = chunks_of(program)
+    return chunks, build_graph(chunks)
+
+
+def chunks_of(folder: Path) -> pa.Table:
+    """The chunks of a folder, made in this process."""
+    source = Source("library/program", "library", "program", folder)
+    files = discover(source)
+    jobs = [
+        FileJob(
+            folder,
+            source.key,
+            source.kind,
+            row["path"],
+            row["source_type"],
+            row["language"],
+            row["loader"],
+            0,
+            None,
+            False,
+        )
+        for row in files.filter(pc.is_null(files["skipped_reason"])).to_pylist()
+    ]
+    return chunk_files(jobs, _OPTIONS).rows.sort_by([("path", "ascending"), ("chunk_index", "ascending")])
+
+
+def _spans(chunks: pa.Table) -> dict[str, tuple[int, int]]:
+    """The lines of each symbol, by its node."""
+    symbols: dict[str, list[dict[str, int]]] = {}
+    for row in chunks.select(["path", "symbols"]).to_pylist():
+        symbols.setdefault(row["path"], []).extend(row["symbols"] or ())
+    return {
+        f"{path}::{identifier}": (symbol["start_line"], symbol["end_line"])
+        for path, listed in symbols.items()
+        for identifier, symbol in zip(symbol_ids([str(one["qualified_name"]) for one in listed]), listed, strict=True)
+    }
+
+
+def _place(node: str, modules: set[str], spans: dict[str, tuple[int, int]]) -> Place:
+    path, mark, identifier = node.partition("::")
+    if not mark:
+        return Place(frozenset({f"{path}:<module>"}), 0, 0)
+    qualified = identifier.partition("~")[0]
+    if path.endswith(_NAMESPACES):
+        around = [module for module in modules if f"{qualified}.".startswith(f"{module}.")]
+        inner = max(around, key=len, default="")
+        qualified = qualified.removeprefix(f"{inner}.") if inner != qualified else qualified
+    names = {"<module>" if path.endswith(_NAMESPACES) and inner == qualified else qualified}
+    if path.endswith(_LEFT_OUT):
+        *parts, last = qualified.split(".")
+        names |= {".".join([*parts[:at], *parts[at + 1 :], last]) for at in range(len(parts))}
+    return Place(frozenset(_plain(f"{path}:{name}") for name in names), *spans[node])
+
+
+def _is(place: Place, label: str) -> bool:
+    name, at, line = label.rpartition("@")
+    if not at or not line.isdecimal():
+        return _plain(label) in place.names
+    return _plain(name) in place.names and place.first <= int(line) <= place.last
+
+
+def _plain(label: str) -> str:
+    """A name as all labels write it: a constructor is its class, and JavaScript's detours are left out."""
+    path, _, name = label.rpartition(":")
+    name = name.removeprefix("module.").removeprefix("exports.").replace(".prototype", "").replace(".Companion", "")
+    name = re.sub(r"\.(?:constructor|__init__|__construct|initialize)$", "", name)
+    name = re.sub(r"\.operator(?=\W)", ".", name) if path.endswith(".cs") else name
+    name = _LIKE_ITS_CLASS.sub(r"\1\2", name)
+    return f"{path}:{name}"
+
+
+def _labels(program: Path) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """The calls that are needed, and those that are neither needed nor wrong."""
+    needed: set[tuple[str, str]] = set()
+    allowed: set[tuple[str, str]] = set()
+    for line in (program / _LABELS).read_text("utf-8").splitlines():
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        caller, _, callee = text.removeprefix("~").strip().partition(" -> ")
+        if not callee.startswith("external:"):
+            (allowed if text.startswith("~") else needed).add((caller.strip(), callee.strip()))
+    return needed, allowed

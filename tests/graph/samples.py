@@ -1,0 +1,56 @@
+"""Small sources for the graph: files as chunks, and their graphs opened."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.chunking.chunker import ChunkOptions, Sizes, SourceFile
+from docindex_dagster.chunking.chunkers import load_chunker
+from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
+from docindex_dagster.graph.build import Content, Graph, build_graph
+from docindex_dagster.graph.opened import OpenGraph, open_graphs
+from docindex_dagster.hashing import digest
+from docindex_dagster.sources.classify import classify_name
+from docindex_dagster.tokenizer import count_tokens
+
+KEY = "library/sample"
+Edge = tuple[str, str, str]
+
+
+def chunks_of(files: Mapping[str, str], source: str = KEY, sizes: Sizes | None = None) -> pa.Table:
+    """The `chunks` table of files by their paths."""
+    options = ChunkOptions(sizes or Sizes(), code_chars=1500)
+    cut = []
+    for path, text in sorted(files.items()):
+        kind = classify_name(path.encode())
+        assert kind is not None
+        about = FileIdentity(
+            source, "library", path, digest(text.encode()), kind.source_type, kind.language, None, is_uncommitted=False
+        )
+        drafts = load_chunker(kind.loader)(SourceFile(path, text, kind.language), options)
+        cut.append(CutFile(about, drafts))
+    return rows(cut, count_tokens)
+
+
+def graph_of(files: Mapping[str, str], source: str = KEY, content: Content | None = None) -> Graph:
+    return build_graph(chunks_of(files, source), content or Content())
+
+
+def opened(files: Mapping[str, str], content: Content | None = None) -> OpenGraph:
+    return open_graphs({KEY: graph_of(files, KEY, content)})
+
+
+def edges(graph: OpenGraph, *predicates: str) -> set[Edge]:
+    """The edges with some predicates, by the names of their ends without the source's."""
+    names = [name.removeprefix(f"{KEY}!") for name in graph.ids]
+    return {
+        (names[row["subject"]], row["predicate"], names[row["object"]])
+        for row in graph.edges.to_pylist()
+        if row["predicate"] in predicates
+    }
+
+
+def news(before: pa.Table, after: pa.Table) -> pa.ChunkedArray:
+    """Which chunks are new, as a reconciliation of the stores tells."""
+    return pc.invert(pc.is_in(after["row_hash"], before["row_hash"]))

@@ -1,0 +1,90 @@
+"""Walks from chunk to chunk."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from docindex_dagster.graph.build import Graph
+from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.triple import Node, Triple, node_table, triple_table
+from docindex_dagster.graph.walk import Links, links, walk
+
+SOURCE = "library/sample"
+
+
+def linked(*triples: Triple) -> Links:
+    """The links of functions that stand in chunks of their names."""
+    names = {end for triple in triples for end, kind in ((triple.subject, triple.subject_type),) if kind == "function"}
+    names |= {triple.object for triple in triples if triple.object_type == "function"}
+    nodes = [Node(name, "function", name, SOURCE, "a.py", f"chunk of {name}") for name in sorted(names)]
+    nodes += [Node(name, "concept", name, SOURCE) for name in {t.object for t in triples if t.object_type == "concept"}]
+    return links(open_graphs({SOURCE: Graph(node_table(nodes), triple_table(triples))}))
+
+
+def edge(subject: str, predicate: str, target: str, kind: str = "function", confidence: float = 1.0) -> Triple:
+    at = SOURCE, "a.py", f"chunk of {subject}", 1
+    return Triple(subject, "function", predicate, target, kind, *at, confidence)
+
+
+def arrived(found: Links, *seeds: str) -> dict[str, float]:
+    shares = walk(found, {f"chunk of {name}": 1.0 for name in seeds})
+    return {name.removeprefix("chunk of "): share for name, share in shares.items()}
+
+
+def test_a_walk_leads_to_what_is_called_and_to_who_calls():
+    found = linked(edge("run", "calls", "stop"))
+
+    assert {*arrived(found, "run")} == {"run", "stop"}
+    assert {*arrived(found, "stop")} == {"run", "stop"}
+    assert arrived(linked(edge("run", "defines", "stop")), "run") == {}
+
+
+def test_what_many_lead_to_counts_more():
+    found = linked(edge("a", "calls", "both"), edge("b", "calls", "both"), edge("b", "calls", "other"))
+
+    shares = arrived(found, "a", "b")
+
+    assert shares["both"] > shares["other"]
+
+
+def test_a_surer_edge_leads_more_there():
+    found = linked(edge("a", "calls", "sure"), edge("a", "calls", "guessed", confidence=0.5))
+
+    shares = arrived(found, "a")
+
+    assert shares["sure"] == pytest.approx(2 * shares["guessed"], rel=0.2)
+
+
+def test_a_concept_joins_the_chunks_that_mention_it():
+    found = linked(edge("a", "mentions", "concept:x", "concept"), edge("b", "mentions", "concept:x", "concept"))
+
+    assert "b" in arrived(found, "a")
+
+
+def test_a_concept_that_is_everywhere_joins_nothing():
+    found = linked(*(edge(f"f{number}", "mentions", "concept:x", "concept") for number in range(50)))
+
+    assert arrived(found, "f1") == {}
+
+
+def test_what_nothing_is_known_of_leads_nowhere():
+    assert walk(linked(), {"chunk of a": 1.0}) == {}
+    assert walk(linked(edge("a", "calls", "b")), {"chunk of a": 0.0}) == {}
+
+
+@given(st.data(), st.integers(1, 12))
+def test_shares_are_parts_of_one_whole_and_stay_near_the_seeds(data, size):
+    weights = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0]), min_size=size**2, max_size=size**2)))
+    np.fill_diagonal(weights := weights.reshape(size, size), 0)
+    found = Links([str(number) for number in range(size)], csr_array(weights))
+    seeds = data.draw(st.dictionaries(st.sampled_from(found.chunk_ids), st.floats(0, 10), max_size=5))
+
+    shares = walk(found, seeds)
+
+    begun = [int(name) for name, weight in seeds.items()]
+    near = {*begun, *np.flatnonzero(weights[begun].any(axis=0)).tolist()} if begun else set()
+    assert all(share > 0 for share in shares.values())
+    assert sum(shares.values()) < 1
+    assert {int(name) for name in shares} <= near
