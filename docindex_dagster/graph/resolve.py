@@ -46,7 +46,7 @@ from docindex_dagster.graph.values import How, Kind, Value
 
 
 class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Arguments):
-    """Follows the names of one file after the other. What it learnt for a file is forgotten before the next."""
+    """Follows the names of one file after the other; what was found is kept as `memo` says."""
 
     def targets(self, unit: Unit, said: Said) -> Values:
         """What a call reaches: functions, classes of which it makes an object, and what is external."""

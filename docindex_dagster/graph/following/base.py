@@ -28,7 +28,7 @@ PATH_WORDS = frozenset({"this", "super", "crate"})
 
 @dataclass(eq=False)
 class Following(ABC):
-    """Follows the names of one file after the other. What it learnt for a file is forgotten before the next."""
+    """Follows the names of one file after the other; what was found is kept as `memo` says."""
 
     program: Program
     memo: Memo = field(init=False)  # what was found out
