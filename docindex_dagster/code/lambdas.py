@@ -27,9 +27,6 @@ KOTLIN_GIVEN = Given(
     same=frozenset({"let", "also", "takeIf", "takeUnless"}),
     items=ITEMS_TO_FUNCTIONS,
 )
-KOTLIN_COLLECTING = frozenset(
-    {"listOf", "mutableListOf", "arrayListOf", "setOf", "mutableSetOf", "arrayOf", "sequenceOf", "listOfNotNull"}
-)
 _MAPPING = frozenset({"map", "mapNotNull", "Select", "flatMap", "SelectMany", "mapToObj"})
 _FLATTENING = frozenset({"flatMap", "SelectMany"})
 _AROUND_FUNCTIONS = KOTLIN_GIVEN.between | {"argument_list", "argument"}

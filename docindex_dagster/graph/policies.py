@@ -35,7 +35,6 @@ class Policy:
     same: frozenset[str] = frozenset()  # methods of any object that give itself
     extension: str = ""  # the module in a module that gives classes their own methods
     iteration: str = ""  # the method from which the others of a collection follow
-    separator: str = "."
     tells_apart: bool = False  # types, functions and variables of one name stand side by side
     sees_outer_namespaces: bool = False  # what is in the namespaces around the own needs no import
     has_partial_classes: bool = False  # a class may be written in several files

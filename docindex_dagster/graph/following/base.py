@@ -348,7 +348,7 @@ def argument_at(arguments: Sequence[str], position: int, name: str) -> str | Non
 
 def distinct(values: Iterable[Value]) -> Values:
     """Each value once, by its strongest step."""
-    if isinstance(values, list | tuple) and len(values) < 2:  # noqa: PLR2004 nothing to compare
+    if isinstance(values, list | tuple) and not values[1:]:
         return tuple(values)
     found: dict[tuple[Kind, str, str, Values], Value] = {}
     for value in values:

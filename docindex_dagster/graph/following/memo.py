@@ -10,7 +10,7 @@ callers may be asked, the `level`; an answer for which they were asked less ofte
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, TypeVarTuple
+from typing import Any, Generic, TypeVar, TypeVarTuple, cast
 
 _Found = TypeVar("_Found")
 _Arguments = TypeVarTuple("_Arguments")
@@ -112,7 +112,7 @@ class Memo:
             self.looks.append(answer)
             course.reach = max(course.reach, depth + answer.height)
             course.lowest = min(course.lowest, self.level - answer.asked)
-            return answer.found  # type: ignore[no-any-return]
+            return cast("_Found", answer.found)
         answer = self._of_file.get(key)
         if answer is None and key in self._partial:
             answer, head = self._partial[key]
@@ -120,7 +120,7 @@ class Memo:
         if answer is not None:
             self._course.is_pure = False
             self.looks.append(answer)
-            return answer.found  # type: ignore[no-any-return]
+            return cast("_Found", answer.found)
         if key in self._active or depth > _DEPTH:
             self._course.head = min(self._course.head, self._active.get(key, self._course.head))
             self._course.is_cut |= key not in self._active
