@@ -3,8 +3,8 @@
 import posixpath
 from collections.abc import Iterator
 
-from docindex_dagster.graph.following.base import FILE, Following
-from docindex_dagster.graph.units import Definition, Unit
+from docindex_dagster.graph.following.base import Following
+from docindex_dagster.graph.units import FILE, Definition, Unit
 from docindex_dagster.graph.values import How, Kind, Value
 
 _BESIDE = "conftest.py"

@@ -5,93 +5,108 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal as OneOf
+from weakref import WeakValueDictionary
 
 Wanted = OneOf["", "function", "type"]
 ANY = -1  # argument
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class _OneObject(type):
+    """Equal expressions are one object, so that they are compared and hashed as fast as can be."""
+
+    def __call__(cls, *parts: object) -> object:
+        key = (cls, *parts)
+        known = _EXPRESSIONS.get(key)
+        if known is None:
+            known = _EXPRESSIONS[key] = super().__call__(*parts)
+        return known
+
+
+_EXPRESSIONS: WeakValueDictionary[tuple[object, ...], object] = WeakValueDictionary()
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Name(metaclass=_OneObject):
     """A name as it is written; where it can only be a function or a type, that is told."""
 
     name: str
     wanted: Wanted = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Member(metaclass=_OneObject):
     """What an object, class or module has under a name."""
 
     of: "Expression"
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Called(metaclass=_OneObject):
     """What a call gives."""
 
     of: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Made(metaclass=_OneObject):
     """A class of which an object is made; called, it is the object."""
 
     of: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Item(metaclass=_OneObject):
     """What a collection holds."""
 
     of: "Expression"
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Typed(metaclass=_OneObject):
     """Something of a declared type, as `types.py` writes it."""
 
     type: str
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Literal(metaclass=_OneObject):
     """A literal of a type of the language."""
 
     type: str
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Either(metaclass=_OneObject):
     """One of some."""
 
     parts: "tuple[Expression, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Collection(metaclass=_OneObject):
     """A collection of some."""
 
     parts: "tuple[Expression, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Record(metaclass=_OneObject):
     """A collection with names; what has none stands there whole."""
 
     text: str
     parts: "tuple[tuple[str, Expression], ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Written(metaclass=_OneObject):
     """A function that is written as an element of a collection."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Given(metaclass=_OneObject):
     """What a function gives, at a position, to the function that is one of its arguments.
 
     Of what is given to a function that is any of them, the position counts from 1; 0 is the object that it is in.
@@ -102,30 +117,30 @@ class Given:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Module(metaclass=_OneObject):
     """A module, by its name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bare:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Bare(metaclass=_OneObject):
     """A variable, or what a function of that name returns."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Within(metaclass=_OneObject):
     """A name where members of some objects, the innermost first, need no object."""
 
     of: "Expression"
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Unknown(metaclass=_OneObject):
     """What cannot be followed."""
 
 

@@ -6,9 +6,9 @@ What is found in a table of a file depends on that file alone.
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TypeVar
 
 from docindex_dagster.graph.policies import Policy
@@ -167,27 +167,28 @@ class Offers:
         """What others see: the keys under which the file is found, and a hash of what they find there."""
         unit, family = self.unit, self.unit.policy.family
         seen: dict[int, list[str]] = defaultdict(list)
+        text_of = cache(_text)  # calls are in several tables
 
-        def show(sort: str, table: Mapping[str, Sequence[object]]) -> None:
+        def show(sort: str, table: Mapping[str, Sequence[_Found]], text: Callable[[_Found], str]) -> None:
             for name, found in table.items():
-                seen[key_of(sort, family, name)] += map(_shown, found)
+                seen[key_of(sort, family, name)] += map(text, found)
 
-        show("name", self.named)
-        show("full", self.full)
-        show("extensions", self.extensions)
-        show("callers", self.callers)
-        show("takers", self.takers)
-        show("derived", self.derived)
-        show("assigned", self.assigned)
-        show("fills", self.fills)
-        show("said", self.said)
-        show("sharing", self.sharing)
-        show("top", self.tops)
-        show("spaces", self.spaces)
-        show("everywhere", self.everywhere)
-        show("variables", self.variables)
-        show("stored", self.stored)
-        show("forwards", self.forwards)
+        show("name", self.named, _definition)
+        show("full", self.full, _definition)
+        show("extensions", self.extensions, _definition)
+        show("callers", self.callers, text_of)
+        show("takers", self.takers, lambda taken: f"{taken[1]}\t{text_of(taken[0])}")
+        show("derived", self.derived, str)
+        show("assigned", self.assigned, text_of)
+        show("fills", self.fills, text_of)
+        show("said", self.said, text_of)
+        show("sharing", self.sharing, str)
+        show("top", self.tops, str)
+        show("spaces", self.spaces, str)
+        show("everywhere", self.everywhere, str)
+        show("variables", self.variables, str)
+        show("stored", self.stored, str)
+        show("forwards", self.forwards, str)
         for name in (*unit.path.split("/")[:-1], stem(unit.path)):
             seen[key_of("module", name)].append("")
         seen[key_of("file", unit.path)].append(unit.seen)
@@ -201,16 +202,12 @@ def _table(found: Iterable[tuple[str, _Found]]) -> dict[str, list[_Found]]:
     return dict(table)
 
 
-def _shown(found: object) -> str:
-    match found:
-        case Definition():
-            return f"{found.id}\t{found.kind}\t{found.returns}\t{found.is_local}"
-        case Said():
-            return f"{found.kind}\t{found.scope}\t{found.name}\t{found.value}"
-        case (Said() as said, at):
-            return f"{at}\t{_shown(said)}"
-        case _:
-            return str(found)
+def _definition(found: Definition) -> str:
+    return f"{found.id}\t{found.kind}\t{found.returns}\t{found.is_local}"
+
+
+def _text(found: Said) -> str:
+    return f"{found.kind}\t{found.scope}\t{found.name}\t{found.value}"
 
 
 def _prefixes(scope: str) -> Iterator[str]:

@@ -2,9 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from docindex_dagster.graph.builtins import is_value
+from docindex_dagster.graph.policies import Policy
 from docindex_dagster.graph.units import Said, Unit, unnamed
 from docindex_dagster.graph.values import How, Kind, Value
 
@@ -60,6 +63,7 @@ def takes(resolver: "Resolver", function: Value, said: Said) -> bool:
 def best_overloads(resolver: "Resolver", unit: Unit, said: Said, found: Sequence[Value]) -> tuple[Value, ...]:
     """The targets without those overloads that fit less well than another one."""
     groups: dict[tuple[str, ...], list[Value]] = defaultdict(list)
+    given = [_Given(resolver, unit, said.scope, argument) for argument in said.arguments]
     tells_apart = unit.policy.tells_apart
     for value in found:
         if tells_apart and value.kind is Kind.FUNCTION:
@@ -75,8 +79,9 @@ def best_overloads(resolver: "Resolver", unit: Unit, said: Said, found: Sequence
         if len(group) == 1 or not group[0].path:
             kept += group[:1]
             continue
-        scores = [_fit(resolver, unit, said, value) for value in group]
-        best = [value for value, score in zip(group, scores, strict=True) if score == max(scores)]
+        scores = [_fit(resolver, given, value, unit.policy) for value in group]
+        highest = max(scores)
+        best = [value for value, score in zip(group, scores, strict=True) if score == highest]
         parents = {resolver.definition(value).parent for value in best}
         types = {tuple(parameter for _, parameter in resolver.parameters(value)) for value in best}
         if not tells_apart or len(best) == 1 or len(parents) == len(best) or len(types) == 1:
@@ -84,26 +89,43 @@ def best_overloads(resolver: "Resolver", unit: Unit, said: Said, found: Sequence
     return tuple(kept)
 
 
-def _fit(resolver: "Resolver", unit: Unit, said: Said, value: Value) -> float:
-    given, taken = said.arguments, resolver.parameters(value)
-    tells_apart = unit.policy.tells_apart
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What a call gives for a parameter."""
+
+    resolver: "Resolver"
+    unit: Unit
+    scope: str
+    argument: str
+
+    @cached_property
+    def literal(self) -> str:
+        """The type of a literal; "" for anything else."""
+        is_literal = self.argument.startswith("#") and self.argument[1:].isalnum()
+        return _ALIASES.get(self.argument[1:], self.argument[1:]) if is_literal else ""
+
+    @cached_property
+    def known(self) -> Sequence[Value]:
+        """What it may be."""
+        values = self.resolver.declared(self.unit, self.scope, unnamed(self.argument))
+        return [typed for typed in values if typed.kind is not Kind.EXTERNAL]
+
+
+def _fit(resolver: "Resolver", given: Sequence[_Given], value: Value, policy: Policy) -> float:
+    taken = resolver.parameters(value)
     score = 0.0 if len(given) == len(taken) else -10.0 - abs(len(given) - len(taken))
-    for argument, (_, parameter) in zip(given, taken, strict=False):
+    for one, (_, parameter) in zip(given, taken, strict=False):
         if not parameter.startswith(":"):
             continue
         wanted = parameter[1:].partition("<")[0]
-        if argument.startswith("#") and argument[1:].isalnum():
-            literal = _ALIASES.get(argument[1:], argument[1:])
-            fits = [_literal_fit(literal, one) for one in (wanted, *_aliased(resolver, value, parameter))]
-            score += max(fits)
-            continue
-        values = resolver.declared(unit, said.scope, unnamed(argument))
-        known = [typed for typed in values if typed.kind is not Kind.EXTERNAL]
-        if not known:  # of a class of the program it would be known
+        if one.literal:
+            score += max(_literal_fit(one.literal, name) for name in (wanted, *_aliased(resolver, value, parameter)))
+        elif not one.known:  # of a class of the program it would be known
             score += 0.1 if is_value(wanted) or _is_type_parameter(wanted) else 0
-        for typed in known:
-            is_taken = not tells_apart and _takes(resolver, value, parameter, typed)
-            score += 1 if is_taken else _type_fit(resolver, typed, wanted)
+        else:
+            for typed in one.known:
+                is_taken = not policy.tells_apart and _takes(resolver, value, parameter, typed)
+                score += 1 if is_taken else _type_fit(resolver, typed, wanted)
     return score
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from docindex_dagster.graph import notation, spaces
 from docindex_dagster.graph.following.arguments import Arguments
 from docindex_dagster.graph.following.base import (
-    FILE,
     Values,
     distinct,
 )
@@ -41,7 +40,7 @@ from docindex_dagster.graph.notation import (
     Written,
 )
 from docindex_dagster.graph.overloads import best_overloads, takes
-from docindex_dagster.graph.units import Import, Said, Unit
+from docindex_dagster.graph.units import FILE, Import, Said, Unit
 from docindex_dagster.graph.values import How, Kind, Value
 
 
@@ -50,18 +49,32 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
 
     def targets(self, unit: Unit, said: Said) -> Values:
         """What a call reaches: functions, classes of which it makes an object, and what is external."""
-        return self.memo.settled((unit.path, said), (), self._targets, unit, said)
+        expression = _called_expression(said)
+        scope = self._home_of_call(unit, said, expression)
+        question = unit.path, scope, said.kind, said.value if said.kind == "decorator" else said.name
+        none: Values = ()
+        found = self.memo.settled(question, none, self._reached, unit, scope, said, expression)
+        if not found or (len(found) == 1 and not (unit.policy.tells_apart and self._takes_too_little(found[0], said))):
+            return found
+        return self.memo.settled((unit.path, said, found), none, self._chosen, unit, said, found)
 
-    def _targets(self, unit: Unit, said: Said) -> Values:
-        expression = notation.parse(said.value if said.kind == "decorator" else said.name)
-        if said.kind == "new":
-            expression = Made(expression)
-        if said.kind == "decorator" and isinstance(expression, Called):
-            expression = expression.of
+    def _home_of_call(self, unit: Unit, said: Said, expression: Expression) -> str:
+        """The outermost place where a call reaches the same."""
         policy = unit.policy
-        values = self._callees(unit, said.scope, expression)
+        if not said.scope or (policy.has_open_dispatch and policy.has_implicit_members):
+            return said.scope
+        if policy.has_open_dispatch and isinstance(expression, Member) and expression.of == Name("this"):
+            return said.scope
+        if policy.tells_apart and isinstance(expression, Name):
+            expression = Name(expression.name, "function")
+        return self._home(unit, said.scope, expression)
+
+    def _reached(self, unit: Unit, scope: str, said: Said, expression: Expression) -> Values:
+        """What a call may reach, whatever it gives."""
+        policy = unit.policy
+        values = self._callees(unit, scope, expression)
         if isinstance(expression, Member | Name) and policy.has_open_dispatch:
-            values += self._overriding(unit, said.scope, expression, values)
+            values += self._overriding(unit, scope, expression, values)
         found = [target for value in values for target in self._called(value)]
         if said.kind == "macro" and policy.has_macro_names:
             found = [*self._macros(unit, said.name)]
@@ -70,11 +83,18 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
         if policy.has_method_calls:
             found = [target for target in found if self._is_called(unit, said, target)]
         inside = [target for target in found if target.kind is not Kind.EXTERNAL]
-        found = [*distinct(inside or found)]
-        if policy.tells_apart:
-            found = [one for value in found for one in self._overloads(value, said)]
-        best = best_overloads(self, unit, said, distinct(found))
-        return tuple(spaces.with_body(self, value) for value in best) if policy.sharing == "included" else best
+        reached = distinct(inside or found)
+        return (self._with_body(unit, reached[0]),) if len(reached) == 1 else reached
+
+    def _chosen(self, unit: Unit, said: Said, reached: Values) -> Values:
+        """Of what a call may reach that which it means by what it gives."""
+        if unit.policy.tells_apart:
+            reached = tuple(one for value in reached for one in self._overloads(value, said))
+        best = best_overloads(self, unit, said, distinct(reached))
+        return tuple(self._with_body(unit, value) for value in best)
+
+    def _with_body(self, unit: Unit, value: Value) -> Value:
+        return spaces.with_body(self, value) if unit.policy.sharing == "included" else value
 
     def _is_called(self, unit: Unit, said: Said, target: Value) -> bool:
         """Whether a call names the target itself, and does not just read what holds it."""
@@ -90,12 +110,15 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
 
     def _overloads(self, function: Value, said: Said) -> Iterable[Value]:
         """A function, or where it takes too little those of this name in what its class is made from."""
-        if function.kind is not Kind.FUNCTION or not function.held or takes(self, function, said):
+        if not self._takes_too_little(function, said):
             return [function]
         name = self.definition(function).name
         above = itertools.dropwhile(lambda one: not self._is_member(function, one), self.ancestors(function.held[0]))
         inherited = (one for ancestor in [*above][1:] for one in self._members(function.held[0], [ancestor], name))
         return [function, *(one for one in inherited if one.kind is Kind.FUNCTION)]
+
+    def _takes_too_little(self, function: Value, said: Said) -> bool:
+        return function.kind is Kind.FUNCTION and bool(function.held) and not takes(self, function, said)
 
     def _is_member(self, function: Value, owner: Value) -> bool:
         if owner.kind is Kind.EXTERNAL:
@@ -109,10 +132,9 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
     def reason(self, unit: Unit, said: Said) -> str:
         """Why a call reaches nothing that is known."""
         match notation.parse(said.name):
-            case Name(name):
-                return (
-                    f"{name} is a value that is not known" if self._lookup(unit, said.scope, name) else "no such name"
-                )
+            case Name(name) as expression:
+                known = self._values(unit, said.scope, expression)
+                return f"{name} is a value that is not known" if known else "no such name"
             case Member(of, name):
                 known = self._values(unit, said.scope, of)
                 return f"no {name} in what it is called on" if known else "called on something of unknown type"
@@ -123,8 +145,8 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
         self, unit: Unit, scope: str, expression: Expression
     ) -> Iterable[Value]:
         match expression:
-            case Name(name, wanted):
-                return self._lookup(unit, scope, name, wanted)
+            case Name():
+                return self._lookup(unit, scope, expression)
             case Member(of, name):
                 values = (*self._read(unit, scope, of), *self._held_functions(unit, scope, of, name))
                 found = [*self._members_of(unit, scope, values, name)]
@@ -181,3 +203,11 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
                 return self._within(unit, scope, of, name)
             case _:
                 return ()
+
+
+def _called_expression(said: Said) -> Expression:
+    """What is called, or of what an object is made."""
+    expression = notation.parse(said.value if said.kind == "decorator" else said.name)
+    if said.kind == "new":
+        return Made(expression)
+    return expression.of if said.kind == "decorator" and isinstance(expression, Called) else expression

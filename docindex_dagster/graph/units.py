@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from docindex_dagster.code.expressions import SEPARATOR
 from docindex_dagster.code.facts import symbol_ids
@@ -15,6 +15,7 @@ from docindex_dagster.hashing import digest
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
 FUNCTIONS = frozenset({"function", "method", "macro"})
+FILE = ""  # the scope around all others
 DIRECTIVE = "namespace"  # what `using namespace` imports all of
 
 
@@ -46,8 +47,7 @@ class Import:
         return Import(self.module, name, self.line, self.scope)
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """A fact, with the chunk in which it stands."""
 
     kind: str

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from docindex_dagster.graph import notation
+from docindex_dagster.graph.following.homes import Homes
 from docindex_dagster.graph.following.memo import Memo
 from docindex_dagster.graph.notation import (
     Expression,
     Member,
     Name,
-    Wanted,
 )
 from docindex_dagster.graph.policies import Policy
 from docindex_dagster.graph.program import Program
@@ -20,7 +20,6 @@ from docindex_dagster.graph.values import How, Kind, Value
 Values = tuple[Value, ...]
 MOST_VALUES = 8
 MOST_CALLERS = 40  # that are asked what they give for a parameter
-FILE = ""
 BLOCK = 9  # the argument that is a block
 BASES = frozenset({Kind.CLASS, Kind.EXTERNAL, Kind.FUNCTION, Kind.LITERAL, Kind.RECORD, Kind.OBJECT})
 PATH_WORDS = frozenset({"this", "super", "crate"})
@@ -33,6 +32,7 @@ class Following(ABC):
     program: Program
     memo: Memo = field(init=False)  # what was found out
     _known_spaces: dict[str, Sequence[str]] = field(default_factory=dict)
+    _homes: dict[str, Homes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.memo = Memo(self.program.looks)
@@ -74,11 +74,18 @@ class Following(ABC):
         return self.program.units[path]
 
     def _values(self, unit: Unit, scope: str, expression: Expression) -> Values:
+        if scope:
+            scope = self._home(unit, scope, expression)
         question = unit.path, scope, expression
         return self.memo.settled(question, (), self._answer, unit, scope, expression)
 
     def _answer(self, unit: Unit, scope: str, expression: Expression) -> Values:
         return distinct(self._evaluated(unit, scope, expression))
+
+    def _home(self, unit: Unit, scope: str, expression: Expression) -> str:
+        """The outermost place where an expression means the same."""
+        homes = self._homes.get(unit.path) or self._homes.setdefault(unit.path, Homes(unit))
+        return homes.of(scope, expression)
 
     # What the parts ask of each other.
 
@@ -138,7 +145,8 @@ class Following(ABC):
         """A member that something has by a type for which it was tested, where just one of these has it."""
 
     @abstractmethod
-    def _lookup(self, unit: Unit, scope: str, name: str, wanted: Wanted = "") -> Iterable[Value]: ...
+    def _lookup(self, unit: Unit, scope: str, wanted: Name) -> Iterable[Value]:
+        """What a name stands for at a place."""
 
     @abstractmethod
     def _built_in(self, name: str, policy: Policy) -> list[Value]: ...

@@ -45,9 +45,13 @@ class Classes(Following):
                 distinct(made for one in found for made in (self._made(one) if one.kind is Kind.MODULE else [one])),
             )
 
-    def ancestor_names(self, value: Value) -> set[str]:
+    def ancestor_names(self, value: Value) -> frozenset[str]:
         """The last names of the classes of an object."""
-        return {one.name.rpartition(".")[2].partition("~")[0] for one in self.ancestors(value)}
+        none: frozenset[str] = frozenset()
+        return self.memo.settled(("ancestor names", value), none, self._ancestor_names, value)
+
+    def _ancestor_names(self, value: Value) -> frozenset[str]:
+        return frozenset(one.name.rpartition(".")[2].partition("~")[0] for one in self.ancestors(value))
 
     def defined(self, unit: Unit, definition: Definition, how: How) -> Iterable[Value]:
         """What a definition stands for where its name is used."""

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from docindex_dagster.graph import notation, spaces
-from docindex_dagster.graph.following.base import FILE, MOST_VALUES, PATH_WORDS, Following, Values, distinct, is_marked
+from docindex_dagster.graph.following.base import MOST_VALUES, PATH_WORDS, Following, Values, distinct, is_marked
 from docindex_dagster.graph.modules_go import go_package_name
 from docindex_dagster.graph.notation import (
     Name,
 )
 from docindex_dagster.graph.offers import full_name, is_class
 from docindex_dagster.graph.policies import POLICIES, Policy
-from docindex_dagster.graph.units import Definition, Import, Unit
+from docindex_dagster.graph.units import FILE, Definition, Import, Unit
 from docindex_dagster.graph.values import How, Kind, Value
 
 _OUTSIDE = "\0"  # the place of who looks at a file from another one

@@ -25,13 +25,14 @@ class Answer(Generic[_Found]):
     """What was found, the keys and answers that were looked at, how deep and how many callers the questions led."""
 
     found: _Found
-    looks: "tuple[int | Answer[Any], ...]"
+    keys: tuple[int, ...]
+    answers: "tuple[Answer[Any], ...]"
     height: int
     asked: int
 
 
-Looks = list[int | Answer[Any]]
-"""What is looked at: keys, and answers with their own."""
+Looks = list[int]
+"""The keys that are looked at."""
 
 
 class _ExhaustedError(Exception):
@@ -54,9 +55,11 @@ class _Course:
         self.head = min(self.head, other.head)
         self.reach = max(self.reach, other.reach)
         self.lowest = min(self.lowest, other.lowest)
-        self.is_pure &= other.is_pure
-        self.is_cut |= other.is_cut
-        self.is_short |= other.is_short
+        if not other.is_pure:
+            self.is_pure = False
+            self.is_cut |= other.is_cut
+        if other.is_short:
+            self.is_short = True
 
 
 @dataclass(eq=False)
@@ -65,6 +68,7 @@ class Memo:
 
     looks: Looks
     level: int = _LEVEL
+    _taken: list[Answer[Any]] = field(default_factory=list)  # with what was looked at for them
     _kept: dict[Hashable, Answer[Any]] = field(default_factory=dict)  # by question, or level and question
     _of_file: dict[Hashable, Answer[Any]] = field(default_factory=dict)
     _partial: dict[Hashable, tuple[Answer[Any], int]] = field(default_factory=dict)  # in a circle that is still open
@@ -76,21 +80,22 @@ class Memo:
         """Begin with a file."""
         self._of_file, self._partial, self._steps = {}, {}, 0
         self.looks.clear()
+        self._taken.clear()
         if len(self._kept) > _MOST_KEPT:
             self._kept = {}
 
     def looked(self) -> list[int]:
         """The keys that were looked at since the start, sorted."""
-        keys: set[int] = set()
-        seen: set[Answer[Any]] = set()
-        stack = [*self.looks]
+        keys = set(self.looks)
+        stack = list(dict.fromkeys(self._taken))
+        seen = set(stack)
         while stack:
-            look = stack.pop()
-            if isinstance(look, int):
-                keys.add(look)
-            elif look not in seen:
-                seen.add(look)
-                stack += look.looks
+            answer = stack.pop()
+            keys.update(answer.keys)
+            for one in answer.answers:
+                if one not in seen:
+                    seen.add(one)
+                    stack.append(one)
         return sorted(keys)
 
     def settled(
@@ -101,25 +106,44 @@ class Memo:
         *arguments: *_Arguments,
     ) -> _Found:
         """What is found for a question; `none` where it leads back to itself or too deep."""
-        depth = len(self._active)
-        key = self.level, question
         answer = self._kept.get(question)
-        if answer is None or answer.asked > self.level:
-            answer = self._kept.get(key)
-            self._course.is_short |= answer is not None
-        if answer is not None and depth + answer.height <= _DEPTH:
-            course = self._course
-            self.looks.append(answer)
-            course.reach = max(course.reach, depth + answer.height)
-            course.lowest = min(course.lowest, self.level - answer.asked)
-            return cast("_Found", answer.found)
+        if answer is not None and answer.asked <= self.level:
+            reach = len(self._active) + answer.height
+            if reach <= _DEPTH:
+                self._take(answer, reach)
+                return cast("_Found", answer.found)
+        return self._unsettled(question, none, find, arguments)
+
+    def _take(self, answer: Answer[object], reach: int) -> None:
+        """An answer that is kept is taken."""
+        self._taken.append(answer)
+        course = self._course
+        course.reach = max(course.reach, reach)
+        lowest = self.level - answer.asked
+        course.lowest = min(course.lowest, lowest)
+
+    def _unsettled(
+        self,
+        question: Hashable,
+        none: _Found,
+        find: Callable[[*_Arguments], _Found],
+        arguments: tuple[*_Arguments],
+    ) -> _Found:
+        """The same where no answer is kept that holds for all levels."""
+        depth, key = len(self._active), (self.level, question)
+        answer = self._kept.get(key)
+        if answer is not None:
+            self._course.is_short = True
+            if depth + answer.height <= _DEPTH:
+                self._take(answer, depth + answer.height)
+                return cast("_Found", answer.found)
         answer = self._of_file.get(key)
         if answer is None and key in self._partial:
             answer, head = self._partial[key]
             self._course.head = min(self._course.head, head)
         if answer is not None:
             self._course.is_pure = False
-            self.looks.append(answer)
+            self._taken.append(answer)
             return cast("_Found", answer.found)
         if key in self._active or depth > _DEPTH:
             self._course.head = min(self._course.head, self._active.get(key, self._course.head))
@@ -158,12 +182,12 @@ class Memo:
         arguments: tuple[*_Arguments],
     ) -> _Found:
         outer, self._course = self._course, _Course(depth + 1, depth, self.level)
-        begin = len(self.looks)
+        begins = len(self.looks), len(self._taken)
         key = self.level, question
         self._active[key] = depth
         try:
             found = find(*arguments)
-            self._keep(question, depth, found, begin)
+            self._keep(question, depth, found, *begins)
         except _ExhaustedError:
             if depth:
                 raise
@@ -174,11 +198,13 @@ class Memo:
             self._course = outer
         return found
 
-    def _keep(self, question: Hashable, depth: int, found: object, begin: int) -> None:
+    def _keep(self, question: Hashable, depth: int, found: object, keys: int, answers: int) -> None:
         course, key = self._course, (self.level, question)
         del self._active[key]
-        answer = Answer(found, tuple(set(self.looks[begin:])), course.reach - depth, self.level - course.lowest)
-        self.looks[begin:] = [answer]
+        looks, taken = tuple(set(self.looks[keys:])), tuple(set(self._taken[answers:]))
+        answer = Answer(found, looks, taken, course.reach - depth, self.level - course.lowest)
+        del self.looks[keys:]
+        self._taken[answers:] = [answer]
         if course.is_pure:
             self._kept[key if course.is_short else question] = answer
             return

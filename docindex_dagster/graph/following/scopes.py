@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from docindex_dagster.graph import builtins, notation, spaces
 from docindex_dagster.graph.following.base import (
     BASES,
-    FILE,
     MOST_VALUES,
     PATH_WORDS,
     Following,
@@ -13,13 +12,10 @@ from docindex_dagster.graph.following.base import (
     distinct,
     is_marked,
 )
-from docindex_dagster.graph.notation import (
-    Name,
-    Wanted,
-)
+from docindex_dagster.graph.notation import Name
 from docindex_dagster.graph.offers import is_class
 from docindex_dagster.graph.policies import Policy
-from docindex_dagster.graph.units import FUNCTIONS, Definition, Unit
+from docindex_dagster.graph.units import FILE, FUNCTIONS, Definition, Unit
 from docindex_dagster.graph.values import How, Kind, Value, is_known
 
 _MOST_MEANINGS = 2  # of a variable
@@ -46,16 +42,16 @@ class Scopes(Following):
             return found
         return [value for one in found for value in (self._returned(one) if one.kind is Kind.FUNCTION else [one])]
 
-    def _lookup(self, unit: Unit, scope: str, name: str, wanted: Wanted = "") -> Iterable[Value]:
+    def _lookup(self, unit: Unit, scope: str, wanted: Name) -> Iterable[Value]:
         """What a name stands for at a place."""
-        policy = unit.policy
+        policy, name = unit.policy, wanted.name
         own = self._of_itself(unit, scope, name, policy)
         if own is not None:
             return own
         if policy.sharing == "included":
-            return self._included(unit, scope, name, policy)
+            return self._included(unit, scope, wanted, policy)
         for around in unit.around(scope):
-            found = self._in_scope(unit, around, scope, Name(name, wanted), policy)
+            found = self._in_scope(unit, around, scope, wanted, policy)
             if found is not None:
                 return found
             is_open = policy.has_implicit_members and (
@@ -65,13 +61,13 @@ class Scopes(Following):
                 beside = self._of_literal(Value(Kind.LITERAL, unit.path, around.parent), name)
                 if beside:
                     return beside
-        return self._values(unit, FILE, Name(name, wanted)) if scope != FILE else self._outermost(unit, name, wanted)
+        return self._values(unit, FILE, wanted) if scope != FILE else self._outermost(unit, wanted)
 
-    def _outermost(self, unit: Unit, name: str, wanted: Wanted) -> Iterable[Value]:
+    def _outermost(self, unit: Unit, wanted: Name) -> Iterable[Value]:
         """What a name stands for outside of all functions and classes of a file."""
         if unit.policy.tells_apart:
-            return self._in_namespaces(unit, Name(name, wanted), unit.policy)
-        return self._in_file(unit, name, unit.policy)
+            return self._in_namespaces(unit, wanted, unit.policy)
+        return self._in_file(unit, wanted.name, unit.policy)
 
     def _of_itself(self, unit: Unit, scope: str, name: str, policy: Policy) -> Iterable[Value] | None:
         """What a name stands for by which a class or object names itself; None of any other name."""
@@ -96,19 +92,19 @@ class Scopes(Following):
             return [Value(Kind.CLASS, unit.path, cls.id)]
         return None
 
-    def _included(self, unit: Unit, scope: str, name: str, policy: Policy) -> Iterable[Value]:
+    def _included(self, unit: Unit, scope: str, wanted: Name, policy: Policy) -> Iterable[Value]:
         """What a name stands for in the functions around it, else in the namespaces and in what a file includes."""
         home = ""
         for around in unit.around(scope):
             if around.kind == "module":
                 home = home or around.qualified
                 break
-            found = self._in_scope(unit, around, scope, Name(name), policy)
+            found = self._in_scope(unit, around, scope, wanted, policy)
             if found is not None:
                 return found
             home = spaces.space_of(unit, around)
-        seen = spaces.looked_up(self, unit, spaces.home_of(self, unit, home), name)
-        return seen or self._built_in(name, policy)
+        seen = spaces.looked_up(self, unit, spaces.home_of(self, unit, home), wanted.name)
+        return seen or self._built_in(wanted.name, policy)
 
     def _built_in(self, name: str, policy: Policy) -> list[Value]:
         return [Value(Kind.EXTERNAL, "", name)] if builtins.is_builtin(policy.family, name) else []

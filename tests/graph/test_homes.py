@@ -1,0 +1,68 @@
+"""What does not depend on a function is followed in the class or file around it, and means the same there."""
+
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.graph.build import build_graph
+from docindex_dagster.graph.following.base import Following
+from docindex_dagster.graph.following.homes import Homes
+from docindex_dagster.graph.notation import Expression, parse
+from docindex_dagster.graph.program import Units
+from docindex_dagster.graph.units import Unit
+from tests.graph.calls import PROGRAMS, chunks_of
+
+LANGUAGES = sorted(folder.name for folder in PROGRAMS.iterdir())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_graph_is_that_of_following_everything_where_it_stands(language: str, monkeypatch: pytest.MonkeyPatch):
+    chunks = chunks_of(PROGRAMS / language)
+    graph = build_graph(chunks)
+
+    def at_its_place(_self: Following, _unit: Unit, scope: str, _expression: Expression) -> str:
+        return scope
+
+    monkeypatch.setattr(Following, "_home", at_its_place)
+
+    assert graph.triples.equals(build_graph(chunks).triples)
+
+
+PYTHON = """
+import os
+
+
+class Store:
+    def load(self, path):
+        name = os.fspath(path)
+        return self.cache.get(os.path.join(name))
+
+    @classmethod
+    def make(cls):
+        return cls.load
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "home"),
+    [
+        ("os.path.join()", ""),
+        ("Store@()", ""),
+        ("this.cache", "Store"),
+        ("name.strip()", "Store.load"),
+        ("path", "Store.load"),
+        ("(name|os)", "Store.load"),
+    ],
+)
+def test_names_that_a_function_introduces_are_followed_in_it(tmp_path: Path, expression: str, home: str):
+    (tmp_path / "store.py").write_text(PYTHON)
+    homes = Homes(Units(chunks_of(tmp_path))["store.py"])
+
+    assert homes.of("Store.load", parse(expression)) == home
+
+
+def test_a_method_of_the_class_has_another_this(tmp_path: Path):
+    (tmp_path / "store.py").write_text(PYTHON)
+    homes = Homes(Units(chunks_of(tmp_path))["store.py"])
+
+    assert homes.of("Store.make", parse("this.load")) == "Store.make"
