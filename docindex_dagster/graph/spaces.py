@@ -50,7 +50,14 @@ def _how(unit: Unit, other: Unit, policy: Policy) -> How:
 def defined(resolver: "Following", unit: Unit, full: str) -> _Found:
     """The definitions of a full name that a file sees."""
     none: _Found = []
+    if not _is_defined(resolver, unit, full):
+        return none
     return resolver.memo.settled(("defined", unit.path, full), none, _defined, resolver, unit, full)
+
+
+def _is_defined(resolver: "Following", unit: Unit, full: str) -> bool:
+    """Whether anything in the program has the last part of a full name; specialisations are named in many ways."""
+    return "<" in full or bool(resolver.program.named.get((unit.policy.family, full.rpartition(".")[2])))
 
 
 def _defined(resolver: "Following", unit: Unit, full: str) -> _Found:

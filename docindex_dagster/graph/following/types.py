@@ -126,16 +126,19 @@ class Types(Following):
         return next(iter(self._typed(unit, scope, written, given)), Value(Kind.EXTERNAL_OBJECT, "", written))
 
     def _type_names(self, unit: Unit, scope: str, name: str) -> Values:
-        policy = unit.policy
-        if policy.sharing == "included":
-            first = name.partition(".")[0]
-            found = () if first == "std" else distinct(spaces.types(self, unit, scope, name))
-            return found or tuple(value._replace(name=name) for value in self._built_in(first, policy))
+        if unit.policy.sharing == "included":
+            none: Values = ()
+            return self.memo.settled(("types", unit.path, scope, name), none, self._included_types, unit, scope, name)
         first, *others = name.split(".")
         expression: Expression = Name(first, "type")
         for other in others:
             expression = Member(expression, other)
         return self._values(unit, scope, expression)
+
+    def _included_types(self, unit: Unit, scope: str, name: str) -> Values:
+        first = name.partition(".")[0]
+        found = () if first == "std" else distinct(spaces.types(self, unit, scope, name))
+        return found or tuple(value._replace(name=name) for value in self._built_in(first, unit.policy))
 
     def _is_open(self, value: Value) -> bool:
         """Whether a declared type leaves open what is behind it: one that is not known, or that of functions."""
