@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from docindex_dagster.code import facts_c
+from docindex_dagster.code.callees import called_method, callee
 from docindex_dagster.code.docblocks import types_in
 from docindex_dagster.code.expressions import (
     SEPARATOR,
     UNKNOWN,
     Shapes,
-    called_method,
-    callee,
     expression,
     may_be_repeated,
     part_of,

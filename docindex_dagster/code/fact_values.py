@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from docindex_dagster.code.callees import called_method, what_is_given
 from docindex_dagster.code.docblocks import type_after
 from docindex_dagster.code.expressions import (
     UNKNOWN,
     Shapes,
-    called_method,
     expression,
     text_of,
-    what_is_given,
 )
 from docindex_dagster.code.patterns import assigned_part, matched, repeated_type
 from docindex_dagster.code.types import canonical_type

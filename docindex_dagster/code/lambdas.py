@@ -3,7 +3,8 @@
 import re
 from typing import TYPE_CHECKING
 
-from docindex_dagster.code.expressions import UNKNOWN, Given, Shapes, call_around, expression, text_of, what_is_given
+from docindex_dagster.code.callees import call_around, what_is_given
+from docindex_dagster.code.expressions import UNKNOWN, Given, Shapes, expression, text_of
 from docindex_dagster.code.types import canonical_type
 
 if TYPE_CHECKING:

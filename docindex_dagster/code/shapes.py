@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from docindex_dagster.code.expression_rules import of_file
 from docindex_dagster.code.expressions import Given, Read, Shapes, text_of
 from docindex_dagster.code.lambdas import (
     ITEMS_TO_FUNCTIONS,
@@ -38,7 +39,7 @@ class FactLanguage:
 
     def of_file(self) -> "FactLanguage":
         """The same, to read another file with."""
-        return replace(self, shapes=self.shapes.of_file())
+        return replace(self, shapes=of_file(self.shapes))
 
 
 _PYTHON = Shapes(
