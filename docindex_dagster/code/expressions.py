@@ -142,7 +142,12 @@ def part_of(node: "Node", name: str) -> "Node | None":
     """The child of a field; of "" the first that has a name, of a number the one at that place."""
     if name and name not in _PLACES:
         return node.child_by_field_name(name)
-    children, place = node.named_children, _PLACES.get(name, 0)
+    place = _PLACES.get(name, 0)
+    if place < 1 and node.named_child_count:  # most have no comments before or behind
+        child = node.named_child(node.named_child_count - 1 if place else 0)
+        if child is not None and not child.is_extra:
+            return child
+    children = node.named_children
     if any(child.is_extra for child in children):
         children = [child for child in children if not child.is_extra]
     return children[place] if -len(children) <= place < len(children) else None
