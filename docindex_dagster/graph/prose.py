@@ -103,12 +103,12 @@ def link_targets(texts: Iterator[str]) -> dict[str, Any]:
     targets: dict[str, Any] = {}
     for text in texts:
         if len(text) <= _LONGEST and _DEFINES_LINKS.search(text):
-            _tokens(text, targets)
+            _parser(inline=False).parse(text, targets)
     return targets
 
 
 def _tokens(text: str, targets: Mapping[str, Any] | None) -> list["Token"]:
-    return _parser().parse(text, targets if isinstance(targets, dict) else {})
+    return _parser(inline=True).parse(text, targets if isinstance(targets, dict) else {})
 
 
 def _open_fence(tokens: list["Token"], text: str) -> str:
@@ -149,8 +149,9 @@ def _read_inline(children: list["Token"], line: int, kind: str, links: list[Mark
 
 
 @lru_cache
-def _parser() -> "MarkdownIt":
+def _parser(*, inline: bool) -> "MarkdownIt":
     from markdown_it import MarkdownIt
     from mdit_py_plugins.front_matter import front_matter_plugin
 
-    return MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+    parser = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+    return parser if inline else parser.disable("inline")
