@@ -20,6 +20,7 @@ from docindex_dagster.graph.values import How, Kind, Value
 Values = tuple[Value, ...]
 MOST_VALUES = 8
 MOST_CALLERS = 40  # that are asked what they give for a parameter
+_MOST_HOMES = 1_000  # files
 BLOCK = 9  # the argument that is a block
 BASES = frozenset({Kind.CLASS, Kind.EXTERNAL, Kind.FUNCTION, Kind.LITERAL, Kind.RECORD, Kind.OBJECT})
 PATH_WORDS = frozenset({"this", "super", "crate"})
@@ -40,6 +41,8 @@ class Following(ABC):
     def start(self) -> None:
         """Begin with a file: what is looked at from here on is looked at for it."""
         self.memo.start()
+        if len(self._homes) > _MOST_HOMES:
+            self._homes.clear()
 
     def looked(self) -> list[int]:
         """The keys of all that was looked at since the start, sorted."""

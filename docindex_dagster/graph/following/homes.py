@@ -5,9 +5,9 @@ expression begins with, it means the same in the class or file around, and is fo
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 from docindex_dagster.graph import spaces
 from docindex_dagster.graph.notation import Called, Expression, Item, Made, Member, Name, Typed
@@ -25,7 +25,11 @@ class _Home:
 
     scope: str
     this: str
-    names: frozenset[str]
+    names: tuple[frozenset[str], ...] = ()
+
+    def is_for(self, name: str) -> bool:
+        """Whether a name is none of them."""
+        return not any(name in some for some in self.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +37,8 @@ class Homes:
     """Of one file."""
 
     unit: Unit
-    _known: dict[str, _Home] = field(default_factory=dict)
+    _known: dict[str, _Home] = field(default_factory=dict)  # by scope
+    _names: dict[str, frozenset[str]] = field(default_factory=dict)  # that definitions introduce
 
     def of(self, scope: str, expression: Expression) -> str:
         """The outermost scope, up to the class where members need no object, where an expression means the same."""
@@ -44,12 +49,11 @@ class Homes:
             home = self._known.get(scope) or self._known.setdefault(scope, self._found(scope))
             if root.name == "this":
                 return home.this
-            if root.name in home.names or (root.wanted == "function" and root.name in self._functions_elsewhere):
-                return scope
-            return home.scope
+            is_elsewhere = root.wanted == "function" and root.name in self._functions_elsewhere
+            return home.scope if home.is_for(root.name) and not is_elsewhere else scope
         if isinstance(root, Typed):
             home = self._known.get(scope) or self._known.setdefault(scope, self._found(scope))
-            return home.scope if home.names.isdisjoint(_WORDS.findall(root.type)) else scope
+            return home.scope if all(map(home.is_for, _WORDS.findall(root.type))) else scope
         return scope
 
     @cached_property
@@ -66,8 +70,8 @@ class Homes:
 
     def _found(self, scope: str) -> _Home:
         unit, policy = self.unit, self.unit.policy
-        stay = _Home(scope, scope, frozenset())
-        names = {*self._reserved}
+        stay = _Home(scope, scope)
+        names = [self._reserved]
         outermost = None
         around = [*unit.around(scope)]
         if unit.receivers or (around and is_class(around[0])):
@@ -76,12 +80,12 @@ class Homes:
             if not self._is_plain(one):
                 return stay
             if is_class(one) and (policy.has_implicit_members or one.kind == "module"):
-                return _Home(one.id, self._of_this(around, scope), frozenset({*names, *self._tested(one.id)}))
-            names.update(self._introduced(one))
+                return _Home(one.id, self._of_this(around, scope), (*names, self._tested(one.id)))
+            names.append(self._introduced(one))
             outermost = one
         if policy.sharing == "included" and outermost is not None and spaces.space_of(unit, outermost):
             return stay
-        return _Home(FILE, self._of_this(around, scope), frozenset({*names, *self._tested(FILE)}))
+        return _Home(FILE, self._of_this(around, scope), (*names, self._tested(FILE)))
 
     def _is_plain(self, around: Definition) -> bool:
         """Whether the names that a definition introduces are all that it changes."""
@@ -96,16 +100,22 @@ class Homes:
     def _with_stars(self) -> frozenset[str]:
         return frozenset(star.scope for star in self.unit.stars)
 
-    def _introduced(self, around: Definition) -> Iterator[str]:
+    def _introduced(self, around: Definition) -> frozenset[str]:
         unit = self.unit
-        for name in unit.binds.get(around.id, ()):
-            yield from (name, _root(name))
-        yield from unit.taken.get(around.id, ())
-        yield from (name for name, _ in unit.generics.get(around.id, ()))
-        for name in unit.children.get(around.qualified, ()):
-            yield from (name, f"${name}")
-        yield from self._imported.get(around.qualified, ())
-        yield from self._imported.get(around.id, ())
+        if around.id not in self._names:
+            inside = unit.children.get(around.qualified, ())
+            self._names[around.id] = frozenset(
+                {
+                    *chain.from_iterable((name, _root(name)) for name in unit.binds.get(around.id, ())),
+                    *unit.taken.get(around.id, ()),
+                    *(name for name, _ in unit.generics.get(around.id, ())),
+                    *inside,
+                    *((f"${name}" for name in inside) if unit.policy.has_marked_variables else ()),
+                    *self._imported.get(around.qualified, ()),
+                    *self._imported.get(around.id, ()),
+                }
+            )
+        return self._names[around.id]
 
     @cached_property
     def _imported(self) -> dict[str, list[str]]:
@@ -116,9 +126,9 @@ class Homes:
                     found.setdefault(imported.scope, []).append(name)
         return found
 
-    def _tested(self, scope: str) -> Iterator[str]:
+    def _tested(self, scope: str) -> frozenset[str]:
         """What is tested for its type in a place itself: that tells nothing of what is in it."""
-        return (_root(name) for name in self.unit.binds.get(scope, ()) if name.startswith("is "))
+        return frozenset(_root(name) for name in self.unit.binds.get(scope, ()) if name.startswith("is "))
 
     def _of_this(self, around: list[Definition], scope: str) -> str:
         """The class whose object all functions up to it call `this`; the place itself where that is not sure."""
