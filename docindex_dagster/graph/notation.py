@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 from typing import Literal as OneOf
 from weakref import WeakValueDictionary
 
@@ -17,12 +18,14 @@ class _OneObject(type):
     def __call__(cls, *parts: object) -> object:
         key = (cls, *parts)
         known = _EXPRESSIONS.get(key)
-        if known is None:
-            known = _EXPRESSIONS[key] = super().__call__(*parts)
-        return known
+        if known is not None:
+            return known
+        with _MAKING:
+            return _EXPRESSIONS.get(key) or _EXPRESSIONS.setdefault(key, super().__call__(*parts))
 
 
 _EXPRESSIONS: WeakValueDictionary[tuple[object, ...], object] = WeakValueDictionary()
+_MAKING = Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

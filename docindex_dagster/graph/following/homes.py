@@ -34,7 +34,7 @@ class _Home:
 
 @dataclass(frozen=True, eq=False)
 class Homes:
-    """Of one file."""
+    """The homes of what one file says."""
 
     unit: Unit
     _known: dict[str, _Home] = field(default_factory=dict)  # by scope
