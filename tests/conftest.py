@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
@@ -25,6 +26,10 @@ from docindex_dagster.tokenizer import count_tokens
 gc.set_threshold(50_000)
 # A shell lets what it starts in the background ignore SIGINT, and the commands under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("docindex", deadline=None)
+settings.load_profile("docindex")
 
 MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)
 

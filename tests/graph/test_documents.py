@@ -458,8 +458,8 @@ def test_any_text_can_be_read(text):
     "text", ["[" * 20_000, "`" * 20_000 + "a", "**a " * 10_000, "](" * 20_000, "> " * 20_000, "_a" * 20_000]
 )
 def test_hostile_text_takes_no_longer_than_its_length_allows(text):
-    started = time.perf_counter()
+    started = time.process_time()
 
     read_prose(text)
 
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 10
