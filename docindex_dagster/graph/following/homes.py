@@ -141,9 +141,10 @@ class Homes:
             return scope
         if policy.self_name:
             *inner, _ = functions
-            taken = [(one, name) for one in functions for name in (policy.class_name, policy.self_name)]
-            odd = [name for one, name in taken if self.unit.takes(one.id, name) and (one in inner or name == "cls")]
-            return scope if odd or outer else cls.id
+            takes = self.unit.takes
+            is_odd = any(takes(one.id, policy.class_name) for one in functions)
+            is_odd |= any(takes(one.id, policy.self_name) for one in inner)
+            return scope if is_odd or outer else cls.id
         if policy.has_prototypes and any(one.kind == "method" for one in functions[:-1]):
             return scope
         return cls.id if policy.has_prototypes or policy.has_implicit_members else scope
