@@ -11,9 +11,10 @@ from pathlib import Path
 
 from docindex_dagster.errors import FullDiskError
 
-# Libraries give the system's words, but not its number; SQLite has words of its own, and some that say too little.
+# Libraries give the system's words, but not its number; SQLite has words of its own.
 _SIGNS_OF_FULL_DISK = ("os error 28", "No space left on device", "os error 122", "database or disk is full")
-_SIGN_OF_ANY_FAILURE = "disk I/O error"
+# SQLite's for any failure of the disk, and Tantivy's once a thread of its own has met one.
+_SIGNS_OF_ANY_FAILURE = ("disk I/O error", "io::Error most likely")
 _TEMPORARY = re.compile(r"\..+\.(?P<process>\d+)\.tmp")
 _NO_SPACE = 1 << 20  # bytes: with less, a failure that says nothing else is a lack of space
 
@@ -94,7 +95,8 @@ def _is_full_disk(error: BaseException, folder: Path) -> bool:
     words = str(error)
     if any(sign in words for sign in _SIGNS_OF_FULL_DISK):
         return True
-    return _SIGN_OF_ANY_FAILURE in words and folder.is_dir() and shutil.disk_usage(folder).free < _NO_SPACE
+    is_any_failure = any(sign in words for sign in _SIGNS_OF_ANY_FAILURE)
+    return is_any_failure and folder.is_dir() and shutil.disk_usage(folder).free < _NO_SPACE
 
 
 def folder_bytes(folder: Path) -> int:

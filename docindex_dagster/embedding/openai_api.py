@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES_A_VALUE = 64  # of an answer: a number in decimal, and what stands around it
 _LEAST_BYTES = 1 << 20
+_LATE = "did not answer in time: see embedding.timeout_s"
 _MOST_GARBLED = 2  # answers that cannot be used are paid for, too
 
 
@@ -135,20 +136,21 @@ class OpenAIApi:
         """An answer up to a size and within its time: a server may send for ever."""
         most = _LEAST_BYTES + texts * self.dimension * _MOST_BYTES_A_VALUE
         body = bytearray()
-        for block in _blocks(response):
+        for block in _blocks(response, deadline):
             body += block
             if len(body) > most:
                 raise AgainError(f"answered more than {most:,} bytes", is_garbled=True)
             if time.monotonic() > deadline:
-                raise AgainError("did not answer in time: see embedding.timeout_s")
+                raise AgainError(_LATE)
         return bytes(body)
 
 
-def _blocks(response: Any) -> Iterator[bytes]:
+def _blocks(response: Any, deadline: float) -> Iterator[bytes]:
     try:
         yield from response.iter_bytes()
     except Exception as error:  # noqa: BLE001 the client's HTTP library is another one in each of its versions
-        raise AgainError(f"broke off its answer ({type(error).__name__})") from None
+        is_late = time.monotonic() > deadline
+        raise AgainError(_LATE if is_late else f"broke off its answer ({type(error).__name__})") from None
 
 
 def _backoff(patience: Patience, tries: int) -> float:

@@ -345,8 +345,9 @@ def test_no_answer_in_time_is_asked_again(api):
         embedder(api, timeout_s=0.3, retries=1).embed_documents(TEXTS)
 
 
-def test_an_answer_that_drips_is_not_waited_for(api):
-    api.always = Fault(drip_s=0.05)
+@pytest.mark.parametrize("pause_s", [0.05, 1])
+def test_an_answer_that_drips_is_not_waited_for(api, pause_s):
+    api.always = Fault(drip_s=pause_s)
     started = time.monotonic()
 
     with pytest.raises(EmbeddingError, match="did not answer in time"):
