@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.deferred import defer
 from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS, embeddings_schema
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from lancedb.table import LanceTable, Table
 
 VECTOR = "vector"
+_CLIENT_OF_CATALOGUES = "lance_namespace_urllib3_client"  # pydantic compiles each of its hundreds of functions
 _SUFFIX = ".lance"  # of the folder of a table
 _ROWS_A_PARTITION = 4096
 # Compact after so many versions, or once so many rows are outside the vector index.
@@ -89,9 +91,10 @@ def has_version(layout: Layout, name: str, version: int) -> bool:
 
 
 def load_library() -> ModuleType:
-    """Import LanceDB, which takes over a second the first time."""
+    """Import LanceDB, which takes about a second the first time, and two without `defer`."""
     # Its warnings on standard error are about what is normal here, such as chunks with equal vectors.
     os.environ.setdefault("LANCEDB_LOG", "error")
+    defer(_CLIENT_OF_CATALOGUES)
     import lancedb
 
     return lancedb

@@ -1,0 +1,24 @@
+"""Imports that wait until somebody needs them."""
+
+import sys
+from importlib.util import find_spec, module_from_spec
+from typing import Any
+
+
+def defer(package: str) -> None:
+    """Let a package's modules be imported while its own `__init__` waits until something of it is asked for.
+
+    `importlib.util.LazyLoader` would run it for the first of these modules.
+    """
+    spec = find_spec(package) if package not in sys.modules else None
+    if spec is None or spec.loader is None:
+        return
+    loader, module = spec.loader, module_from_spec(spec)
+
+    def load(name: str) -> Any:
+        del module.__getattr__
+        loader.exec_module(module)
+        return getattr(module, name)
+
+    module.__getattr__ = load  # type: ignore[method-assign]  # a module's own, as PEP 562 has it
+    sys.modules[package] = module
