@@ -31,7 +31,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("docindex", deadline=None)
 settings.load_profile("docindex")
 
+_LONGEST = "incremental"  # the folder of tests that each take a minute
+
 MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest tests: at the end, the other processes would wait for them."""
+    items.sort(key=lambda item: item.path.parent.name != _LONGEST)
 
 
 def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample", language: str = "python") -> pa.Table:

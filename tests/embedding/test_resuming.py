@@ -312,7 +312,13 @@ def docindex(root: Path, *arguments: str, **variables: str) -> tuple[int, str]:
     return process.returncode, " ".join((out + err).split())
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(signal.SIGKILL, id="killed"),
+        pytest.param(signal.SIGINT, id="interrupted", marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_that_is_stopped_half_way_embeds_nothing_twice(api, tmp_path, how):
     project(tmp_path, api)
     api.answers = 3
@@ -337,6 +343,7 @@ def test_a_run_that_is_stopped_half_way_embeds_nothing_twice(api, tmp_path, how)
     assert not list((tmp_path / ".docindex" / "arrived").glob("*"))
 
 
+@pytest.mark.slow
 def test_a_change_of_model_on_several_sources_is_interrupted_resumed_and_taken_back(api, tmp_path):
     project(tmp_path, api, sources=2)
     config = tmp_path / "docindex.toml"
