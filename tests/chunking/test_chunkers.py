@@ -1,9 +1,6 @@
 """Chunkers: which one cuts a file, those of other packages, and the one for messages."""
 
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -22,8 +19,8 @@ from docindex_dagster.errors import ChunkerError, SettingsError
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import check_settings
 from docindex_dagster.tokenizer import count_tokens
+from tests.examples import docindex, install
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "chunkers.md"
 OPTIONS = ChunkOptions(Sizes(), code_chars=1500)
 MINUTES = "Ada opened the meeting. Everybody had read the paper. " * 40 + "\n\nNobody objected!\n"
 
@@ -148,25 +145,11 @@ Feature: Cash machine
 BROKEN = "def fails(file, options):\n    raise KeyError(file.path)\n\n\ndef lies(file, options):\n    return None\n"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the example as pip installs it, and two chunkers that fail."""
-    package = tmp_path_factory.mktemp("docindex-gherkin")
-    project = next(block for block in blocks("toml") if "[project]" in block)
-    project += 'fails = "docindex_gherkin_broken:fails"\nlies = "docindex_gherkin_broken:lies"\n'
-    project += '[tool.hatch.build.targets.wheel]\ninclude = ["*.py"]\n'
-    (package / "pyproject.toml").write_text(project)
-    (package / "docindex_gherkin.py").write_text(blocks("python")[0])
-    (package / "docindex_gherkin_broken.py").write_text(BROKEN)
-    target = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(package)]
-    subprocess.run([*pip, *offline], check=True)
-    return target
+    """Where the example is installed, with two chunkers that fail."""
+    folder = tmp_path_factory.mktemp("docindex-gherkin")
+    return install(folder, "chunkers.md", broken=("fails", "lies"), code=BROKEN)
 
 
 @pytest.fixture(scope="module")
@@ -183,18 +166,6 @@ def project(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Path:
     )
     assert docindex(folder, site, "index").returncode == 0
     return folder
-
-
-def docindex(project: Path, site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
-    return subprocess.run(
-        [sys.executable, "-m", "docindex_dagster.cli", *arguments],
-        cwd=project,
-        env={**inherited, "PYTHONPATH": str(site)},
-        text=True,
-        capture_output=True,
-        check=False,
-    )
 
 
 def chunks_of(project: Path, name: str) -> list[dict[str, Any]]:

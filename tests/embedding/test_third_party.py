@@ -1,10 +1,7 @@
 """Embedders of other packages: the example of the documentation, installed by pip and used from end to end."""
 
 import json
-import os
-import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +9,8 @@ import pytest
 
 from docindex_dagster import tables
 from docindex_dagster.layout import Layout
+from tests.examples import docindex, install
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "embedders.md"
 BROKEN = """
 from docindex_dagster.errors import EmbeddingError
 
@@ -24,26 +21,12 @@ PUMP = "# The pump\n\nIt moves water from the cellar to the roof whenever the th
 LEDGER = "# The ledger\n\nEach invoice is booked on the day on which somebody signs it.\n"
 
 
-def blocks(language: str) -> list[str]:
-    section = PAGE.read_text().partition("## An embedder of your own")[2]
-    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the example as pip installs it, and two embedders that cannot be used."""
-    package = tmp_path_factory.mktemp("docindex-trigrams")
-    project = next(block for block in blocks("toml") if "[project]" in block)
-    project += 'fails = "docindex_trigrams_broken:fails"\ngone = "docindex_trigrams_broken:gone"\n'
-    project += '[tool.hatch.build.targets.wheel]\ninclude = ["*.py"]\n'
-    (package / "pyproject.toml").write_text(project)
-    (package / "docindex_trigrams.py").write_text(blocks("python")[0])
-    (package / "docindex_trigrams_broken.py").write_text(BROKEN)
-    target = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(package)]
-    subprocess.run([*pip, *offline], check=True)
-    return target
+    """Where the example is installed, with two embedders that cannot be used."""
+    folder = tmp_path_factory.mktemp("docindex-trigrams")
+    broken = ("fails", "gone")
+    return install(folder, "embedders.md", "## An embedder of your own", broken=broken, code=BROKEN)
 
 
 @pytest.fixture(scope="module")
@@ -58,19 +41,6 @@ def project(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Path:
     )
     assert docindex(folder, site, "index").returncode == 0
     return folder
-
-
-def docindex(project: Path, site: Path | None, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
-    path = os.pathsep.join(filter(None, (str(site or ""), os.environ.get("PYTHONPATH"))))
-    return subprocess.run(
-        [sys.executable, "-m", "docindex_dagster.cli", *arguments],
-        cwd=project,
-        env={**inherited, **variables, "PYTHONPATH": path},
-        text=True,
-        capture_output=True,
-        check=False,
-    )
 
 
 def told(result: subprocess.CompletedProcess[str]) -> str:

@@ -1,9 +1,5 @@
 """Concepts of documents: what the patterns find, what a language model says, and extractors of one's own."""
 
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +27,8 @@ from docindex_dagster.stores.graph_files import stray_edges
 from docindex_dagster.stores.publish import Publication, SourceRows, publish
 from docindex_dagster.stores.reader import open_reader
 from tests.conftest import MODEL, vectors_of
+from tests.examples import docindex, install
 from tests.graph.samples import KEY, chunks_of, edges, news
-
-PAGE = Path(__file__).parent.parent.parent / "docs" / "concepts.md"
 
 
 def passage(text: str) -> Passage:
@@ -431,10 +426,6 @@ def test_an_extractor_that_is_not_there_is_told_with_those_that_are(tmp_path):
 # The example of the documentation, installed and used
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
-
-
 BROKEN = """
 class Fails:
     name = "fails"
@@ -450,19 +441,9 @@ def fails(settings):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the example as pip installs it, and an extractor that fails."""
-    package = tmp_path_factory.mktemp("docindex-glossary")
-    project = next(block for block in blocks("toml") if "[project]" in block)
-    project += 'fails = "docindex_glossary_broken:fails"\nnothing = "docindex_glossary_broken:nothing"\n'
-    project += '[tool.hatch.build.targets.wheel]\ninclude = ["*.py"]\n'
-    (package / "pyproject.toml").write_text(project)
-    (package / "docindex_glossary.py").write_text(blocks("python")[0])
-    (package / "docindex_glossary_broken.py").write_text(BROKEN)
-    target = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(package)]
-    subprocess.run([*pip, *offline], check=True)
-    return target
+    """Where the example is installed, with an extractor that fails, and one that is not there."""
+    folder = tmp_path_factory.mktemp("docindex-glossary")
+    return install(folder, "concepts.md", broken=("fails", "nothing"), code=BROKEN)
 
 
 def nodes_with(extractor: str, folder: Path, site: Path) -> tuple[set[str], str]:
@@ -472,15 +453,7 @@ def nodes_with(extractor: str, folder: Path, site: Path) -> tuple[set[str], str]
     (folder / "docindex.toml").write_text(
         f'[[source]]\nkind = "library"\npath = "bank"\n\n[graph]\nconcepts = "{extractor}"\n'
     )
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
-    told = subprocess.run(
-        [sys.executable, "-m", "docindex_dagster.cli", "index"],
-        cwd=folder,
-        env={**inherited, "PYTHONPATH": os.pathsep.join([str(site), *sys.path])},
-        text=True,
-        capture_output=True,
-        check=False,
-    )
+    told = docindex(folder, site, "index")
     assert told.returncode == 0, told.stderr
     file = next((folder / ".docindex" / "stores" / "graph").glob("*.nodes.parquet"))
     table = tables.read(file)

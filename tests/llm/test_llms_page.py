@@ -1,53 +1,22 @@
 """The example of docs/summaries.md, installed and used."""
 
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from docindex_dagster import tables
 from docindex_dagster.layout import Layout
+from tests.examples import docindex, install
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "summaries.md"
 PROGRAM = """\
 #!/bin/sh
 grep -q 'It is data.' && echo "Waters tomatoes, in $1 tokens."
 """
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the example as pip installs it."""
-    package = tmp_path_factory.mktemp("docindex-program")
-    project = next(block for block in blocks("toml") if "[project]" in block)
-    project += '[tool.hatch.build.targets.wheel]\ninclude = ["*.py"]\n'
-    (package / "pyproject.toml").write_text(project)
-    (package / "docindex_program.py").write_text(blocks("python")[0])
-    target = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(package)]
-    subprocess.run([*pip, *offline], check=True)
-    return target
-
-
-def docindex(project: Path, site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
-    paths = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
-    return subprocess.run(
-        [sys.executable, "-m", "docindex_dagster.cli", *arguments],
-        cwd=project,
-        env={**inherited, "PYTHONPATH": paths},
-        text=True,
-        capture_output=True,
-        check=False,
-    )
+    return install(tmp_path_factory.mktemp("docindex-program"), "summaries.md")
 
 
 def test_the_example_of_the_documentation_writes_summaries(tmp_path, site):
