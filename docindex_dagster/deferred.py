@@ -8,7 +8,11 @@ from typing import Any
 def defer(package: str) -> None:
     """Let a package's modules be imported while its own `__init__` waits until something of it is asked for.
 
-    `importlib.util.LazyLoader` would run it for the first of these modules.
+    One that is imported already, or missing, is left alone. `importlib.util.LazyLoader` would not do: it runs the
+    package for the first of its modules.
+
+    Args:
+        package: its name, without dots.
     """
     spec = find_spec(package) if package not in sys.modules else None
     if spec is None or spec.loader is None:
@@ -16,9 +20,9 @@ def defer(package: str) -> None:
     loader, module = spec.loader, module_from_spec(spec)
 
     def load(name: str) -> Any:
-        del module.__getattr__
+        del vars(module)["__getattr__"]
         loader.exec_module(module)
         return getattr(module, name)
 
-    module.__getattr__ = load  # type: ignore[method-assign]  # a module's own, as PEP 562 has it
+    vars(module)["__getattr__"] = load  # as PEP 562 has it
     sys.modules[package] = module

@@ -14,6 +14,7 @@ RELATIONS = ("uses", "requires", "contains", "implements", "refines", "similar_t
 
 _LONGEST_NAME = 80
 _ARTICLE = re.compile(r"^(?:the|an?|our|your|its|this|these)\s+", re.IGNORECASE)
+_SHORT = 4  # letters: shorter words are not taken for plurals, and those in -ies that long have no y: ties, pies
 _EDGES = " \t\n.,;:!?\"'`*_()[]{}<>“”‘’–—-"  # noqa: RUF001 quotation marks and dashes
 # They look like plurals.
 _SINGULAR = words_of(
@@ -98,9 +99,9 @@ def normal(name: str) -> str:
 
 def _singular(word: str) -> str:
     lower = word.lower()
-    if lower in _SINGULAR or len(lower) < 4 or lower.endswith(("ss", "us", "is", "as", "os")):  # noqa: PLR2004
+    if lower in _SINGULAR or len(lower) < _SHORT or lower.endswith(("ss", "us", "is", "as", "os")):
         return word
-    if lower.endswith("ies") and len(lower) > 4:  # noqa: PLR2004 ties and pies
+    if lower.endswith("ies") and len(lower) > _SHORT:
         return f"{word[:-3]}y"
     if lower.endswith(("sses", "shes", "xes", "zes")):
         return word[:-2]
