@@ -127,7 +127,7 @@ def _retrieved(
     if mode is Mode.GRAPH:
         rankings[graph.SIGNAL] = graph.reached(pool, rankings["vector"])
         shares = {"vector": 1 - weights.reached, graph.SIGNAL: weights.reached}
-    fused = fuse(rankings, shares, pool.limit, weights.score, most)
+    fused = fuse(rankings, shares, pool.limit, weights, most)
     if weights.graph and mode is not Mode.GRAPH:
         fused = graph.lifted(pool.reader, fused, weights.graph)
     return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))

@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from docindex_dagster.search.model import Scored, Signal
-
-RRF_K = 60
+from docindex_dagster.search.weights import Weights
 
 
 def fuse(
     rankings: Mapping[str, Sequence[tuple[str, float]]],
     shares: Mapping[str, float],
     limit: int,
-    score_weight: float,
+    weights: Weights,
     most: int | None = None,
 ) -> list[Scored]:
     """Rank by the weighted sums over retrievers; equal sums in the order of ids.
@@ -28,13 +27,11 @@ def fuse(
         rankings: for each retriever, ids and scores, best first.
         shares: how much each retriever counts; only their proportions matter.
         limit: how many chunks each retriever was asked for.
-        score_weight: how much the share of the best score counts beside the reciprocal rank.
+        weights: their `score` says how much the share of the best score counts beside the reciprocal rank.
         most: how many to return; None for all.
     """
     total = sum(shares[name] for name in rankings) or 1.0
-    opinions = [
-        _Opinion.of(name, ranking, shares[name] / total, limit, score_weight) for name, ranking in rankings.items()
-    ]
+    opinions = [_Opinion.of(name, ranking, shares[name] / total, limit, weights) for name, ranking in rankings.items()]
     sums = {
         chunk_id: sum(opinion.contributions.get(chunk_id, opinion.of_others) for opinion in opinions)
         for ranking in rankings.values()
@@ -55,13 +52,14 @@ class _Opinion:
 
     @classmethod
     def of(
-        cls, name: str, ranking: Sequence[tuple[str, float]], share: float, limit: int, score_weight: float
+        cls, name: str, ranking: Sequence[tuple[str, float]], share: float, limit: int, weights: Weights
     ) -> "_Opinion":
         best = max(ranking[0][1], 0.0) if ranking else 0.0
-        of_score = share * score_weight / best if best else 0.0
+        of_score = share * weights.score / best if best else 0.0
+        k = weights.rrf_k
         found = {chunk_id: (rank, score) for rank, (chunk_id, score) in enumerate(ranking, start=1)}
         contributions = {
-            chunk_id: share * (RRF_K + 1) / (RRF_K + rank) + of_score * max(score, 0.0)
+            chunk_id: share * (k + 1) / (k + rank) + of_score * max(score, 0.0)
             for chunk_id, (rank, score) in found.items()
         }
         last = max(ranking[-1][1], 0.0) if len(ranking) >= limit else 0.0

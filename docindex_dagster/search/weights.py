@@ -1,7 +1,8 @@
-"""All numbers that decide an order of results, in one place.
+"""The weights of the signals that decide the order of results.
 
-They are few and round. `benchmarks/quality.py` measures what each is worth, on questions for files and for passages,
-and how much the figures hang on the repositories by which they were chosen.
+They are few and round. `python -m benchmarks.quality` measures what each is worth, on questions for files and for
+passages, and how much the figures hang on the repositories by which they were chosen. How far each edge of the graph
+leads stands in `graph/walk.py`, how many candidates are ranked in `search/engine.py`.
 """
 
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ class Weights:
     # Relevance: the vectors' part, the rest being BM25's; and the share of the best score beside the reciprocal rank.
     vector: float = 0.35
     score: float = 4.0  # 0: ranks alone
+    rrf_k: float = 60.0  # of reciprocal rank fusion: the larger, the less the first ranks stand out
     # The graph: its part beside the vectors in its own mode; and of the best score, at most, for what it leads to among
     # what other modes found, 0.
     reached: float = 0.3

@@ -12,6 +12,7 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.model import RETRIEVING, Hit, Mode
+from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores.publish import SourceRows, publish
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import MODEL, chunks_of, vectors_of
@@ -131,9 +132,20 @@ def test_the_same_query_is_answered_the_same(reader):
 def test_fusion_puts_what_two_retrievers_found_above_what_one_found():
     rankings = {"bm25": [("a", 9.0), ("b", 8.0)], "vector": [("b", 0.9), ("c", 0.8)]}
 
-    fused = fuse(rankings, {"bm25": 0.5, "vector": 0.5}, limit=2, score_weight=1)
+    fused = fuse(rankings, {"bm25": 0.5, "vector": 0.5}, limit=2, weights=Weights(score=1))
 
     assert [item.chunk_id for item in fused] == ["b", "a", "c"]
+
+
+def test_the_constant_of_reciprocal_ranks_is_a_weight():
+    rankings = {"bm25": [("a", 9.0), ("b", 8.0)], "vector": [("b", 0.9), ("c", 0.8)]}
+    first, second = (
+        {item.chunk_id: item.score for item in fuse(rankings, {"bm25": 1, "vector": 0}, 2, Weights(score=0, rrf_k=k))}
+        for k in (1.0, 60.0)
+    )
+
+    assert first["b"] / first["a"] == pytest.approx(2 / 3)
+    assert second["b"] / second["a"] == pytest.approx(61 / 62)
 
 
 @pytest.mark.parametrize("reference", ["src/util.py:1", "src/util.py", "library/py::src/util.py::0"])
