@@ -120,6 +120,14 @@ class RerankError(DocindexError):
     """A reranker cannot be loaded or reached, or answers what cannot be used."""
 
 
+def needs_extra(what: str, extra: str) -> str:
+    """A message for what lacks an optional dependency: how to install it.
+
+    The path of the clone is what pip installs: the name alone is another project's on the package index.
+    """
+    return f"{what} needs an extra: pip install '.[{extra}]' in the clone of docindex"
+
+
 def first_line(error: BaseException) -> str:
     """What an error of a library says, without the pages that some add."""
     lines = str(error).strip().splitlines()

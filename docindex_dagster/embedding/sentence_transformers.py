@@ -18,7 +18,7 @@ import numpy as np
 
 from docindex_dagster.embedding.model_folder import MODULES, ModelFolder, is_complete, read_folder
 from docindex_dagster.embedding.protocol import Vectors
-from docindex_dagster.errors import EmbeddingError, first_line
+from docindex_dagster.errors import EmbeddingError, first_line, needs_extra
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -147,7 +147,7 @@ def require(extra: str) -> None:
         EmbeddingError: it is not; the message names the extra to install.
     """
     if find_spec("sentence_transformers") is None:
-        raise EmbeddingError(f"{extra} needs an extra: pip install 'docindex[{extra}]'")
+        raise EmbeddingError(needs_extra(extra, extra))
 
 
 def cached_folder(model: str, extra: str) -> Path | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, NonNegativeInt, SecretStr
 
-from docindex_dagster.errors import LLMError
+from docindex_dagster.errors import LLMError, needs_extra
 from docindex_dagster.llm.asking import Api, body_of
 from docindex_dagster.llm.protocol import Completion
 from docindex_dagster.settings import LLMSettings
@@ -56,7 +56,7 @@ class AnthropicLLM:
         try:
             import anthropic
         except ImportError:
-            raise LLMError("anthropic needs an extra: pip install 'docindex[anthropic]'") from None
+            raise LLMError(needs_extra("anthropic", "anthropic")) from None
         own = self.settings
         # A key of Anthropic's is for Anthropic alone.
         vendors = os.environ.get(_VENDORS_KEY) if own.base_url is None else _NO_KEY

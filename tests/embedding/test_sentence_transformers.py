@@ -120,7 +120,7 @@ def test_without_the_extra_it_says_what_to_install_when_it_first_embeds(tmp_path
     of_folder, of_hub = embedder(write_model(tmp_path)), embedder("org/model")
 
     for ask in (lambda: of_folder.embed_documents(["a"]), lambda: of_folder.embed_query("a"), lambda: of_hub.name):
-        with pytest.raises(EmbeddingError, match=r"pip install 'docindex\[sentence-transformers\]'"):
+        with pytest.raises(EmbeddingError, match=r"pip install '\.\[sentence-transformers\]'"):
             ask()
 
 

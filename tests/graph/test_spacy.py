@@ -86,7 +86,7 @@ def test_a_model_that_was_changed_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(find_spec("spacy") is not None, reason="the extra is installed")
 def test_without_the_extra_it_says_what_to_install():
-    with pytest.raises(ConceptError, match=r"pip install 'docindex\[nlp\]'"):
+    with pytest.raises(ConceptError, match=r"pip install '\.\[nlp\]'"):
         found_in("Text.")
 
 

@@ -416,7 +416,7 @@ def test_a_model_that_cannot_be_loaded_stops_no_run(project, monkeypatch):
     monkeypatch.setenv("DOCINDEX_LLM__PROVIDER", "anthropic")
     project.index()
 
-    assert "pip install 'docindex[anthropic]'" in project.notices[0]
+    assert "pip install '.[anthropic]'" in project.notices[0]
     assert index_is_complete(project)
 
 

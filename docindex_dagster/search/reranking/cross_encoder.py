@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from docindex_dagster.errors import RerankError, first_line
+from docindex_dagster.errors import RerankError, first_line, needs_extra
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.reranking.protocol import Passage, blend
 
@@ -45,7 +45,7 @@ def _load(model: str) -> "CrossEncoder":
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:
-        raise RerankError("cross-encoder needs an extra: pip install 'docindex[sentence-transformers]'") from error
+        raise RerankError(needs_extra("cross-encoder", "sentence-transformers")) from error
     try:
         # Code that comes with a model is not run.
         return CrossEncoder(model, trust_remote_code=False)

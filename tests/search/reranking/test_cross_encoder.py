@@ -24,7 +24,7 @@ def test_without_the_extra_the_order_stays_and_a_warning_says_what_to_install():
     warnings: list[str] = []
 
     assert reranked(CrossEncoderReranker(), "pump", passages(), warnings.append) == [p.scored for p in passages()]
-    assert "pip install 'docindex[sentence-transformers]'" in warnings[0]
+    assert "pip install '.[sentence-transformers]'" in warnings[0]
 
 
 @pytest.fixture(scope="module")

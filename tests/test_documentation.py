@@ -1,0 +1,32 @@
+"""The pages are true: about the rooms of the package, and about what they tell to install."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_the_rooms_are_listed_in_the_order_of_the_import_contract():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^      (\w+)(?:/|\.py) ", page, flags=re.MULTILINE)
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = [re.split(r" [:|] ", layer) for layer in reversed(contracts[0]["layers"])]
+    place = {room: number for number, layer in enumerate(layers) for room in layer}
+
+    assert [place[room] for room in listed] == sorted(place[room] for room in listed)
+    assert {room for layer in layers[1:] for room in layer} <= set(listed)
+
+
+def test_nothing_tells_to_install_a_package_of_the_index_under_our_name():
+    sources = (ROOT / "docindex_dagster").rglob("*.py")
+    told = {
+        file.relative_to(ROOT): found
+        for file in (*PAGES, *sources)
+        if (found := re.findall(r"pip install [\"']?docindex\b(?!-).*", file.read_text(encoding="utf-8")))
+    }
+
+    assert told == {}
