@@ -1,9 +1,10 @@
-"""A process that indexes a project and says at which stage it is: python -m tests.incremental.child HOW.
+"""A process that indexes a project and says at which stage it is: python -m tests.incremental.child HOW [ARGUMENT…].
 
 The project is the one that `DOCINDEX_ROOT` names. It gets everything ready, prints `ready`, waits for a line, and runs:
-as `library` through `docindex_dagster.indexing`, as `command` as `docindex index`, and as `loop` through the library
-again and again until its input ends. What it does is seen from outside:
-by the files that it opens, the commands that it starts, and the progress that it reports.
+as `library` through `docindex_dagster.indexing`, as `command` as `docindex index` or what the arguments say, and as
+`loop` through the library again and again until its input ends. What it does is seen from outside: by the files that it
+opens, the commands that it starts, and the progress that it reports. Where `DOCINDEX_TEST_MODEL` is set, the default
+provider gives another model.
 """
 
 import os
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from docindex_dagster import events
+from docindex_dagster.embedding import providers
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.indexing import index
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
+from tests.models import TinyEmbedder
 
 _STORES = ("LanceDB", "Tantivy", "graph")
 _SAVED = {f".{asset}" for asset in ("discovered_files", "commits", "chunks", "embeddings")}
@@ -80,6 +83,8 @@ def _index_all() -> None:
 def main() -> None:
     """Get ready, wait, run."""
     is_command = sys.argv[1] == "command"
+    if os.environ.get("DOCINDEX_TEST_MODEL"):
+        providers._OURS = {"static": lambda _: TinyEmbedder(), "former": lambda _: StaticEmbedder()}
     if is_command:
         import docindex_dagster.definitions  # noqa: F401 it takes seconds
     else:
@@ -92,7 +97,7 @@ def main() -> None:
     announce("start")
     with events.listening(_on_event), suppress(SystemExit):
         if is_command:
-            sys.argv = ["docindex", "index"]
+            sys.argv = ["docindex", *(sys.argv[2:] or ["index"])]
             runpy.run_module("docindex_dagster.cli", run_name="__main__")
         else:
             _index_all()

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -32,11 +33,13 @@ class Child:
     _pending: bytes = b""
 
     @classmethod
-    def start(cls, project: Project, how: How | Literal["loop"]) -> "Child":
+    def start(
+        cls, project: Project, how: How | Literal["loop"], arguments: Sequence[str] = (), **variables: str
+    ) -> "Child":
         process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "tests.incremental.child", how],
+            [sys.executable, "-W", "ignore", "-m", "tests.incremental.child", how, *arguments],
             cwd=CHECKOUT,
-            env=project.environment(os.environ),
+            env=project.environment(os.environ) | variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,0 +1,172 @@
+"""Every command that writes may be killed at any moment: searches go on, and `docindex index` repairs everything."""
+
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.model import Mode
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.reader import open_reader
+from tests.incremental.contents import Contents, difference, from_nothing, leftovers, problems, stores_of, tables_of
+from tests.incremental.processes import Child, docindex, ended
+from tests.incremental.projects import TOPICS, Project
+
+_ORPHANS_END_WITHIN_S = 10.0
+_FILES = 16
+_NOTES = "library/notes"
+_TINY = {"DOCINDEX_TEST_MODEL": "tiny"}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command to kill: what makes it have something to do, and what it sees of the environment."""
+
+    arguments: tuple[str, ...]
+    prepare: Callable[[Project], None]
+    variables: tuple[tuple[str, str], ...] = ()
+    ends: bool = True  # by itself
+
+    @property
+    def name(self) -> str:
+        return " ".join([*self.arguments, *(f"({value})" for _, value in self.variables)])
+
+
+def _edited(project: Project) -> None:
+    project.edit()
+
+
+def _pruned_before(project: Project) -> None:
+    """Old rows, a former generation and a table of a source that nobody declares."""
+    project.edit()
+    _index(project)
+    table = project.layout.table("chunks", _NOTES)
+    shutil.copyfile(table, table.with_name("library%2Fgone.parquet"))
+
+
+def _damaged(project: Project) -> None:
+    """A segment of Tantivy's is cut short."""
+    segment = max(project.layout.tantivy.glob("*/*.store"), key=lambda file: file.stat().st_size)
+    data = segment.read_bytes()
+    segment.unlink()  # its other names, in other generations, keep it
+    segment.write_bytes(data[: len(data) // 2])
+
+
+COMMANDS = (
+    Command(("index",), _edited),
+    Command(("index", "--full"), _edited),
+    Command(("index",), _edited, tuple(_TINY.items())),
+    Command(("watch",), _edited, ends=False),
+    Command(("prune",), _pruned_before),
+    Command(("prune", "--previous"), _pruned_before),
+    Command(("rollback",), _pruned_before),
+    Command(("source", "remove", _NOTES), _edited),
+    Command(("doctor", "--repair"), _damaged),
+)
+
+
+@pytest.mark.kill
+def test_hundreds_of_killed_commands(folder, say):
+    number = int(os.environ.get("DOCINDEX_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+    wanted = int(os.environ.get("DOCINDEX_TEST_KILLS") or 200)
+    say(f"to repeat: make test-kill DOCINDEX_TEST_SEED={number} DOCINDEX_TEST_KILLS={wanted}")
+    chance = random.Random(number)
+    project = Project.create(folder, number, files=_FILES)
+    config = (project.root / "docindex.toml").read_text()
+    _index(project)
+    durations = {command: _duration(project, command, config) for command in COMMANDS}
+    killed: Counter[str] = Counter()
+    done: Counter[str] = Counter()
+    attempts = 0
+    while killed.total() < wanted:
+        command = COMMANDS[attempts % len(COMMANDS)]
+        attempts += 1
+        assert attempts < 3 * wanted + 10, "the commands end before they can be killed"
+        child = _start(project, command)
+        command.prepare(project)
+        child.go()
+        child.run_to("start", chance.random() * durations[command])
+        died_in = child.kill(with_children=bool(chance.randrange(2)))
+        where = f"{command.name}, killed in {died_in} (seed {number}, attempt {attempts})"
+        assert ended(child.process.pid, _ORPHANS_END_WITHIN_S), f"{where}: processes are left over"
+        if command.prepare is not _damaged:
+            _search(project, where)
+        _restore(project, config)
+        expected = _anew(project)
+        _index(project)
+        found = tables_of(project.layout, _keys(project)) | stores_of(project.layout, TOPICS)
+        assert difference(found, expected) == "", where
+        assert problems(project.layout) == [], where
+        (done if died_in == "done" else killed)[command.name] += 1
+    project.edit()
+    _index(project)
+    assert docindex(project, "prune").returncode == 0
+    assert leftovers(project.layout) == []
+    say("\n".join([f"{killed.total()} commands killed:", *(f"  {name:<28} {n:>4}" for name, n in killed.items())]))
+    say(f"ended before: {dict(done)}")
+
+
+def _start(project: Project, command: Command) -> Child:
+    return Child.start(project, "command", command.arguments, **dict(command.variables))
+
+
+def _duration(project: Project, command: Command, config: str) -> float:
+    """How long a command takes that nobody kills, in seconds."""
+    child = _start(project, command)
+    command.prepare(project)
+    child.go()
+    if not command.ends:
+        child.run_to("clean-up", 1.0)
+    else:
+        child.run_to("never", 0)
+    child.kill(with_children=True)
+    ended(child.process.pid, _ORPHANS_END_WITHIN_S)
+    _restore(project, config)
+    _index(project)
+    return child.stages[-1][1] - dict(child.stages)["start"] + 0.1
+
+
+def _index(project: Project) -> None:
+    """`docindex index`, which succeeds, after `doctor --repair` where the stores are damaged."""
+    done = docindex(project, "index")
+    if done.returncode and "doctor --repair" in done.stderr:
+        repaired = docindex(project, "doctor", "--repair")
+        assert repaired.returncode == 0, repaired.stdout + repaired.stderr
+        done = docindex(project, "index")
+    assert done.returncode == 0, done.stderr
+
+
+def _restore(project: Project, config: str) -> None:
+    """Declare again what was removed."""
+    file = project.root / "docindex.toml"
+    if file.read_text() != config:
+        file.write_text(config)
+
+
+def _search(project: Project, where: str) -> None:
+    """Whatever is published answers, in all of its rows, by words and by vectors of its model."""
+    reader, found = open_reader(project.layout), stores_of(project.layout, TOPICS)
+    stored = {(row["chunk_id"], row["text"]) for row in found["Tantivy rows"]}
+    modes = (Mode.BM25, Mode.HYBRID) if reader.generation.model == StaticEmbedder.name else (Mode.BM25,)
+    for mode in modes:
+        hits = search(reader, "open the pump", StaticEmbedder, mode=mode)
+        assert hits, where
+        assert stored.issuperset((hit.chunk_id, hit.text) for hit in hits), where
+
+
+def _keys(project: Project) -> list[str]:
+    return [source.key for source in project.sources]
+
+
+def _anew(project: Project) -> Contents:
+    """What the present files give from nothing."""
+    home = Path(project.root / "anew")
+    settings = project.settings.model_copy(update={"home": home})
+    return from_nothing(settings, list(registry.sources(settings).values()), home, TOPICS)
