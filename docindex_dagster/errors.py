@@ -76,6 +76,13 @@ class DamagedStoreError(StoreError):
         super().__init__(f"{problem}; {advice}" if advice else problem)
 
 
+class AccessError(DocindexError):
+    """The index may be well, but this process may not use it: files are denied to its user, or another holds a lock.
+
+    It is no `StoreError`: nothing would be mended by building the stores anew.
+    """
+
+
 class ChunkerError(DocindexError):
     """A chunker that the settings name is not there, cannot be loaded, or returned what does not fit its file."""
 

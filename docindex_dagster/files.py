@@ -11,8 +11,10 @@ from pathlib import Path
 
 from docindex_dagster.errors import FullDiskError
 
-# Libraries give the system's words, but not its number; SQLite has words of its own.
-_SIGNS_OF_FULL_DISK = ("os error 28", "No space left on device", "os error 122", "database or disk is full")
+# How errors of Rust are printed, for users and for programmers.
+_NUMBER_IN_WORDS = re.compile(r"(?:\bos error |\bOs \{ code: )(?P<number>\d+)")
+# Other libraries give the system's words, but not its number; SQLite has words of its own.
+_SIGNS_OF_FULL_DISK = ("No space left on device", "database or disk is full")
 # SQLite's for any failure of the disk, and Tantivy's once a thread of its own has met one.
 _SIGNS_OF_ANY_FAILURE = ("disk I/O error", "io::Error most likely")
 _TEMPORARY = re.compile(r"\..+\.(?P<process>\d+)\.tmp")
@@ -90,13 +92,22 @@ def telling_full_disk(folder: Path) -> Iterator[None]:
 
 
 def _is_full_disk(error: BaseException, folder: Path) -> bool:
-    if getattr(error, "errno", None) in {errno.ENOSPC, errno.EDQUOT}:
+    if error_number(error) in {errno.ENOSPC, errno.EDQUOT}:
         return True
     words = str(error)
     if any(sign in words for sign in _SIGNS_OF_FULL_DISK):
         return True
     is_any_failure = any(sign in words for sign in _SIGNS_OF_ANY_FAILURE)
     return is_any_failure and folder.is_dir() and shutil.disk_usage(folder).free < _NO_SPACE
+
+
+def error_number(error: BaseException) -> int | None:
+    """The system's number of an error, which libraries in Rust tell in words alone; None where it has none."""
+    number = getattr(error, "errno", None)
+    if number is not None:
+        return int(number)
+    told = _NUMBER_IN_WORDS.search(str(error))
+    return int(told["number"]) if told else None
 
 
 def folder_bytes(folder: Path) -> int:

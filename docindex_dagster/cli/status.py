@@ -97,7 +97,7 @@ def _runs(settings: Settings, keys: set[str]) -> "Mapping[str, Runs]":
     try:
         with runs.instance(settings) as instance:
             return outcomes.of_sources(instance, keys)
-    except DocindexError as error:
+    except (DocindexError, OSError) as error:  # such as one for who may not write here
         console.warning(f"how runs ended is not known: {error}")
         return {}
 

@@ -1,37 +1,54 @@
-"""Telling stores that are damaged from a disk that is full and from a program that is wrong."""
+"""Telling stores that are damaged from those that are denied or locked, a disk that is full, and a wrong program."""
 
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from docindex_dagster.errors import DamagedStoreError, first_line
+from docindex_dagster.errors import AccessError, DamagedStoreError, DocindexError, first_line
+from docindex_dagster.files import error_number
 
+_DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 # These say something about the machine, not about what lies on its disk.
-_NOT_DAMAGE = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EROFS}
+_OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE}
+_LOCKED = "LockBusy"  # Tantivy's word
 
 
 @contextmanager
 def reading_stores() -> Iterator[None]:
-    """Turn what LanceDB and Tantivy raise for damaged or missing files into one error.
+    """Turn what LanceDB and Tantivy raise for files that are damaged, missing or denied into errors that say so.
 
     Raises:
         DamagedStoreError: in their stead.
+        AccessError: the files may be well, but this process may not use them.
     """
     try:
         yield
-    except OSError as error:
-        if error.errno in _NOT_DAMAGE:
+    except BaseException as error:  # Tantivy panics over a truncated file, and a panic is no Exception
+        told = _told(error)
+        if told is None:
             raise
-        raise damaged(first_line(error)) from error
-    except (ValueError, RuntimeError) as error:
-        raise damaged(first_line(error)) from error
-    except BaseException as error:
-        # Tantivy panics over a truncated file, and a panic is no Exception.
-        if type(error).__name__ == "PanicException":
-            raise damaged(first_line(error)) from error
-        raise
+        raise told from error
+
+
+def _told(error: BaseException) -> DocindexError | None:
+    """What is told in place of an error; None where it speaks for itself, or of a program that is wrong."""
+    if not isinstance(error, OSError | ValueError | RuntimeError) and type(error).__name__ != "PanicException":
+        return None
+    number = error_number(error)
+    if number in _DENIED:
+        return denied(error)
+    if number in _OF_THE_MACHINE:
+        return None
+    if _LOCKED in str(error):
+        return AccessError(f"another process holds a lock of the stores ({first_line(error)}); try again later")
+    return damaged(first_line(error))
 
 
 def damaged(problem: str) -> DamagedStoreError:
     """The error for stores with a problem that a repair mends."""
     return DamagedStoreError(f"the stores are damaged ({problem})", "run `docindex doctor --repair`")
+
+
+def denied(error: BaseException) -> AccessError:
+    """The error for an index whose files this user may not use."""
+    return AccessError(f"files of the index are denied to this user ({first_line(error)}); ask their owner")

@@ -9,6 +9,7 @@ from typing import Any
 from docindex_dagster.errors import StoreError
 from docindex_dagster.files import replacing
 from docindex_dagster.layout import Layout
+from docindex_dagster.stores.damage import denied
 
 # Raise it when the stores' columns or fields change: an index of another version is rebuilt.
 SCHEMA_VERSION = 3
@@ -89,6 +90,8 @@ def _read(file: Path) -> Generation | None:
         data = file.read_bytes()
     except FileNotFoundError:
         return None
+    except PermissionError as error:
+        raise denied(error) from error
     try:
         values: dict[str, Any] = json.loads(data)
         written_by = values["schema_version"]

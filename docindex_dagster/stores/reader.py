@@ -140,7 +140,7 @@ def open_generation(layout: Layout, generation: Generation) -> Reader:
         # First the graph's files: a clean-up removes Tantivy's folder before them. Where that can be opened afterwards,
         # a file that was not there is lost, and only who asks the graph need know.
         graphs = graph_files.mapped(layout, generation)
-        index = tantivy_index.open_index(layout.tantivy / generation.tantivy)
+        index = tantivy_index.open_published(layout.tantivy / generation.tantivy)
         return Reader(layout, generation, index, index.searcher(), graphs)
 
 

@@ -5,8 +5,10 @@ Each generation has a folder of its own. A new one starts as a clone of hard lin
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +34,7 @@ _KEY_FIELDS = (*_ID_FIELDS, *_HASH_FIELDS)
 _ROW = "row"
 _STEMS = "stems"
 _MUTABLE = ("meta.json", ".managed.json")
+_LOCK = ".lock"
 _HEAP_BYTES = 64 << 20
 _HEX_DIGITS = 32
 
@@ -64,7 +67,7 @@ def clone(published: Path, folder: Path) -> "Index":
     """A copy of a published index that shares its segments."""
     folder.mkdir(parents=True)
     for file in published.iterdir():
-        if file.suffix == ".lock":
+        if file.suffix == _LOCK:
             continue
         if file.name in _MUTABLE:
             shutil.copyfile(file, folder / file.name)
@@ -74,10 +77,40 @@ def clone(published: Path, folder: Path) -> "Index":
 
 
 def open_index(folder: Path) -> "Index":
-    """Open an index that exists; raises ValueError where there is none."""
+    """Open an index that exists to write it; raises ValueError where there is none."""
     import tantivy
 
     return _with_stems(tantivy.Index.open(str(folder)))
+
+
+def open_published(folder: Path) -> "Index":
+    """Open an index that nobody writes any more, without leaving a file in its folder or waiting for anybody.
+
+    Tantivy takes a lock in the folder that it opens, which would have to be writable, and others could hold it. So it
+    is given a folder of links, which goes once the files are mapped.
+    """
+    files = [file.absolute() for file in folder.iterdir() if file.suffix != _LOCK]
+    with ExitStack() as stack:
+        try:
+            links = stack.enter_context(_temporary_folder())
+            for file in files:
+                (links / file.name).symlink_to(file)
+        except OSError:  # where temporary files lie, there is no space, or no permission
+            return open_index(folder)
+        try:
+            return open_index(links)
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(links), str(folder))) from error
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    folder = Path(mkdtemp(prefix="docindex-"))
+    try:
+        yield folder
+    finally:
+        while folder.exists():  # a thread of Tantivy's takes the lock once more, which may come in between
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _with_stems(index: "Index") -> "Index":
