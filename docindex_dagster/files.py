@@ -120,6 +120,13 @@ def folder_bytes(folder: Path) -> int:
     return total
 
 
+def sync_new(files: Iterable[Path], top: Path) -> None:
+    """Put new files on the disk, and the folders from `top` down in which their names stand."""
+    written = set(files)
+    folders = {folder for file in written for folder in file.parents if folder.is_relative_to(top)}
+    sync([*written, *folders])
+
+
 def sync(paths: Iterable[Path]) -> None:
     """Ask the kernel to put files and folders on the disk."""
     for path in paths:

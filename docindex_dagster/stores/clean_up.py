@@ -4,7 +4,7 @@ import shutil
 from dataclasses import replace
 
 from docindex_dagster.errors import StoreError
-from docindex_dagster.files import sync
+from docindex_dagster.files import sync_new
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, takeover, vector_files
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
@@ -71,7 +71,7 @@ def compact(layout: Layout, *, keep_previous: bool = True) -> None:
     files_before = lance_table.files(layout)
     table = lance_table.open_for_writing(layout, current.model, 0, current.table_version)
     lance_table.drop_versions_before(table, oldest_version(layout, current.table) or current.table_version)
-    sync(lance_table.files(layout) - files_before)
+    sync_new(lance_table.written_since(layout, files_before), layout.home.parent)
     replace_generation(layout, replace(current, table_version=table.version, optimized_version=table.version))
     remove_old_generations(layout)
 

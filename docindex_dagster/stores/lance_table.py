@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.deferred import defer
+from docindex_dagster.files import stamp
 from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS, embeddings_schema
@@ -247,9 +249,14 @@ def remove_unused(layout: Layout, used: set[str]) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def files(layout: Layout) -> set[Path]:
-    """Every file of the database, to find and sync those that a publication wrote."""
-    return {path for path in layout.lance.rglob("*") if path.is_file()}
+def files(layout: Layout) -> dict[Path, tuple[int, ...] | None]:
+    """Every file of the database, with what changes when it is replaced."""
+    return {path: stamp(path) for path in layout.lance.rglob("*") if path.is_file()}
+
+
+def written_since(layout: Layout, before: Mapping[Path, tuple[int, ...] | None]) -> set[Path]:
+    """The files of the database that are not as `files` found them: LanceDB syncs none."""
+    return {path for path, now in files(layout).items() if before.get(path) != now}
 
 
 def quoted(value: str) -> str:

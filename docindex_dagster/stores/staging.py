@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docindex_dagster.files import sync, telling_full_disk
+from docindex_dagster.files import sync_new, telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import clean_up, lance_table, tantivy_index
 from docindex_dagster.stores.generation import Generation, PublishedSource
@@ -34,7 +34,7 @@ class Staged:
     table: "LanceTable"
     index: "Index"
     folder: Path
-    files_before: set[Path]
+    files_before: Mapping[Path, tuple[int, ...] | None]
 
     @classmethod
     @contextmanager
@@ -86,12 +86,7 @@ class Staged:
         )
         for key, entry in entries.items():
             generation = generation.with_source(key, entry)
-        self._sync()
+        written = lance_table.written_since(self.layout, self.files_before) | set(self.folder.iterdir())
+        sync_new(written, self.layout.home.parent)
         write(self.layout, generation)
         return generation
-
-    def _sync(self) -> None:
-        """Sync new files, and the folders up to the stores' own, in which their names stand."""
-        written = (lance_table.files(self.layout) - self.files_before) | set(self.folder.iterdir())
-        folders = {folder for file in written for folder in file.parents if folder.is_relative_to(self.layout.stores)}
-        sync([*written, *folders])

@@ -1,0 +1,59 @@
+"""A power cut after a publication loses nothing: what `CURRENT` is to name lies on the disk before it does."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.layout import Layout
+from docindex_dagster.prune import prune
+from docindex_dagster.stores.publish import withdraw
+from docindex_dagster.stores.rollback import roll_back
+from tests.stores.test_publish import FILES, KEY, publish_files
+
+COMMANDS: dict[str, Callable[[Layout], object]] = {
+    "index": lambda layout: publish_files(layout, {**FILES, "c.py": ["delta is new"]}),
+    "source remove": lambda layout: withdraw(layout, "git/other"),
+    "prune": lambda layout: prune(layout, [KEY, "git/other"]),
+    "rollback": roll_back,
+}
+
+
+def _names(layout: Layout) -> dict[str, int]:
+    """Every file and folder below the stores, and its inode; what lies in a file may not change."""
+    return {str(path): path.stat().st_ino for path in [layout.stores, *layout.stores.rglob("*")]}
+
+
+@pytest.fixture
+def unsynced(layout, monkeypatch) -> list[set[str]]:
+    """For each replacement of `CURRENT`: what is new since `_begin` and was not synced before it, folders included."""
+    synced: set[int] = set()
+    found: list[set[str]] = []
+    fsync, rename = os.fsync, os.replace
+
+    def record(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    def check(self: Path, target: Path) -> None:
+        if target == layout.current:
+            present = {name: inode for name, inode in _names(layout).items() if ".tmp" not in name}
+            new = {name for name, inode in present.items() if before.get(name) != inode}
+            changed = {*new, *(str(Path(name).parent) for name in new)}
+            found.append({name for name in changed if present[name] not in synced and not name.endswith(".lock")})
+        rename(self, target)
+
+    publish_files(layout, FILES)
+    publish_files(layout, {"a.py": ["other text"]}, "git/other")
+    before = _names(layout)
+    monkeypatch.setattr(os, "fsync", record)
+    monkeypatch.setattr(Path, "replace", check)
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_all_that_is_new_is_synced_before_it_is_named(layout, unsynced, command):
+    COMMANDS[command](layout)
+
+    assert unsynced == [set()]
