@@ -45,5 +45,5 @@ def index(
     files = discover(source)
     chunks = build_chunks(source, gather(files, settings), None, settings).table
     vectors = build_embeddings(embedded(chunks), None, embedder, source.key).table
-    publish(layout, SourceRows(source.key, chunks, vectors), Model(embedder.name, embedder.dimension))
+    publish(layout, SourceRows(source.key, chunks, vectors), Model.of(embedder))
     return Indexed(open_reader(layout), len(chunks["path"].unique()), chunks.num_rows)

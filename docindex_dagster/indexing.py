@@ -184,7 +184,7 @@ class _Run:
 
     @property
     def _model(self) -> Model:
-        return Model(self.embedder.name, self.embedder.dimension)
+        return Model.of(self.embedder)
 
     @property
     def _plan(self) -> GraphPlan:

@@ -62,8 +62,7 @@ class EmbeddingModel(Project):
 
     def model(self) -> Model:
         """What the stores need to know of it."""
-        embedder = self.load()
-        return Model(embedder.name, embedder.dimension)
+        return Model.of(self.load())
 
 
 class SourceRun(Project):

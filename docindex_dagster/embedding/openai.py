@@ -67,6 +67,7 @@ class OpenAIEmbedder:
         self._model = settings.model or DEFAULT_MODEL
         self.dimension = _dimension(self._model, settings.dimensions)
         self.name = f"openai/{self._model}/{self.dimension}"
+        self.endpoint = _endpoint(_base_url(settings))
         self.batch_size = settings.batch_size or _BATCH
         self.concurrency = settings.concurrency
         self._patience = Patience(settings.retries, settings.timeout_s, first_wait_s)
@@ -249,6 +250,12 @@ def _dimension(model: str, wanted: int | None) -> int:
 
 def _base_url(settings: EmbeddingSettings) -> str:
     return settings.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+
+
+def _endpoint(url: str) -> str:
+    """A URL without user name, password, query and fragment."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
 
 
 def _is_openai(url: str) -> bool:

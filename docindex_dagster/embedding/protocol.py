@@ -64,6 +64,21 @@ class Batched(Protocol):
         ...
 
 
+@runtime_checkable
+class Remote(Protocol):
+    """An embedder whose texts leave this machine."""
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that texts and the key are sent to, without credentials."""
+        ...
+
+
+def endpoint_of(embedder: Embedder) -> str | None:
+    """Where an embedder sends texts; None where they stay on this machine, or nobody can tell."""
+    return embedder.endpoint if isinstance(embedder, Remote) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What an embedder was asked for since it was made."""

@@ -66,17 +66,20 @@ def load_embedder(settings: EmbeddingSettings) -> Embedder:
 def embedder_named(name: str, settings: EmbeddingSettings | None = None) -> Embedder | None:
     """The embedder of a model that the settings may not name any more; None where no provider has it.
 
-    The names of our models say all of it: PROVIDER/MODEL/DIMENSION. What else a provider needs is in the settings.
+    The names of our models say all of it: PROVIDER/MODEL/DIMENSION. What else a provider needs is in the settings, but
+    for the key, which is that of the provider that they name and goes to no other.
     """
     settings = settings or EmbeddingSettings()
     provider, _, rest = name.partition("/")
     model, _, dimension = rest.rpartition("/")
     if model and dimension.isdecimal():
-        named = {"provider": provider, "model": model, "dimensions": int(dimension)}
-        candidates = [settings.model_copy(update=named)]
+        updates: list[dict[str, object]] = [{"provider": provider, "model": model, "dimensions": int(dimension)}]
     else:
-        others = {"model": None, "dimensions": None}
-        candidates = [settings.model_copy(update={"provider": provider} | others) for provider in _names()]
+        updates = [{"provider": each, "model": None, "dimensions": None} for each in _names()]
+    own, foreign = settings, settings.model_copy(update={"api_key": None})
+    candidates = (
+        (own if update["provider"] == own.provider else foreign).model_copy(update=update) for update in updates
+    )
     return next((embedder for each in candidates if (embedder := _if_named(each, name))), None)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from docindex_dagster.embedding.protocol import Embedder, Vectors
+from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.errors import DamagedStoreError, EmbeddingError, QueryError
 from docindex_dagster.search import candidates, graph, scan, snippets
@@ -144,18 +144,22 @@ def _meaning(
 
     Where it is not there, or fails: None and a warning, or, if nobody is there to be warned, an error.
     """
+    published = reader.generation
     try:
         model = embedder()
-        published = reader.generation.model
-        used = model if model.name == published else former(published)
-        if used is not None:
+        used = model if model.name == published.model else former(published.model)
+        if used is not None and endpoint_of(used) == published.endpoint:
             return used.embed_query(query)
     except EmbeddingError as error:
         if warn is None:
             raise
         warn(f"{error}; results are by words alone")
         return None
-    state = takeover.toward(reader.generation, model.name, takeover.pending(reader.layout))
+    if model.name == published.model:
+        indexed, named = (url or "no API" for url in (published.endpoint, endpoint_of(model)))
+        state = f"the index has vectors of {published.model} from {indexed}, the settings name {named}"
+    else:
+        state = str(takeover.toward(published, model.name, takeover.pending(reader.layout)))
     if warn is None:
         raise QueryError(f"{state}; until then only words can be searched: run `docindex index`, or use mode bm25")
     warn(f"{state}; until then results are by words alone (`docindex index` does the others)")

@@ -55,6 +55,7 @@ class Generation:
     sources: dict[str, PublishedSource] = field(default_factory=dict)
     optimized_version: int = 0  # the table's version at its last compaction
     schema_version: int = SCHEMA_VERSION
+    endpoint: str | None = None  # of the API that has the model; a query goes nowhere else
 
     def with_source(self, key: str, source: PublishedSource | None) -> "Generation":
         """The same generation with one source put in, or taken out."""

@@ -153,10 +153,10 @@ def _found(
         ready()
     inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, plan=plan)
     left = start.left(start.base)
-    if published.inputs == inputs:
+    if published.inputs == inputs and start.base.endpoint == model.endpoint:
         return Publication(start.base, published, warnings=start.warnings, takeover=left)
     known = replace(published, inputs=inputs)  # other files that give the same chunks
-    generation = start.base.with_source(rows.key, known)
+    generation = replace(start.base.with_source(rows.key, known), endpoint=model.endpoint)
     start.name_in_place(layout, generation)
     return Publication(generation, known, warnings=start.warnings, takeover=left)
 
@@ -172,7 +172,7 @@ def published_from(
         return None
     published = generation.sources.get(key) if generation else None
     inputs = _inputs(made_from, revision, model, plan=plan)
-    if generation is None or published is None or published.inputs != inputs:
+    if generation is None or published is None or published.inputs != inputs or generation.endpoint != model.endpoint:
         return None
     return Publication(generation, published, takeover=left)
 
@@ -214,7 +214,7 @@ def _withdraw_from_next(layout: Layout, key: str, current: Generation) -> Genera
 
 
 def _without(layout: Layout, key: str, base: Generation, write: Callable[[Layout, Generation], None]) -> Generation:
-    with reading_stores(), Staged.opened(layout, Model(base.model, 0), base) as staged:
+    with reading_stores(), Staged.opened(layout, Model(base.model, 0, base.endpoint), base) as staged:
         lance_table.remove(staged.table, key)
         tantivy_index.remove(staged.index, key)
         return staged.go_live({key: None}, base.optimized_version, write)
@@ -248,7 +248,11 @@ def _publish(
         if ready:
             ready()
         entry = _dated(written.entry, rows.key, start.known)
-        is_known = start.base is not None and entry == start.base.sources.get(rows.key)
+        is_known = (
+            start.base is not None
+            and entry == start.base.sources.get(rows.key)
+            and start.base.endpoint == model.endpoint
+        )
         if start.base and is_known and written.is_unchanged and not start.is_due:
             if force:
                 _check_whole(staged, start.base, written)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docindex_dagster.embedding.protocol import Embedder, endpoint_of
 from docindex_dagster.files import sync_new, telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import clean_up, lance_table, tantivy_index
@@ -18,10 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The model whose vectors are published: its name and the number of values of a vector."""
+    """The model whose vectors are published: its name, the number of values of a vector, and the API that has it."""
 
     name: str
     dimension: int
+    endpoint: str | None = None  # None: it runs on this machine
+
+    @classmethod
+    def of(cls, embedder: Embedder) -> "Model":
+        """What the stores need to know of an embedder."""
+        return cls(embedder.name, embedder.dimension, endpoint_of(embedder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,7 @@ class Staged:
             table_version=self.table.version,
             tantivy=self.folder.name,
             optimized_version=optimized_version,
+            endpoint=self.model.endpoint,
         )
         for key, entry in entries.items():
             generation = generation.with_source(key, entry)

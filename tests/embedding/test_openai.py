@@ -241,7 +241,7 @@ def test_vectors_of_3072_values_are_published_and_found(api, layout):
     model = embedder(api, dimensions=None)
     vectors = build_embeddings(chunks, None, model, "library/sample").table
 
-    publish(layout, SourceRows("library/sample", chunks, vectors), Model(model.name, 3072))
+    publish(layout, SourceRows("library/sample", chunks, vectors), Model.of(model))
 
     found = search(open_reader(layout), TEXTS[3], lambda: model, mode=Mode.VECTOR)
     assert found[0].text == TEXTS[3]

@@ -43,7 +43,7 @@ def embed_and_write(layout: Layout, key: str, embedder: Embedder, text: str) -> 
 
 def index(layout: Layout, key: str, embedder: Embedder, text: str | None = None, *, force: bool = False) -> Publication:
     rows = embed_and_write(layout, key, embedder, text or TEXTS[key])
-    return publish(layout, rows, Model(embedder.name, embedder.dimension), force=force)
+    return publish(layout, rows, Model.of(embedder), force=force)
 
 
 def index_all(layout: Layout, embedder: Embedder) -> None:
