@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -16,9 +15,9 @@ _NUMBER_IN_WORDS = re.compile(r"(?:\bos error |\bOs \{ code: )(?P<number>\d+)")
 # Other libraries give the system's words, but not its number; SQLite has words of its own.
 _SIGNS_OF_FULL_DISK = ("No space left on device", "database or disk is full")
 # SQLite's for any failure of the disk, and Tantivy's once a thread of its own has met one.
-_SIGNS_OF_ANY_FAILURE = ("disk I/O error", "io::Error most likely")
+_SIGNS_OF_ANY_FAILURE = ("disk I/O error", "unable to open database file", "io::Error most likely")
 _TEMPORARY = re.compile(r"\..+\.(?P<process>\d+)\.tmp")
-_NO_SPACE = 1 << 20  # bytes: with less, a failure that says nothing else is a lack of space
+_NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure that says nothing else is a lack of them
 
 
 @contextmanager
@@ -86,8 +85,9 @@ def telling_full_disk(folder: Path) -> Iterator[None]:
     except BaseException as error:  # a panic of a library in Rust is no Exception
         if isinstance(error, FullDiskError) or not _is_full_disk(error, folder):
             raise
+        remedy = _lack(folder) or "free some space"
         raise FullDiskError(
-            f"the disk that holds {folder} is full: free some space and try again; what was searchable still is"
+            f"the disk that holds {folder} is full: {remedy} and try again; what was searchable still is"
         ) from error
 
 
@@ -98,7 +98,17 @@ def _is_full_disk(error: BaseException, folder: Path) -> bool:
     if any(sign in words for sign in _SIGNS_OF_FULL_DISK):
         return True
     is_any_failure = any(sign in words for sign in _SIGNS_OF_ANY_FAILURE)
-    return is_any_failure and folder.is_dir() and shutil.disk_usage(folder).free < _NO_SPACE
+    return is_any_failure and bool(_lack(folder))
+
+
+def _lack(folder: Path) -> str:
+    """What to do against what the disk that holds a folder has too little of; empty where it has enough."""
+    if not folder.is_dir():
+        return ""
+    disk = os.statvfs(folder)
+    if disk.f_files and disk.f_favail < _NO_FILES:  # some file systems set no limit
+        return "it can hold no more files, so remove some"
+    return "free some space" if disk.f_bavail * disk.f_frsize < _NO_SPACE else ""
 
 
 def error_number(error: BaseException) -> int | None:

@@ -4,9 +4,10 @@ import shutil
 from dataclasses import replace
 
 from docindex_dagster.errors import StoreError
-from docindex_dagster.files import sync_new
+from docindex_dagster.files import sync_new, telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, takeover, vector_files
+from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
 
 
@@ -61,6 +62,7 @@ def compact(layout: Layout, *, keep_previous: bool = True) -> None:
 
     Raises:
         StoreError: what is published cannot be read.
+        FullDiskError: there is no space to write what is left.
     """
     current = read_generation(layout)
     read_generation(layout, previous=True)  # one that cannot be read now may be mended by hand: it loses nothing
@@ -69,8 +71,9 @@ def compact(layout: Layout, *, keep_previous: bool = True) -> None:
     if not keep_previous:
         layout.previous.unlink(missing_ok=True)
     files_before = lance_table.files(layout)
-    table = lance_table.open_for_writing(layout, current.model, 0, current.table_version)
-    lance_table.drop_versions_before(table, oldest_version(layout, current.table) or current.table_version)
+    with reading_stores(), telling_full_disk(layout.stores):
+        table = lance_table.open_for_writing(layout, current.model, 0, current.table_version)
+        lance_table.drop_versions_before(table, oldest_version(layout, current.table) or current.table_version)
     sync_new(lance_table.written_since(layout, files_before), layout.home.parent)
     replace_generation(layout, replace(current, table_version=table.version, optimized_version=table.version))
     remove_old_generations(layout)

@@ -4,6 +4,7 @@ The index lies on a small file system in memory. Making one takes root, or a nam
 """
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,12 +14,16 @@ import pytest
 
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import FullDiskError
+from docindex_dagster.files import telling_full_disk
 from docindex_dagster.indexing import index
+from docindex_dagster.layout import Layout
+from docindex_dagster.prune import prune
 from docindex_dagster.search.engine import search
 from docindex_dagster.stores.reader import open_reader
 from tests.incremental.contents import difference, leftovers, problems, stores_of
 from tests.incremental.processes import CHECKOUT, anew, contents_of, docindex, index_by_command
 from tests.incremental.projects import Project
+from tests.stores.test_publish import FILES, KEY, publish_files
 
 _DISK_BYTES = 48 << 20
 _KIB = 1 << 10
@@ -56,6 +61,13 @@ def leave_free(disk: Path, kib: int) -> None:
     ballast.unlink(missing_ok=True)
     state = os.statvfs(disk)
     ballast.write_bytes(bytes(state.f_bavail * state.f_frsize - kib * _KIB))
+
+
+def leave_inodes(disk: Path, number: int) -> None:
+    """Let the disk hold so many more files."""
+    state = os.statvfs(disk)
+    limit = state.f_files - state.f_ffree + number
+    subprocess.run(["mount", "-o", f"remount,size={_DISK_BYTES},nr_inodes={limit}", disk], check=True)
 
 
 def test_a_full_disk_is_said_in_a_line_and_costs_nothing(project, disk):
@@ -105,6 +117,32 @@ def test_a_first_run_on_a_full_disk_is_repaired_by_the_next(project, disk):
 
     assert difference(contents_of(project), anew(project, "library")) == ""
     assert leftovers(project.layout) == []
+
+
+def test_a_disk_that_can_hold_no_more_files_is_full(disk):
+    layout = Layout(disk / "home")
+    publish_files(layout, FILES)
+    before = stores_of(layout)
+    leave_inodes(disk, 0)
+    with pytest.raises(FullDiskError):
+        prune(layout, [KEY])
+    for inodes in range(0, 100, 3):
+        leave_inodes(disk, inodes)
+        try:
+            publish_files(layout, {**FILES, "c.py": ["delta is new"]})
+        except FullDiskError as error:
+            assert "it can hold no more files" in str(error)  # noqa: PT017 it succeeds once there are enough
+            assert difference(stores_of(layout), before) == ""
+        else:
+            break
+    assert inodes > 0
+    assert open_reader(layout).searcher.num_docs == 4
+
+
+def test_dagsters_record_on_a_disk_that_can_hold_no_more_files(disk):
+    leave_inodes(disk, 0)
+    with pytest.raises(FullDiskError, match="it can hold no more files"), telling_full_disk(disk):
+        sqlite3.connect(disk / "runs.db").execute("CREATE TABLE runs (id)")
 
 
 @pytest.mark.slow
