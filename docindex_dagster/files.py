@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -22,13 +23,18 @@ _NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure tha
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; when the block ends well, sync it and put it in the place of `path`."""
+    """Yield a temporary path beside `path`; when the block ends well, sync it and put it in the place of `path`.
+
+    A file that is replaced keeps its permissions.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with telling_full_disk(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             _remove_abandoned(path)
             yield temporary
+            with suppress(FileNotFoundError):
+                shutil.copymode(path, temporary)
             sync([temporary])
             temporary.replace(path)
             sync([path.parent])

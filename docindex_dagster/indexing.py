@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from docindex_dagster import tables
+from docindex_dagster.access import writing
 from docindex_dagster.chunking.build import MADE_FROM, ChunkInputs, build_chunks, gather
 from docindex_dagster.chunking.pool import check_main_guard
 from docindex_dagster.chunking.summaries import Summariser, summariser_of
@@ -59,8 +60,8 @@ def index(settings: Settings, source: Source, embedder: Embedder, *, full: bool 
     check_main_guard()
     layout = Layout(settings.home)
     run = _Run(settings, source, embedder, layout, full)
-    with telling_full_disk(layout.home), run.holding(layout.source_lock(source.key), "another run of this source"):
-        layout.prepare()
+    lock = layout.source_lock(source.key)
+    with telling_full_disk(layout.home), writing(settings), run.holding(lock, "another run of this source"):
         clone.update(source, layout, history=settings.history.commits, report=run.notice)
         return run.run_stages()
 

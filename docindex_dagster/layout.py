@@ -29,9 +29,10 @@ class Layout:
 
     def prepare(self) -> None:
         """Make the home folder, and keep it out of git: an index is no part of the work tree that it lies in."""
-        self.home.mkdir(parents=True, exist_ok=True)
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         ignore = self.home / ".gitignore"
         if not ignore.exists():
+            ignore.touch(mode=0o600)
             ignore.write_text("*\n", encoding="utf-8")
 
     def table(self, asset: str, source: str) -> Path:

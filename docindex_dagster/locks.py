@@ -35,8 +35,8 @@ def exclusive_if_free(path: Path, owner: str) -> Iterator[bool]:
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
     """A descriptor of the lock's file; with it, the lock goes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield descriptor
     finally:

@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from uuid import uuid4
 import yaml
 
 from docindex_dagster import errors, events
+from docindex_dagster.access import writing
 from docindex_dagster.errors import SettingsError
 from docindex_dagster.files import replacing, telling_full_disk
 from docindex_dagster.layout import Layout
@@ -66,7 +66,6 @@ def dagster_home(settings: Settings) -> Path:
             raise SettingsError(f"DAGSTER_HOME={chosen} must be the absolute path of a folder that exists")
         return Path(chosen)
     layout = Layout(settings.home)
-    layout.prepare()
     own = settings.root / _INSTANCE_FILE
     template = own if own.is_file() else Path(__file__).parent / "defs" / _INSTANCE_FILE
     try:
@@ -90,16 +89,16 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     from dagster._core.instance.ref import InstanceRef
 
     lock = Layout(settings.home).instance_lock
-    full_disk_is_told = partial(telling_full_disk, settings.home)
-    with full_disk_is_told(), exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
-        home = dagster_home(settings)
-        try:
-            opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_overrides(home)))
-        except DagsterInvalidConfigError as error:
-            problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
-            raise SettingsError(f"{home / _INSTANCE_FILE}: {problems}") from error
-    with full_disk_is_told(), opened:
-        yield opened
+    with telling_full_disk(settings.home), writing(settings):
+        with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
+            home = dagster_home(settings)
+            try:
+                opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_overrides(home)))
+            except DagsterInvalidConfigError as error:
+                problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
+                raise SettingsError(f"{home / _INSTANCE_FILE}: {problems}") from error
+        with opened:
+            yield opened
 
 
 def _overrides(home: Path) -> dict[str, Any]:

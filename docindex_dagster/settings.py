@@ -345,6 +345,12 @@ class ScheduleSettings(_Section):
     max_age_hours: int = Field(default=26, ge=1)  # a source that was not looked at for longer is reported
 
 
+class AccessSettings(_Section):
+    """Who may read what lies below `DOCINDEX_HOME`, beside its user."""
+
+    group: bool = False  # the home's group
+
+
 class RetentionSettings(_Section):
     """How long Dagster's record of runs and events is kept; the newest of each partition always stays."""
 
@@ -397,6 +403,7 @@ class Settings(BaseSettings):
     schedule: ScheduleSettings = ScheduleSettings()
     retention: RetentionSettings = RetentionSettings()
     alerts: AlertSettings = AlertSettings()
+    access: AccessSettings = AccessSettings()
 
     @field_validator("summaries")
     @classmethod

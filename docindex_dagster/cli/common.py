@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docindex_dagster import console
+from docindex_dagster import access, console
 from docindex_dagster.errors import SourceError
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
@@ -48,13 +48,14 @@ def reader_of(settings: Settings) -> "Reader":
 
 
 @contextmanager
-def publication(layout: Layout, command: str) -> Iterator[None]:
+def publication(settings: Settings, command: str) -> Iterator[Layout]:
     """Hold the lock under which generations are written, and say for whom the command waits."""
-    layout.prepare()
-    with exclusive(
-        layout.publication_lock, f"docindex {command}", on_wait=lambda owner: console.err.print(f"waiting for {owner}")
-    ):
-        yield
+
+    def tell(owner: str) -> None:
+        console.err.print(f"waiting for {owner}")
+
+    with access.writing(settings) as layout, exclusive(layout.publication_lock, f"docindex {command}", on_wait=tell):
+        yield layout
 
 
 def utf8(argument: str) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from docindex_dagster import console
+from docindex_dagster.access import writing
 from docindex_dagster.cli.common import project
 from docindex_dagster.errors import SourceError
 from docindex_dagster.settings import load_settings
@@ -33,7 +34,8 @@ def ui(
     os.chdir(settings.root)
     console.out.print(f"the Dagster UI starts at http://{host}:{port}; stop it with Ctrl-C")
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
-    os.execv(command[0], [*command, "--port", str(port), "--host", host])  # noqa: S606 there is no shell in between
+    with writing(settings):
+        os.execv(command[0], [*command, "--port", str(port), "--host", host])  # noqa: S606 there is no shell in between
 
 
 def mcp() -> None:

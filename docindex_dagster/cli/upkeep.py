@@ -113,8 +113,7 @@ def rollback() -> None:
     from docindex_dagster.stores.rollback import roll_back
 
     settings = project()
-    layout = Layout(settings.home)
-    with publication(layout, "rollback"):
+    with publication(settings, "rollback") as layout:
         generation = roll_back(layout)
         catalog.rebuild(layout)
     console.out.print(f"searches use generation {generation.number} again; `docindex rollback` undoes this")
@@ -136,8 +135,7 @@ def prune(
     from docindex_dagster.stores import takeover
     from docindex_dagster.stores.generation import read_generation
 
-    layout = Layout(project().home)
-    with publication(layout, "prune"):
+    with publication(project(), "prune") as layout:
         before = folder_bytes(layout.home)
         generation = read_generation(layout)
         declared = registry.sources(load_settings())  # also what was declared while this waited

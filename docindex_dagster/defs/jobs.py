@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from docindex_dagster import catalog
+from docindex_dagster.access import writing
 from docindex_dagster.defs.assets import serving
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.partitions import SOURCES_NAME
@@ -43,9 +44,12 @@ class RemoveSource(dg.Config):
 def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, project: Project) -> None:
     """Take a source out of the index. Its files, and its table in `docindex.toml`, are not touched."""
     context.instance.add_run_tags(context.run_id, process_tags(context.run_id))
-    layout, key = project.layout, config.source
+    key = config.source
     owner = f"removal of {key}"
-    with exclusive(layout.source_lock(key), owner, on_wait=context.log.info):
+    with (
+        writing(project.read_settings()) as layout,
+        exclusive(layout.source_lock(key), owner, on_wait=context.log.info),
+    ):
         with exclusive(layout.publication_lock, owner, on_wait=context.log.info):
             withdraw(layout, key)
             for asset in _ASSETS_WITH_TABLES:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pydantic import PrivateAttr
 
 from docindex_dagster import tables
+from docindex_dagster.access import writing
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
@@ -85,14 +86,16 @@ class SourceRun(Project):
         self._is_verifying = tags.get(VERIFY_TAG) == "true"
         self._only = tuple(json.loads(tags.get(ONLY_TAG, "[]")))
         self._settings = self.read_settings()
-        self.layout.prepare()
         run_id = context.run.run_id if context.run else ""
         if context.instance and run_id:
             context.instance.add_run_tags(run_id, process_tags(run_id))
-        with exclusive(
-            self.layout.source_lock(self._key),
-            owner=f"run {run_id} of process {os.getpid()}",
-            on_wait=partial(self._report_waiting, context.log, "another run of this source"),
+        with (
+            writing(self._settings) as layout,
+            exclusive(
+                layout.source_lock(self._key),
+                owner=f"run {run_id} of process {os.getpid()}",
+                on_wait=partial(self._report_waiting, context.log, "another run of this source"),
+            ),
         ):
             yield self
 

@@ -94,6 +94,7 @@ class Staged:
         )
         for key, entry in entries.items():
             generation = generation.with_source(key, entry)
+        tantivy_index.share(self.folder)
         written = lance_table.written_since(self.layout, self.files_before) | set(self.folder.iterdir())
         sync_new(written, self.layout.home.parent)
         write(self.layout, generation)

@@ -35,6 +35,7 @@ _ROW = "row"
 _STEMS = "stems"
 _MUTABLE = ("meta.json", ".managed.json")
 _LOCK = ".lock"
+_READ_AND_WRITE = 0o666
 _HEAP_BYTES = 64 << 20
 _HEX_DIGITS = 32
 
@@ -155,6 +156,12 @@ def reconcile(index: "Index", source: str, chunks: pa.Table) -> Difference:
         index, lambda writer: _apply(writer, rows_to_write, pa.concat_arrays([change.deletes, change.replaced]))
     )
     return change
+
+
+def share(folder: Path) -> None:
+    """Let those read the index who may read its folder: Tantivy makes some files for its user alone."""
+    for name in _MUTABLE:
+        (folder / name).chmod(folder.stat().st_mode & _READ_AND_WRITE)
 
 
 def remove(index: "Index", source: str) -> None:
