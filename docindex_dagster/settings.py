@@ -189,6 +189,7 @@ class DiscoverySettings(_Section):
     """Which files are taken at all."""
 
     max_file_bytes: int = Field(default=1 << 20, ge=1)
+    secrets: Literal["skip", "index"] = "skip"
 
 
 def _file_glob(value: str) -> str:

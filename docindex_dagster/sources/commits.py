@@ -22,6 +22,7 @@ from docindex_dagster.sources.hunks import FileHunks, read_hunks
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json, read_figures, to_json
+from docindex_dagster.sources.secret_names import secret_reason
 from docindex_dagster.sources.text import decode
 from docindex_dagster.tables import column_version, stamp
 
@@ -210,7 +211,8 @@ def _may_be_quoted(path: bytes) -> bool:
     """Whether lines of a file may stand in a table: of code alone, since in others any line may be a secret."""
     kind = classify_name(path)
     is_code = kind is not None and kind.source_type in {"code", "test"}
-    return is_code and noise.file_reason(path[path.rfind(b"/") + 1 :]) is None
+    folder = path.rfind(b"/") + 1
+    return is_code and (secret_reason(path[:folder], path[folder:]) or noise.file_reason(path[folder:])) is None
 
 
 def _text(data: bytes, longest: int) -> str:

@@ -36,3 +36,4 @@ class Source:
     untracked: bool = True  # git: also files that git does not ignore but does not track
     version: str | None = None  # what the settings call this state of the source
     max_file_bytes: int = 1 << 20
+    secrets: Literal["skip", "index"] = "skip"  # files that hold secrets, and secrets in others

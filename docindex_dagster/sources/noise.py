@@ -1,10 +1,9 @@
-"""Names that are never worth indexing, and names that must never be: build output, binaries, secrets.
+"""Names that are never worth indexing: build output, binaries.
 
 These hold in every source and cannot be switched off. File names are compared without regard
 to case, folder names as they are.
 """
 
-import re
 from functools import lru_cache
 
 _VERSION_CONTROL = frozenset({b".git", b".hg", b".svn"})
@@ -18,14 +17,12 @@ _BY_NAME = {
     for rule, names in (
         ("always-skipped", "package-lock.json npm-shrinkwrap.json pnpm-lock.yaml go.sum go.work.sum"),
         ("always-skipped", ".ds_store thumbs.db desktop.ini"),
-        ("secret", ".npmrc .flaskenv .netrc _netrc .pypirc .pgpass .htpasswd .git-credentials .dockercfg"),
     )
     for name in names.split()
 }
 _BY_ENDING = {
     ending.encode(): f"{rule}: *{ending}"
     for rule, endings in (
-        ("secret", ".pem .key .jks .p12 .pfx .keystore .kdbx .ppk"),
         ("always-skipped", ".lock .log .map .svg .pyc .pyo .class .o .obj .tsbuildinfo .swp .orig .rej"),
         ("binary", ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .heic .tif .tiff .psd"),
         ("binary", ".mp3 .mp4 .m4a .m4v .mov .avi .mkv .webm .wav .flac .ogg .ogv .opus"),
@@ -39,13 +36,6 @@ _BY_ENDING = {
     for ending in endings.split()
 }
 _LONG_ENDINGS = (b".min.js", b".min.mjs", b".min.css", b".bundle.js", b".chunk.js", b"~")
-# What begins a secret's name. `credentials.json` holds secrets, but `credentials.py` handles and `credentials.md`
-# explains them: it is a secret only without an ending or with one of data.
-_BEGINNINGS = (b".env", b"id_rsa", b"id_dsa", b"id_ecdsa", b"id_ed25519", b"credentials")
-_CREDENTIALS = re.compile(
-    rb"credentials[^.]*(?:\.(?:json|ya?ml|toml|ini|cfg|conf|properties|env|xml|csv|tsv|txt|enc|gpg|bak|old|db|"
-    rb"local|dev|prod|production|test|example|sample))*"
-)
 
 
 def is_version_control(name: bytes) -> bool:
@@ -64,15 +54,6 @@ def file_reason(name: bytes) -> str | None:
     lower = name.lower()
     dot = lower.rfind(b".")
     reason = _BY_NAME.get(lower) or (_BY_ENDING.get(lower[dot:]) if dot >= 0 else None)
-    if reason is None and lower.startswith(_BEGINNINGS):
-        return _secret_by_beginning(lower)
     if reason is None and lower.endswith(_LONG_ENDINGS):
         return "always-skipped: *" + next(filter(lower.endswith, _LONG_ENDINGS)).decode()
     return reason
-
-
-def _secret_by_beginning(lower: bytes) -> str | None:
-    beginning = next(filter(lower.startswith, _BEGINNINGS))
-    if beginning == b"credentials" and not _CREDENTIALS.fullmatch(lower):
-        return None
-    return f"secret: {beginning.decode()}*"

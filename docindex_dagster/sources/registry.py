@@ -152,4 +152,5 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
         untracked=declared.untracked,
         version=declared.version,
         max_file_bytes=settings.discovery.max_file_bytes,
+        secrets=settings.discovery.secrets,
     )

@@ -11,6 +11,7 @@ from docindex_dagster.sources import ignore, noise
 from docindex_dagster.sources.ignore import RuleSet
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, path_to_name, read_beneath
+from docindex_dagster.sources.secret_names import secret_reason
 
 _MAX_IGNORE_FILE = 1 << 20  # bytes
 _MAX_DETAIL = 100  # characters of a pattern that a reason shows
@@ -43,6 +44,7 @@ class PathRules:
     include: RuleSet | None
     exclude: RuleSet | None
     is_recursive: bool
+    skips_secrets: bool  # whether a name that secrets have is a reason
     _scopes: dict[bytes, Scope | Pruned] = field(default_factory=dict)
 
     def scope(self, path: bytes) -> Scope | Pruned:
@@ -65,7 +67,7 @@ class PathRules:
 
     def file_reason(self, scope: Scope, name: bytes) -> str | None:
         """Why the file `name` in the folder of `scope` is skipped, if it is."""
-        reason = noise.file_reason(name)
+        reason = (secret_reason(scope.path, name) if self.skips_secrets else None) or noise.file_reason(name)
         if reason is not None or not scope.has_rules:
             return reason
         path = scope.path + name
@@ -133,6 +135,7 @@ def path_rules(source: Source) -> PathRules:
         include=ignore.from_globs(source.include, "include") if source.include else None,
         exclude=ignore.from_globs(source.exclude, "exclude") if source.exclude else None,
         is_recursive=source.recursive,
+        skips_secrets=source.secrets == "skip",
     )
 
 
