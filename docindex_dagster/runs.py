@@ -186,7 +186,8 @@ def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **argum
     if failures == (INTERRUPTED,):
         raise KeyboardInterrupt
     metadata = _metadata(result)
-    warnings = metadata.get("lancedb_table", {}).get("warnings", "").splitlines()
+    # The three stores are written by one step and say the same.
+    warnings = dict.fromkeys(line for asset in metadata.values() for line in asset.get("warnings", "").splitlines())
     return RunOutcome(result.run_id, result.success, _numbers(metadata), failures, tuple(warnings))
 
 

@@ -51,7 +51,7 @@ _DECISIVE = [*_SAME_FILE, *_REFRESHED]
 
 @dataclass(frozen=True, slots=True)
 class ChunkingResult:
-    """The new table, and what it took: counts of chunks, files cut as text, and files that vanished or broke.
+    """The new table, and what it took: counts of chunks, and files that vanished or broke.
 
     `summaries` is None where they are off.
     """
@@ -61,7 +61,6 @@ class ChunkingResult:
     changed: int
     reused: int
     removed: int
-    fallbacks: int
     unreadable: tuple[tuple[str, str], ...]
     summaries: SummaryCounts | None
 
@@ -242,7 +241,6 @@ def _counted(
         changed=kept - same,
         reused=same,
         removed=old.num_rows - kept,
-        fallbacks=len(pc.unique(table["path"].filter(pc.is_valid(table["fallback"])))),
         unreadable=tuple(unreadable),
         summaries=summaries,
     )

@@ -220,6 +220,7 @@ def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
         "warnings": list(outcome.warnings),
         "files": outcome.number("discovered_files", "files"),
         "skipped": outcome.number("discovered_files", "skipped"),
+        "fallbacks": outcome.number("chunks", "fallbacks"),
         "chunks": outcome.number("chunks", "dagster/partition_row_count"),
         "added": outcome.number("lancedb_table", "added"),
         "changed": outcome.number("lancedb_table", "changed"),
@@ -233,7 +234,8 @@ def sentence_of(summary: dict[str, Any]) -> str:
     """The summary of a run that succeeded, as a line."""
     changes = ", ".join(f"{summary[name]:,} {name}" for name in ("added", "changed", "removed") if summary[name])
     files, chunks = console.count(summary["files"], "file"), console.count(summary["chunks"], "chunk")
+    as_text = f"{summary['fallbacks']:,} cut as text, " if summary["fallbacks"] else ""
     return (
         f"{summary['source']}: {files}, {chunks} ({changes or 'nothing changed'}), "
-        f"{summary['skipped']:,} skipped, {summary['seconds']:.1f} s"
+        f"{summary['skipped']:,} skipped, {as_text}{summary['seconds']:.1f} s"
     )

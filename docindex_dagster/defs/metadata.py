@@ -4,6 +4,7 @@ The UI shows metadata in the order in which it is given; Markdown of a check, an
 """
 
 import time
+import warnings
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -12,13 +13,14 @@ import dagster as dg
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.errors import VerificationError
 from docindex_dagster.schemas import DESCRIPTIONS
 
 _SAMPLE_ROWS = 5
 _CELL_CHARS = 200
 _REASON_CHARS = 1000
-_SHOWN_SOURCES = 20
+_SHOWN_REASONS = 20
 _WHERE_TO_READ = "See docs/operations.md, “What a failure looks like”."
 
 
@@ -110,21 +112,30 @@ def records(rows: list[dict[str, Any]], columns: list[str]) -> dg.TableMetadataV
 
 def rule_specs(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckSpec]:
     """Blocking checks for rules that are verified where the data is made; `rules` maps names to descriptions."""
+    ending = f"Where that is not so, nothing is published, and searches go on as before. {_WHERE_TO_READ}"
     return [
-        dg.AssetCheckSpec(
-            name,
-            asset=asset,
-            blocking=True,
-            description=f"{description} Where that is not so, nothing is published, and searches go on as before. "
-            + _WHERE_TO_READ,
-        )
-        for name, description in rules.items()
+        _spec_by_source(name, asset, f"{description} {ending}", blocking=True) for name, description in rules.items()
     ]
 
 
+def source_warning_spec(name: str, asset: str, description: str) -> dg.AssetCheckSpec:
+    """A check of each source that warns and blocks nothing; `description` says of what, and what to do."""
+    return _spec_by_source(name, asset, f"{description} {_WHERE_TO_READ}", blocking=False)
+
+
 def warning_spec(name: str, asset: dg.AssetKey | str, description: str) -> dg.AssetCheckSpec:
-    """A check that warns and blocks nothing; `description` says of what, and what to do."""
+    """A check over all sources that warns and blocks nothing; `description` says of what, and what to do."""
     return dg.AssetCheckSpec(name, asset=asset, description=f"{description} {_WHERE_TO_READ}")
+
+
+def _spec_by_source(name: str, asset: str, description: str, *, blocking: bool) -> dg.AssetCheckSpec:
+    """A check whose results belong to a partition each, so that a run of one source does not hide that another failed.
+
+    Dagster calls the partitions of checks a preview; without them the newest result alone counts.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.PreviewWarning)
+        return dg.AssetCheckSpec(name, asset=asset, description=description, blocking=blocking, partitions_def=SOURCES)
 
 
 def passed(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckResult]:
@@ -163,13 +174,18 @@ def concerned(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:
     """What a check shows that warns of some sources: how many, what to do, and of the first ones why."""
     if not sources:
         return {"count": 0}
-    left_out = len(sources) - _SHOWN_SOURCES
-    shown = islice(sources.items(), _SHOWN_SOURCES)
+    left_out = len(sources) - _SHOWN_REASONS
     return {
         "count": len(sources),
         "what to do": what_to_do,
-        "sources": records(
-            [{"source": key, "reason": _cell(why, _REASON_CHARS)} for key, why in shown], ["source", "reason"]
-        ),
+        "sources": reasons("source", sources),
         **({"left out": f"{left_out} more: `docindex status` lists all"} if left_out > 0 else {}),
     }
+
+
+def reasons(column: str, found: Mapping[str, str]) -> dg.TableMetadataValue:
+    """Of the first ones why: a row each, whose `column` is the key."""
+    shown = islice(found.items(), _SHOWN_REASONS)
+    return records(
+        [{column: _cell(key), "reason": _cell(why, _REASON_CHARS)} for key, why in shown], [column, "reason"]
+    )

@@ -1,14 +1,15 @@
 """The chunks of a source."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import dagster as dg
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster import tables
-from docindex_dagster.chunking.build import EXTRACTOR_VERSION, ChunkingResult, build_chunks, gather
+from docindex_dagster.chunking.build import EXTRACTOR_VERSION, build_chunks, gather
+from docindex_dagster.chunking.fallbacks import are_many, fallbacks, phrase, warning
 from docindex_dagster.chunking.summaries import SummaryCounts, summariser_of
 from docindex_dagster.chunking.verify import CHUNK_RULES
 from docindex_dagster.defs import metadata
@@ -19,7 +20,6 @@ from docindex_dagster.errors import VerificationError
 from docindex_dagster.schemas import COMMIT
 
 _FEW_FALLBACKS = "few_fallbacks"
-_MOST_FALLBACKS = 0.02
 _SUMMARIES_WRITTEN = "summaries_are_written"
 _SAMPLE = ("path", "start_line", "end_line", "qualified_name", "text")
 
@@ -33,13 +33,13 @@ _SAMPLE = ("path", "start_line", "end_line", "qualified_name", "text")
     output_required=False,
     check_specs=[
         *metadata.rule_specs("chunks", CHUNK_RULES),
-        metadata.warning_spec(
+        metadata.source_warning_spec(
             _FEW_FALLBACKS,
             "chunks",
-            "Warns when over 2 % of the files had to be cut as text because their parse failed; the column `fallback` "
-            "says why.",
+            "Warns when over 2 % of the files of a source had to be cut as text because they could not be "
+            "parsed: `docindex doctor --json` lists them, `docindex index` tries those again that took too long.",
         ),
-        metadata.warning_spec(
+        metadata.source_warning_spec(
             _SUMMARIES_WRITTEN,
             "chunks",
             "Warns when chunks are without a summary because the LLM failed; they can be searched nevertheless.",
@@ -65,23 +65,28 @@ def chunks(
         return
     for path, reason in result.unreadable:
         context.log.warning(f"{path!r} is not indexed: {reason}")
-    for problem in result.summaries.problems if result.summaries else ():
-        run.reporter(context.log)(problem)
+    for failure in result.summaries.problems if result.summaries else ():
+        run.reporter(context.log)(failure)
     of_files = result.table.filter(pc.not_equal(result.table["source_type"], COMMIT))
     files = len(of_files["path"].unique())
+    cut_as_text = fallbacks(of_files)
+    problem = warning(cut_as_text, files)
+    if problem:
+        context.log.warning(problem)
     yield dg.MaterializeResult(
         value=result.table,
         data_version=dg.DataVersion(tables.stamped_version(result.table.schema.metadata) or ""),
         metadata=metadata.of_table(
             result.table,
             {
+                **({"warnings": problem} if problem else {}),
                 "files": files,
                 "commits": commits.num_rows,
                 "added": result.added,
                 "changed": result.changed,
                 "reused": result.reused,
                 "removed": result.removed,
-                "fallbacks": result.fallbacks,
+                "fallbacks": len(cut_as_text),
                 "unreadable": len(result.unreadable),
                 **_numbers(result.summaries),
                 "seconds": metadata.seconds_since(started),
@@ -92,18 +97,19 @@ def chunks(
         ),
         check_results=[
             *metadata.passed("chunks", CHUNK_RULES),
-            _few_fallbacks(result, files),
+            _few_fallbacks(cut_as_text, files),
             _summaries_are_written(result.summaries),
         ],
     )
 
 
-def _few_fallbacks(result: ChunkingResult, files: int) -> dg.AssetCheckResult:
+def _few_fallbacks(cut_as_text: Mapping[str, str], files: int) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
-        passed=result.fallbacks <= files * _MOST_FALLBACKS,
+        passed=not are_many(len(cut_as_text), files),
         severity=dg.AssetCheckSeverity.WARN,
         check_name=_FEW_FALLBACKS,
-        metadata={"fallbacks": result.fallbacks, "files": files},
+        description=phrase(len(cut_as_text), files),
+        metadata={"files": metadata.reasons("path", cut_as_text)} if cut_as_text else {},
     )
 
 

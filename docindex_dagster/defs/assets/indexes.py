@@ -59,12 +59,12 @@ def _specs() -> Iterator[dg.AssetSpec]:
 def _check_specs() -> Iterator[dg.AssetCheckSpec]:
     for key, rules in _RULES.items():
         yield from metadata.rule_specs(key, rules)
-    yield metadata.warning_spec(
+    yield metadata.source_warning_spec(
         _GRAPH_COMPLETE,
         "knowledge_graph",
         "Warns when the graph of a source could not be extracted; its chunks can be searched nevertheless.",
     )
-    yield metadata.warning_spec(
+    yield metadata.source_warning_spec(
         _GOLDEN,
         "lancedb_table",
         "Warns when a search for the text of a chunk does not find that chunk: `docindex doctor` says what is damaged, "
