@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 
 from docindex_dagster import tables
+from docindex_dagster.chunking.fallbacks import are_many, phrase
 from docindex_dagster.files import replacing
 from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
@@ -27,6 +28,8 @@ class CatalogEntry:
     changed_at: str
     commits: int  # that can be searched
     repository: RepositoryFigures | None = None  # of a git source
+    fallbacks: int = 0  # files that were cut as text, since they could not be parsed
+    lacks_of_graph: bool = False  # an extractor failed
 
 
 _COPIED = [field.name for field in fields(CatalogEntry) if field.name not in {"source", "repository"}]
@@ -60,6 +63,19 @@ def version(found: list[CatalogEntry]) -> str:
     """A hash of what is searchable and of the repositories' figures; the clock plays no part."""
     told = [(entry.source, entry.version, entry.repository and asdict(entry.repository)) for entry in found]
     return digest(json.dumps(told).encode())
+
+
+def lacks(entry: CatalogEntry) -> list[str]:
+    """What is worse in the index of a source than it could be, a phrase each; nothing of it is wrong."""
+    return [
+        *([phrase(entry.fallbacks, entry.files)] if entry.fallbacks else ()),
+        *(["its graph is not complete"] if entry.lacks_of_graph else ()),
+    ]
+
+
+def is_degraded(entry: CatalogEntry) -> bool:
+    """Whether so much is worse that somebody should look."""
+    return entry.lacks_of_graph or are_many(entry.fallbacks, entry.files)
 
 
 def top_languages(entry: CatalogEntry, most: int) -> str:

@@ -1,7 +1,7 @@
-"""Whether what is indexed of the sources is what there is now, without Dagster's record of runs."""
+"""How all sources stand, and whether what is indexed of them is what there is now."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from docindex_dagster import catalog, standing
@@ -11,56 +11,65 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
+from docindex_dagster.standing import Runs, RunsOf, Standing
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
     """One source.
 
-    `is_current` says whether the index is known to be that of the present files and settings; None where nobody looked.
+    `is_current` says whether the index is known to be that of the present files and settings; None where nobody can
+    tell, or looked.
     """
 
-    key: str
-    state: str
+    standing: Standing
     is_current: bool | None
-    entry: catalog.CatalogEntry | None  # None: nothing of it can be found
+    was_left: bool  # the time was over before anybody looked
 
 
-def of_all(settings: Settings, budget_s: float | None) -> list[Present]:
-    """All sources that are declared or indexed, by key; remotes are not asked for news.
+def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Callable[[str], None]) -> list[Present]:
+    """All sources that are declared, indexed or were run, by key; remotes are not asked for news.
 
     Args:
         settings: what is declared.
         budget_s: for looking whether files have changed; None for as long as it takes.
+        runs_of: tells how runs ended.
+        warn: told where that cannot be read.
 
     Raises:
         SettingsError: two sources have one key.
         StoreError: what is published cannot be read.
     """
-    layout = Layout(settings.home)
-    indexed = {entry.source: entry for entry in catalog.entries(layout)}
-    waiting = standing.waiting_for_takeover(layout)
+    found = standing.of_all(settings, catalog.entries(Layout(settings.home)), _known(settings, runs_of, warn))
+    found.sort(key=lambda one: one.source)
+    local = list(_on_disk(settings, found))
+    current = _look(settings, local, budget_s)
+    left = {source.key for source in local} - current.keys()
+    return [Present(one, current.get(one.source), one.source in left) for one in found]
+
+
+def _known(settings: Settings, runs_of: RunsOf, warn: Callable[[str], None]) -> Mapping[str, Runs] | None:
+    try:
+        return runs_of(settings)
+    except (DocindexError, OSError) as error:  # such as one for who may not write here
+        warn(f"how runs ended is not known: {error}")
+        return None
+
+
+def _on_disk(settings: Settings, standings: Iterable[Standing]) -> Iterator[Source]:
+    """The indexed sources whose files lie on this machine, and are there."""
     declared = registry.sources(settings)
-    there = [source for key, source in declared.items() if key in indexed and is_there(source)]
-    current = look(settings, there, budget_s)
-    return [
-        Present(
-            key,
-            state(declared.get(key), is_indexed=key in indexed, is_waiting=key in waiting),
-            current.get(key),
-            indexed.get(key),
-        )
-        for key in sorted({*declared, *indexed})
-    ]
+    for one in standings:
+        source = declared.get(one.source)
+        if one.entry and source and source.remote is None and source.path.is_dir():
+            yield source
 
 
-def look(settings: Settings, sources: Iterable[Source], budget_s: float | None) -> dict[str, bool | None]:
+def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None) -> dict[str, bool | None]:
     """Whether the files of sources are those of the index, for as many as the budget allows; None: nobody can tell."""
     started = time.monotonic()
     found: dict[str, bool | None] = {}
     for source in sources:
-        if source.remote is not None:
-            continue
         if budget_s is not None and time.monotonic() - started > budget_s:
             break
         try:
@@ -68,19 +77,3 @@ def look(settings: Settings, sources: Iterable[Source], budget_s: float | None) 
         except (DocindexError, OSError):
             found[source.key] = None
     return found
-
-
-def is_there(source: Source | None) -> bool:
-    """Whether a source can be indexed, as far as its place on disk tells."""
-    return source is not None and (source.remote is not None or source.path.is_dir())
-
-
-def state(source: Source | None, *, is_indexed: bool, is_waiting: bool = False) -> str:
-    """How a source stands, in words; one that waits can be searched once the index has gone over to another model."""
-    if source is None:
-        return "indexed, no longer declared"
-    if not is_there(source):
-        return "folder missing, index kept" if is_indexed else "folder missing"
-    if is_indexed:
-        return "indexed"
-    return "indexed, waiting for the takeover" if is_waiting else "not indexed"

@@ -1,4 +1,4 @@
-"""The page about the whole index, in Markdown: totals, what needs attention and why, and all sources.
+"""The page about the whole index, in Markdown: how many sources need attention, totals, and all sources.
 
 The Dagster UI leaves it about 430 pixels, in which few columns fit, and shows under 1,000 characters without a click.
 """
@@ -12,7 +12,6 @@ from docindex_dagster.standing import Runs, Standing
 from docindex_dagster.stores.takeover import Takeover
 
 _MOST_ROWS = 500
-_MOST_PROBLEMS = 50
 _MOST_MISSING = 10
 _COLUMNS = ("source", "state", "checked", "files", "chunks")
 _TO_THE_RIGHT = {"files", "chunks"}
@@ -31,15 +30,12 @@ def as_markdown(standings: list[Standing], now: float, change: Takeover | None =
     """
     if not standings:
         return f"{attention(standings)} Begin with `docindex index PATH`."
-    urgent = [standing for standing in standings if standing.needs_attention]
-    problems = [_problem(standing) for standing in urgent[:_MOST_PROBLEMS]]
-    problems += _more(len(urgent) - _MOST_PROBLEMS, "need attention; they stand first in the table")
     summary = f"**{attention(standings)}** {_totals(standings)}"
     lines = [_COLUMNS, [_rule(name) for name in _COLUMNS], *(_cells(one, now) for one in standings[:_MOST_ROWS])]
     table = [*map(_line, lines), *_left_out(len(standings))]
     going = escape(sentence(change)) if change else ""
     note = f"Times are UTC, as of {datetime.fromtimestamp(now, UTC):%b %-d, %H:%M}."
-    return "\n\n".join(part for part in (summary, going, "\n".join(problems), "\n".join(table), note) if part)
+    return "\n\n".join(part for part in (summary, going, "\n".join(table), note) if part)
 
 
 def contents(standings: list[Standing], now: float) -> str:
@@ -79,18 +75,9 @@ def _totals(standings: list[Standing]) -> str:
     return f"{files:,} files in {chunks:,} chunks ({size}) of {len(entries)} sources can be searched."
 
 
-def _problem(standing: Standing) -> str:
-    link = f" ([its run]({_run_page(standing.runs.failed_id)}))" if standing.runs.failed_id else ""
-    # The state is ours; the reason may hold anything that a file or a server said.
-    return f"- **{escape(standing.source)}** ({standing.state}){link}: {escape(standing.problem or '')}"
-
-
-def _more(count: int, what: str) -> list[str]:
-    return ["", f"{count:,} more {what}."] if count > 0 else []
-
-
 def _left_out(count: int) -> list[str]:
-    return _more(count - _MOST_ROWS, "are not shown: `docindex status` lists all")
+    left_out = count - _MOST_ROWS
+    return ["", f"{left_out:,} more are not shown: `docindex status` lists all."] if left_out > 0 else []
 
 
 def _cells(standing: Standing, now: float) -> list[str]:

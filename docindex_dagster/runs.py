@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,14 @@ from docindex_dagster.files import replacing, telling_full_disk
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import Settings
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.lance_table import load_library
 
 if TYPE_CHECKING:
     import dagster as dg
+
+    from docindex_dagster.standing import Runs
 
 _INSTANCE_FILE = "dagster.yaml"
 # A command shows its own output: capturing it would cost two watching processes a run.
@@ -116,6 +120,25 @@ def _overrides(home: Path) -> dict[str, Any]:
         if (storage := usual[key]) is not None
     }
     return {**_NO_COMPUTE_LOGS, **quick}
+
+
+def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
+    """How the runs of the sources ended that are declared or indexed; None where no run was recorded yet.
+
+    Raises:
+        DocindexError: the record cannot be opened.
+        OSError: neither may its files be read.
+    """
+    layout = Layout(settings.home)
+    has_instance = "DAGSTER_HOME" in os.environ or layout.dagster.is_dir()
+    if not layout.home.is_dir() or not has_instance:
+        return None
+    from docindex_dagster.defs import outcomes
+
+    generation = read_generation(layout)
+    keys = {*registry.sources(settings), *(generation.sources if generation else ())}
+    with instance(settings) as opened:
+        return outcomes.of_sources(opened, keys)
 
 
 def index(

@@ -4,11 +4,11 @@ And how the index as a whole does, while it goes over from one model to another.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from docindex_dagster.catalog import CatalogEntry
+from docindex_dagster.catalog import CatalogEntry, is_degraded, lacks
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import Settings
@@ -24,13 +24,21 @@ State = Literal[
     "not checked lately",
     "no longer declared",
     "not indexed",
+    "degraded",
     "waiting for its first run",
     "waiting for the takeover",
     "taken out",
     "ok",
 ]
 # These need attention, the most urgent one first.
-_URGENT: tuple[State, ...] = ("failed", "missing", "not checked lately", "no longer declared", "not indexed")
+_URGENT: tuple[State, ...] = (
+    "failed",
+    "missing",
+    "not checked lately",
+    "no longer declared",
+    "not indexed",
+    "degraded",
+)
 _HOUR_S = 60 * 60
 
 
@@ -46,6 +54,8 @@ class Runs:
 
 
 NO_RUNS = Runs()
+# Tells what is known of the runs of all sources; None where nobody keeps a record of them.
+RunsOf = Callable[[Settings], Mapping[str, Runs] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +91,15 @@ def waiting_for_takeover(layout: Layout) -> set[str]:
 
 
 def of_all(
-    settings: Settings, entries: list[CatalogEntry], runs: Mapping[str, Runs], now: float | None = None
+    settings: Settings, entries: list[CatalogEntry], runs: Mapping[str, Runs] | None, now: float | None = None
 ) -> list[Standing]:
     """How all sources stand that are declared, indexed or were run; those that need attention first.
 
     Args:
         settings: what is declared, and how old the last look at a source may be.
         entries: the catalogue.
-        runs: what is known of the runs of each source; none of one that is missing here.
+        runs: what is known of the runs of each source; none of one that is missing here. None where nobody keeps a
+            record of runs, or it cannot be read: then nothing is said of them.
         now: seconds since 1970; the time of the call by default.
 
     Raises:
@@ -100,12 +111,13 @@ def of_all(
     waiting = waiting_for_takeover(Layout(settings.home))
     indexed = {entry.source: entry for entry in entries}
     found = []
-    for key in {*declared, *indexed, *runs}:
-        entry, its_runs = indexed.get(key), runs.get(key, NO_RUNS)
+    known = runs or {}
+    for key in {*declared, *indexed, *known}:
+        entry, its_runs = indexed.get(key), known.get(key, NO_RUNS)
         if key in taken_out and entry is None and key in declared:
             found.append(Standing(key, None, its_runs, "taken out"))
             continue
-        is_overdue = key in declared and _is_overdue(entry, its_runs, oldest)
+        is_overdue = runs is not None and key in declared and _is_overdue(entry, its_runs, oldest)
         state, problem = _state(key, declared.get(key), entry, its_runs, is_overdue=is_overdue)
         if state == "not indexed" and key in waiting:
             state, problem = "waiting for the takeover", None
@@ -151,6 +163,8 @@ def _state_of_checks(key: str, entry: CatalogEntry | None, runs: Runs, *, is_ove
     if is_overdue:
         known = "no run is known that" if runs.checked_at is None else "it is too long ago that a run"
         return "not checked lately", f"{known} looked at all its files: {again}"
+    if is_degraded(entry):
+        return "degraded", f"{'; '.join(lacks(entry))}: `docindex index {key}` tries again, and says what and why"
     return "ok", None
 
 

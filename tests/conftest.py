@@ -33,6 +33,8 @@ settings.load_profile("docindex")
 
 _LONGEST = "incremental"  # the folder of tests that each take a minute
 
+# Its loader finds no text in it, so that it is cut as text.
+PAGE_WITHOUT_TEXT = "<html><body><script>start({pages: 12, title: 'marmots'})</script></body></html>\n"
 MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)
 
 

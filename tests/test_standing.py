@@ -1,6 +1,9 @@
 """How sources stand: the most important that can be said of each, the most urgent first."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
@@ -9,7 +12,7 @@ from docindex_dagster.catalog import CatalogEntry
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import withdrawn
-from docindex_dagster.standing import Runs, Standing
+from docindex_dagster.standing import Runs, Standing, State
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -17,8 +20,8 @@ GOOD = Runs("succeeded", "run", NOW - HOUR)
 FAILED = Runs("failed", "run", NOW - HOUR, "run", "no space left")
 
 
-def entry(key: str) -> CatalogEntry:
-    return CatalogEntry(key, 1, 1, 1, 0, 0, {}, "v", None, "2026-11-21T03:04:05+00:00", 0)
+def entry(key: str, **values: Any) -> CatalogEntry:
+    return replace(CatalogEntry(key, 100, 1, 1, 0, 0, {}, "v", None, "2026-11-21T03:04:05+00:00", 0), **values)
 
 
 @pytest.fixture
@@ -93,6 +96,48 @@ def test_what_is_indexed_but_no_longer_declared_says_how_to_remove_it(settings):
 
     assert found.state == "no longer declared"
     assert "docindex source remove library/old" in found.problem
+
+
+@pytest.mark.parametrize(
+    ("worse", "state", "problem"),
+    [
+        ({"fallbacks": 2}, "ok", None),
+        ({"fallbacks": 3}, "degraded", "3 of 100 files are cut as text"),
+        ({"lacks_of_graph": True}, "degraded", "its graph is not complete"),
+    ],
+)
+def test_an_index_that_is_worse_than_it_could_be_is_degraded(settings, worse, state, problem):
+    (found,) = (
+        one for one in standing.of_all(settings, [entry("library/a", **worse)], {"library/a": GOOD}, NOW) if one.entry
+    )
+
+    assert (found.state, found.needs_attention) == (state, state == "degraded")
+    assert found.problem is problem or problem in found.problem
+
+
+def test_a_failure_is_more_telling_than_a_degraded_index(settings):
+    found = standing.of_all(settings, [entry("library/a", fallbacks=50)], {"library/a": FAILED}, NOW)
+
+    assert next(one.state for one in found if one.source == "library/a") == "failed"
+
+
+def test_without_a_record_of_runs_nothing_is_said_of_them(settings):
+    found = standing.of_all(settings, [entry("library/a")], None, NOW)
+
+    assert {one.source: one.state for one in found} == {
+        "library/a": "ok",
+        "library/b": "not indexed",
+        "library/gone": "missing",
+    }
+
+
+def test_operations_lists_every_state_and_whether_it_needs_attention():
+    page = (Path(__file__).parents[1] / "docs" / "operations.md").read_text()
+    listed = re.findall(r"^\| `([^`]+)` \| .+ \| (yes|no) \|$", page, re.MULTILINE)
+
+    assert {state: attention == "yes" for state, attention in listed} == {
+        state: Standing("library/a", None, Runs(), state).needs_attention for state in get_args(State)
+    }
 
 
 def test_a_source_that_was_taken_out_on_purpose_is_left_in_peace(settings):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from docindex_dagster import currency, indexing, overview, standing
+from docindex_dagster import indexing, overview, standing
 from docindex_dagster.catalog import entries
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder
@@ -184,7 +184,7 @@ def test_the_golden_query_asks_what_was_just_written(half, tiny):
 
 
 def test_agents_are_told(half):
-    tools = Tools(half)
+    tools = Tools(half, lambda _: None)
 
     assert f"Note: {HALF_WAY}" in tools.search("which opens a socket")
     assert f"Note: {HALF_WAY}" in tools.context("which opens a socket")
@@ -210,5 +210,3 @@ def test_a_source_that_is_new_waits_for_the_takeover(half, tiny, tmp_path):
 
     (one,) = (one for one in standing.of_all(changed, entries(Layout(changed.home)), {}) if one.source == "library/new")
     assert (one.state, one.needs_attention) == ("waiting for the takeover", False)
-    (present,) = (present for present in currency.of_all(changed, None) if present.key == "library/new")
-    assert present.state == "indexed, waiting for the takeover"

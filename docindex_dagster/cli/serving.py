@@ -43,9 +43,10 @@ def mcp() -> None:
 
     An agent starts this command itself; the README says how to tell it.
     """
+    from docindex_dagster import runs
     from docindex_dagster.serving.mcp_server import serve
 
-    serve(project())
+    serve(project(), runs.outcomes)
 
 
 def _refuse_busy_port(host: str, port: int) -> None:

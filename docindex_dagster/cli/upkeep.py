@@ -1,5 +1,7 @@
 """Looking after the index: `docindex doctor`, `rollback` and `prune`."""
 
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,7 +11,7 @@ from docindex_dagster.cli.common import Json, project, publication, reader_of
 from docindex_dagster.cli.indexing import index_sources
 from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
-from docindex_dagster.printable import visible
+from docindex_dagster.printable import in_line, visible
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 
@@ -17,12 +19,17 @@ if TYPE_CHECKING:
     from docindex_dagster.stores.doctor import Finding
     from docindex_dagster.stores.takeover import Takeover
 
+_MOST_FILES = 10
+
 
 def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild what is wrong from the files.")] = False,
     json: Json = False,
 ) -> None:
-    """Verify that the three stores agree with each other and with the tables."""
+    """Verify that the three stores agree with each other and with the tables.
+
+    What is worse than it could be, such as files that could not be parsed, is noted; it is no damage.
+    """
     from docindex_dagster.stores.doctor import examine
 
     settings = project()
@@ -38,15 +45,48 @@ def doctor(
     left = findings
     if findings and repair:
         repairs, left = _repair(settings, findings, quiet=json)
+    notes = [] if left else _notes(layout)
     if json:
-        console.as_json({"findings": findings, "repairs": repairs, "left": left})
+        console.as_json({"findings": findings, "repairs": repairs, "left": left, "notes": notes})
     elif not left:
         console.out.print("the index is whole: all stores agree")
+        for note in notes:
+            _show_note(note)
     elif repair:
         console.out.print("the index is not whole yet:")
         _show(left)
     if left:
         raise typer.Exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What is worse of a source than it could be, though nothing is damaged."""
+
+    source: str
+    text: str
+    files: dict[str, str]  # those concerned, and why
+
+
+def _notes(layout: Layout) -> list[_Note]:
+    from docindex_dagster import catalog, tables
+    from docindex_dagster.chunking.fallbacks import fallbacks
+
+    notes = []
+    for entry in catalog.entries(layout):
+        if worse := catalog.lacks(entry):
+            chunks = tables.read(layout.table("chunks", entry.source)) if entry.fallbacks else None
+            files = fallbacks(chunks) if chunks is not None else {}
+            notes.append(_Note(entry.source, "; ".join(worse), files))
+    return notes
+
+
+def _show_note(note: _Note) -> None:
+    console.out.print(visible(f"note: {note.source}: {note.text}"))
+    for path, reason in islice(note.files.items(), _MOST_FILES):
+        console.out.print(f"  {in_line(path)}: {in_line(reason)}")
+    if len(note.files) > _MOST_FILES:
+        console.out.print(f"  {len(note.files) - _MOST_FILES:,} more, which `docindex doctor --json` lists")
 
 
 def _show(findings: "list[Finding]") -> None:

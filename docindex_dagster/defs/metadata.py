@@ -5,7 +5,7 @@ The UI shows metadata in the order in which it is given; Markdown of a check, an
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -20,7 +20,7 @@ from docindex_dagster.schemas import DESCRIPTIONS
 _SAMPLE_ROWS = 5
 _CELL_CHARS = 200
 _REASON_CHARS = 1000
-_SHOWN_REASONS = 20
+_SHOWN_ROWS = 20
 _WHERE_TO_READ = "See docs/operations.md, “What a failure looks like”."
 
 
@@ -174,18 +174,16 @@ def concerned(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:
     """What a check shows that warns of some sources: how many, what to do, and of the first ones why."""
     if not sources:
         return {"count": 0}
-    left_out = len(sources) - _SHOWN_REASONS
+    left_out = len(sources) - _SHOWN_ROWS
     return {
         "count": len(sources),
         "what to do": what_to_do,
-        "sources": reasons("source", sources),
+        "sources": texts(("source", "reason"), sources.items()),
         **({"left out": f"{left_out} more: `docindex status` lists all"} if left_out > 0 else {}),
     }
 
 
-def reasons(column: str, found: Mapping[str, str]) -> dg.TableMetadataValue:
-    """Of the first ones why: a row each, whose `column` is the key."""
-    shown = islice(found.items(), _SHOWN_REASONS)
-    return records(
-        [{column: _cell(key), "reason": _cell(why, _REASON_CHARS)} for key, why in shown], [column, "reason"]
-    )
+def texts(columns: Sequence[str], rows: Iterable[Sequence[str]], most: int = _SHOWN_ROWS) -> dg.TableMetadataValue:
+    """At most so many rows, each cell in one line of at most 1,000 characters."""
+    shown = [[_cell(text, _REASON_CHARS) for text in row] for row in islice(rows, most)]
+    return records([dict(zip(columns, row, strict=True)) for row in shown], list(columns))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from docindex_dagster.catalog import lacks
 from docindex_dagster.graph.analysis import Statistics
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.printable import in_line
@@ -100,19 +101,22 @@ def _chunk(row: Mapping[str, Any]) -> str:
 
 
 def of_sources(sources: "Sequence[Present]", warnings: Sequence[str]) -> str:
-    """What is indexed, a line a source."""
+    """How each source stands and what is indexed of it, a line each."""
     if not sources:
         return "No source is declared, and nothing is indexed."
     return "\n".join([*(f"Note: {warning}" for warning in warnings), *map(_source, sources)])
 
 
-def _source(source: "Present") -> str:
-    entry = source.entry
+def _source(present: "Present") -> str:
+    one, entry = present.standing, present.standing.entry
     doubt = ["may be out of date: its files or settings changed, or nobody can tell"]
-    notes = [source.state, *(doubt if source.is_current is False else ())]
+    notes = [one.state, *(doubt if present.is_current is False else ())]
+    why = [in_line(one.problem)] if one.problem else []
     if entry is None:
-        return f"- {source.key}: {', '.join(notes)}"
+        return f"- {one.source}: {'; '.join([', '.join(notes), *why])}"
+    why += lacks(entry) if one.state != "degraded" else ()
     languages = sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:_LANGUAGES]
     figures = f"{entry.files:,} files, {entry.chunks:,} chunks, {', '.join(languages)}"
     revision = f", revision {entry.revision}" if entry.revision else ""
-    return f"- {source.key}: {', '.join(notes)}; {figures}; content of {entry.changed_at[:_DAY]}{revision}"
+    dated = f"content of {entry.changed_at[:_DAY]}{revision}"
+    return f"- {one.source}: {'; '.join([', '.join(notes), *why, figures, dated])}"

@@ -13,6 +13,8 @@ from docindex_dagster.settings import Settings
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
+    from docindex_dagster.standing import RunsOf
+
 _INSTRUCTIONS = """\
 docindex holds a fresh, searchable index of this team's code and documentation. `status` says which sources there are.
 Find places with `search`, read enough to answer with `context`, read one place whole with `show`, and ask `graph` who
@@ -28,9 +30,9 @@ _TITLES = {
 }
 
 
-def serve(settings: Settings) -> None:
-    """Answer until the client closes the input."""
-    tools = Tools(settings)
+def serve(settings: Settings, runs_of: "RunsOf") -> None:
+    """Answer until the client closes the input; `runs_of` tells how the runs of sources ended."""
+    tools = Tools(settings, runs_of)
     # What the first search needs takes a while to load; meanwhile the client says what it is.
     Thread(target=tools.prepare, daemon=True).start()
     server(tools).run("stdio")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -20,6 +20,9 @@ from docindex_dagster.search.scope import Narrowing, filters_of, keys_of
 from docindex_dagster.serving import answers
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.stores.reader import Following, Reader
+
+if TYPE_CHECKING:
+    from docindex_dagster.standing import RunsOf
 
 _Answer = TypeVar("_Answer")
 _STATUS_BUDGET_S = 1.0  # for looking whether files have changed
@@ -50,9 +53,10 @@ PathGlob = Annotated[str | None, Field(description="Only paths that match this g
 class Tools:
     """The tools over one project. The index is opened once, and again when another generation is published."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, runs_of: "RunsOf") -> None:
         self._read = settings
         self._stamp = stamp(settings.config_file)
+        self._runs_of = runs_of
         self._following = Following(Layout(settings.home))
 
     @property
@@ -188,7 +192,7 @@ class Tools:
         return f"{found.source}: {found.answer}\n{found.findable}"
 
     def status(self) -> str:
-        """List the sources that are indexed: how large, in which languages, how fresh.
+        """List the sources: whether all is well with them, how large they are, in which languages, how fresh.
 
         Use it first, to learn what can be searched and what the sources are called.
         """
@@ -196,7 +200,8 @@ class Tools:
 
         change = standing.change_of_model(self._settings)
         warnings = [overview.sentence(change)] if change else []
-        return answers.of_sources(currency.of_all(self._settings, _STATUS_BUDGET_S), warnings)
+        found = currency.of_all(self._settings, _STATUS_BUDGET_S, self._runs_of, warnings.append)
+        return answers.of_sources(found, warnings)
 
     def prepare(self) -> None:
         """Open what is published, and load the model, so that the first search need not."""

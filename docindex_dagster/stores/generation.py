@@ -40,6 +40,7 @@ class PublishedSource:
     commits: int = 0  # each is one of the chunks
     graph_made_by: str = ""  # identifies the extractors of its graph and their settings
     lacks_of_graph: bool = False  # an extractor failed, so that the next run is to ask for the rest
+    fallbacks: int = 0  # files that were cut as text, since they could not be parsed
     inputs: str | None = None  # identifies what it was made from; None where making it again may give something else
 
 

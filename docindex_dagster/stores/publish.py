@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster import tables
 from docindex_dagster.chunking.build import was_made_from
+from docindex_dagster.chunking.fallbacks import fallbacks
 from docindex_dagster.embedding.verify import verify_embeddings
 from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError, first_line
 from docindex_dagster.events import Progress, emit
@@ -153,11 +154,11 @@ def _found(
         ready()
     inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, plan=plan)
     left = start.left(start.base)
-    if published.inputs == inputs and start.base.endpoint == model.endpoint:
-        return Publication(start.base, published, warnings=start.warnings, takeover=left)
-    known = replace(published, inputs=inputs)  # other files that give the same chunks
+    # Other files may give the same chunks; and an earlier docindex did not count what is cut as text.
+    known = replace(published, inputs=inputs, fallbacks=len(fallbacks(rows.chunks)))
     generation = replace(start.base.with_source(rows.key, known), endpoint=model.endpoint)
-    start.name_in_place(layout, generation)
+    if generation != start.base:
+        start.name_in_place(layout, generation)
     return Publication(generation, known, warnings=start.warnings, takeover=left)
 
 
@@ -459,4 +460,5 @@ def _entry(rows: SourceRows, version: str, graph: Graph | None) -> PublishedSour
         languages=dict(sorted(counts)),
         changed_at=datetime.now(UTC).isoformat(timespec="seconds"),
         commits=rows.chunks.num_rows - of_files.num_rows,
+        fallbacks=len(fallbacks(rows.chunks)),
     )

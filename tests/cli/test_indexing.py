@@ -44,7 +44,7 @@ def test_a_missing_folder_fails_its_own_source_only_and_keeps_its_index(run):
     assert "library/other: 1 file," in output.out
     assert "guide.md" in run("search", "pump").out
     states = {row["source"]: row["state"] for row in json.loads(run("status", "--json").out)}
-    assert states["library/manual"] == "folder missing, index kept"
+    assert states["library/manual"] == "missing"
 
 
 def test_a_run_that_cannot_even_begin_fails_in_one_line(run_indexed):

@@ -87,7 +87,7 @@ def test_a_branch_is_a_source_of_its_own(run, upstream):
         ("git/upstream", url, None),
         ("git/upstream@feature/x", url, "feature/x"),
     ]
-    assert [row["state"] for row in json.loads(run("status", "--json").out)] == ["indexed", "not indexed"]
+    assert [row["state"] for row in json.loads(run("status", "--json").out)] == ["ok", "not indexed"]
     assert "is not cloned yet" not in run("why", ".docindex/checkouts/git%2Fupstream/pump.py").err
 
     assert "git/upstream@feature/x: 2 files" in run("index", "upstream@feature/x").out

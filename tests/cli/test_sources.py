@@ -12,7 +12,7 @@ def test_sources_are_added_listed_chosen_and_removed_with_comments_kept(run):
 
     listed = json.loads(run("source", "list", "--json").out)
     assert [(row["source"], row["default"]) for row in listed] == [("library/pumps", True)]
-    assert json.loads(run("status", "--json").out)[0]["state"] == "indexed"
+    assert json.loads(run("status", "--json").out)[0]["state"] == "ok"
 
     assert run("source", "remove", "pumps").code == 0
     assert json.loads(run("status", "--json").out) == []

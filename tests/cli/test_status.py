@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from tests.conftest import PAGE_WITHOUT_TEXT
+
 
 def test_status_tells_which_run_failed_why_and_when_a_source_was_checked(run_indexed):
     (before,) = json.loads(run_indexed("status", "--json").out)
@@ -24,7 +26,33 @@ def test_status_tells_what_has_changed_since_it_was_indexed(run_indexed):
     Path("manual/guide.md").write_text("# Guide\n\nA new text of another size.\n")
 
     assert json.loads(run_indexed("status", "--json", "--check").out)[0]["is_current"] is False
-    assert "indexed, changed since" in run_indexed("status").out
+    assert "ok, changed since" in run_indexed("status").out
+
+
+def test_files_that_are_cut_as_text_are_told_by_every_command(run):
+    Path("manual/page.html").write_text(PAGE_WITHOUT_TEXT)
+
+    indexed = run("index", "manual")
+    (row,) = json.loads(run("status", "--json").out)
+    examined = json.loads(run("doctor", "--json").out)
+
+    assert (indexed.code, "3 files, 3 chunks (3 added), 0 skipped, 1 cut as text" in indexed.out) == (0, True)
+    told = "1 of 3 files is cut as text"
+    assert f"warning: library/manual: {told}: page.html (html loader found no text)" in indexed.err.splitlines()
+    assert (row["state"], row["fallbacks"], row["lacks_of_graph"]) == ("degraded", 1, False)
+    assert f"library/manual: degraded: {told}: " in run("status").out
+    assert examined["left"] == []
+    files = {"page.html": "html loader found no text"}
+    assert examined["notes"] == [{"source": "library/manual", "text": told, "files": files}]
+    doctor = run("doctor")
+    assert (doctor.code, doctor.out.splitlines()) == (
+        0,
+        [
+            "the index is whole: all stores agree",
+            f"note: library/manual: {told}",
+            "  page.html: html loader found no text",
+        ],
+    )
 
 
 def test_status_says_what_it_had_no_time_to_look_at(run_indexed, monkeypatch):
@@ -50,5 +78,5 @@ def test_status_shows_the_index_even_if_the_record_of_runs_cannot_be_opened(run_
 
     shown = run_indexed("status")
 
-    assert (shown.code, "library/manual  indexed" in shown.out) == (0, True)
+    assert (shown.code, "library/manual  ok" in shown.out) == (0, True)
     assert "how runs ended is not known" in shown.err

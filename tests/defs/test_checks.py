@@ -4,12 +4,11 @@ import dagster as dg
 from dagster._core.event_api import PartitionKeyFilter
 
 from docindex_dagster.definitions import build_definitions
+from tests.conftest import PAGE_WITHOUT_TEXT
 from tests.defs.conftest import KEY, Project
-from tests.defs.test_catalog import OTHER, declare_other
+from tests.defs.test_catalog import OTHER, declare_other, needing_attention
 
 FEW_FALLBACKS = dg.AssetCheckKey(dg.AssetKey("chunks"), "few_fallbacks")
-# Its loader finds no text in it, so that it is cut as text.
-PAGE_WITHOUT_TEXT = "<html><body><script>start({pages: 12, title: 'marmots'})</script></body></html>\n"
 
 
 def evaluation(project: Project, key: str) -> dg.AssetCheckEvaluation:
@@ -35,6 +34,10 @@ def test_a_check_that_failed_for_a_source_is_failed_until_that_source_passes(pro
     (row,) = table.records
     assert list(failed.metadata) == ["files"]  # plots of its numbers would mix sources
     assert row.data == {"path": "page.html", "reason": "html loader found no text"}
+
+    ((source, state, reason),) = needing_attention(project)
+    assert (source, state) == (KEY, "degraded")
+    assert reason.startswith("1 of 3 files is cut as text: ")
 
     (project.notes / "page.html").unlink()
     assert project.index().success

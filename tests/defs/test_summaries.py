@@ -151,7 +151,7 @@ def test_agents_see_them_as_such(summarised):
     from docindex_dagster.settings import load_settings
 
     summarised.index()
-    tools = Tools(load_settings(summarised.root))
+    tools = Tools(load_settings(summarised.root), lambda _: None)
 
     assert f"   summary: {ABOUT}\n" in tools.search("monetary amounts", mode="bm25")
     assert f"\nsummary: {ABOUT}\n" in tools.show("sums.py:5")

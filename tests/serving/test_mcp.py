@@ -107,7 +107,7 @@ def test_every_tool_answers(agent):
     assert "is to be indexed" in why[1]
     assert "1 chunk of it can be found now" in why[1]
     assert "not indexed: always-skipped: *.lock" in lock[1]
-    assert "library/docs: indexed; 2 files, 2 chunks" in status[1]
+    assert "library/docs: ok; 2 files, 2 chunks" in status[1]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_source_that_is_declared_while_the_server_runs_is_known_to_it(tmp_path
 
     status, why = anyio.run(run)
 
-    assert "library/more: indexed; 1 files" in status
+    assert "library/more: ok; 1 files" in status
     assert "is to be indexed" in why
 
 

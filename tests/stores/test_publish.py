@@ -3,12 +3,14 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from docindex_dagster import tables
+from docindex_dagster import catalog, tables
+from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.graph.build import build_graph
 from docindex_dagster.layout import Layout
@@ -16,7 +18,7 @@ from docindex_dagster.stores import clean_up, lance_table, start, tantivy_index
 from docindex_dagster.stores import publish as publishing
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.doctor import examine
-from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.generation import read_generation, replace_generation
 from docindex_dagster.stores.publish import Publication, SourceRows, publish, withdraw
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
@@ -185,7 +187,24 @@ def test_a_graph_that_cannot_be_extracted_costs_a_warning_not_the_publication(la
     publication = publish_files(layout, FILES)
 
     assert "unheard-of symbol" in publication.graph_problem
+    assert [catalog.lacks(entry) for entry in catalog.entries(layout)] == [["its graph is not complete"]]
     assert held_everywhere(layout).num_rows == 3
+
+
+def test_files_that_were_cut_as_text_are_counted_also_where_an_earlier_docindex_did_not(layout):
+    chunks = chunks_of(FILES)
+    reasons = [None if path == "a.py" else "time-out" for path in chunks["path"].to_pylist()]
+    at = chunks.schema.get_field_index("fallback")
+    chunks = with_row_hashes(chunks.set_column(at, chunks.schema.field(at), pa.array(reasons, pa.string())))
+    rows = SourceRows(KEY, chunks, vectors_of(chunks))
+
+    publish(layout, rows, MODEL)
+    counted = read_generation(layout)
+    replace_generation(layout, counted.with_source(KEY, replace(counted.sources[KEY], fallbacks=0)))
+    publish(layout, rows, MODEL)
+
+    assert counted.sources[KEY].fallbacks == 1
+    assert read_generation(layout) == counted
 
 
 def test_one_generation_before_the_published_one_is_kept(layout):

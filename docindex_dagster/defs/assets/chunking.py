@@ -109,7 +109,7 @@ def _few_fallbacks(cut_as_text: Mapping[str, str], files: int) -> dg.AssetCheckR
         severity=dg.AssetCheckSeverity.WARN,
         check_name=_FEW_FALLBACKS,
         description=phrase(len(cut_as_text), files),
-        metadata={"files": metadata.reasons("path", cut_as_text)} if cut_as_text else {},
+        metadata={"files": metadata.texts(("path", "reason"), cut_as_text.items())} if cut_as_text else {},
     )
 
 

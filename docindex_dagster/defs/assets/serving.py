@@ -22,6 +22,7 @@ from docindex_dagster.standing import Standing
 CATALOG = dg.AssetKey("index_catalog")
 _NONE_FAILED = "no_source_is_left_failed"
 _CHECKED = "every_source_was_checked_lately"
+_MOST_URGENT = 200
 # Dagster's own tag for the data version of an event.
 _DATA_VERSION = "dagster/data_version"
 _WHAT_TO_DO = {
@@ -56,8 +57,9 @@ _WHAT_TO_DO = {
 def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.MaterializeResult[None]]:
     """The page to look at: what is searchable of each source, since when, when it was checked, and what failed why.
 
-    Below, `attention`, `overview` and `contents` are that page. A failed run shows there at once: the sensor
-    `alert_on_failure` reports the page anew. See docs/operations.md, “Running it for a team”.
+    Below, `attention`, `overview` and `contents` are that page; `attention` names the sources that need it, and why.
+    A failed run shows there at once: the sensor `alert_on_failure` reports the page anew. See docs/operations.md,
+    “Running it for a team”.
     """
     started = time.perf_counter()
     layout = project.layout
@@ -118,7 +120,7 @@ def _metadata(settings: Settings, entries: list[CatalogEntry], standings: list[S
     change = standing.change_of_model(settings)
     states = [one.state for one in standings]
     return {
-        "attention": overview.attention(standings),  # the UI folds a longer text
+        "attention": _attention(standings),
         **({"change_of_model": overview.sentence(change)} if change else {}),
         "overview": dg.MetadataValue.md(overview.as_markdown(standings, now, change)),
         "contents": dg.MetadataValue.md(overview.contents(standings, now)),
@@ -135,6 +137,17 @@ def _metadata(settings: Settings, entries: list[CatalogEntry], standings: list[S
         "oldest_check_hours": round(standing.oldest_check_hours(standings, now), 2),
         "index_bytes": folder_bytes(Layout(settings.home).stores),
     }
+
+
+def _attention(standings: list[Standing]) -> str | dg.TableMetadataValue:
+    """Which sources need attention and why, as a table: the UI folds a longer text, and hides what it says."""
+    urgent = [(one.source, one.state, one.problem or "") for one in standings if one.needs_attention]
+    if not urgent:
+        return overview.attention(standings)
+    left_out = len(urgent) - _MOST_URGENT
+    more = [("…", "", f"{left_out:,} more: `docindex status` lists all")] if left_out > 0 else []
+    rows = [*urgent[:_MOST_URGENT], *more]
+    return metadata.texts(("source", "state", "reason"), rows, most=len(rows))
 
 
 def _checks(standings: list[Standing]) -> Iterator[dg.AssetCheckResult]:

@@ -1,0 +1,44 @@
+"""The tool `status`: agents are told in the same words as people how each source stands."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.catalog import CatalogEntry
+from docindex_dagster.currency import Present
+from docindex_dagster.errors import SettingsError
+from docindex_dagster.serving import answers
+from docindex_dagster.serving.tools import Tools
+from docindex_dagster.settings import Settings, load_settings
+from docindex_dagster.standing import Runs, Standing
+
+FAILED = Runs("failed", "run", None, "run", "no space left")
+ENTRY = CatalogEntry("git/a", 100, 7, 1, 0, 0, {"go": 7}, "v", None, "2026-11-21T03:04:05+00:00", 0, fallbacks=1)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "a"\n')
+    return load_settings(tmp_path)
+
+
+def test_a_source_whose_run_failed_is_failed_with_the_reason(settings):
+    assert Tools(settings, lambda _: {"library/a": FAILED}).status() == "- library/a: failed; no space left"
+
+
+def test_a_record_of_runs_that_cannot_be_read_is_said_and_the_rest_is_told(settings):
+    def broken(_: Settings) -> Mapping[str, Runs]:
+        raise SettingsError("dagster.yaml is not YAML")
+
+    note, line = Tools(settings, broken).status().splitlines()
+
+    assert note == "Note: how runs ended is not known: dagster.yaml is not YAML"
+    assert line.startswith("- library/a: not indexed; ")
+
+
+def test_what_is_cut_as_text_is_said_however_little():
+    told = answers.of_sources([Present(Standing("git/a", ENTRY, Runs(), "ok"), None, was_left=False)], [])
+
+    assert told == "- git/a: ok; 1 of 100 files is cut as text; 100 files, 7 chunks, go; content of 2026-11-21"
