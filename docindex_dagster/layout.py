@@ -50,8 +50,11 @@ class Layout:
     def folders_by_source(self) -> list[Path]:
         """The folders in which each entry belongs to one source or repository."""
         tables = [self.home / "tables" / asset for asset in self.assets()]
-        tables += [self.home / name for name in ("vectors", "arrived", "summaries")]
-        return [*tables, self.repositories, self.home / "checkouts"]
+        return [*tables, *self.caches(), self.repositories, self.home / "checkouts"]
+
+    def caches(self) -> list[Path]:
+        """The folders of what saves paying twice for a text, by source or repository."""
+        return [self.home / name for name in ("vectors", "arrived", "summaries")]
 
     def lost_vectors(self, source: str, model: str | None = None) -> Path:
         """The folder of vectors that a source lost and may need again, which the branches of a repository share.

@@ -11,7 +11,7 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive_if_free
 from docindex_dagster.sources import mirror
 from docindex_dagster.sources.disposal import dispose
-from docindex_dagster.stores import clean_up, doctor, takeover
+from docindex_dagster.stores import clean_up, doctor, erasure, takeover
 from docindex_dagster.stores.generation import read_generation
 
 
@@ -34,38 +34,48 @@ class _Candidate:
     locks: tuple[Path, ...] = ()
 
 
-def orphans(layout: Layout, keys: Collection[str]) -> list[Orphan]:
-    """What lies below the home and belongs to no source of `keys`, which are those that are declared or published."""
-    return [orphan for found in _candidates(layout, keys) for orphan in _examine(found, remove=False)]
+def orphans(layout: Layout, keys: Collection[str], *, erase: bool = False) -> list[Orphan]:
+    """What lies below the home and belongs to no source of `keys`, which are those that are declared or published.
+
+    With `erase`, also what is kept for texts that may come back.
+    """
+    return [orphan for found in _candidates(layout, keys, erase=erase) for orphan in _examine(found, remove=False)]
 
 
-def prune(layout: Layout, keys: Collection[str], *, keep_previous: bool = True) -> list[Orphan]:
+def prune(layout: Layout, keys: Collection[str], *, keep_previous: bool = True, erase: bool = False) -> list[Orphan]:
     """Remove orphans and compact the stores; returns the orphans. The caller holds the publication lock.
 
     `keys` were read under it, too: nothing of a source that is declared later is indexed before it is free. What a run
     works with now, such as a clone that is being made, stays, and is returned as busy.
 
     Old rows go from the stores but for those of the published generation and, with `keep_previous`, of the one before
-    it, so that a rollback stays possible. A reader that is open on an older generation has to open anew.
+    it, so that a rollback stays possible. A reader that is open on an older generation has to open anew. With `erase`
+    nothing stays of a text that is not published any more, neither in the stores nor in what is kept for texts that may
+    come back; what is busy then has to be pruned again.
 
     Raises:
         StoreError: what is published cannot be read, or is damaged while the generation before it, which may not be, is
             to go; nothing was removed.
     """
     generation = read_generation(layout)
-    if generation is not None and not keep_previous:
+    if generation is not None and not keep_previous and not erase:
         doctor.check(layout, generation)
-    clean_up.compact(layout, keep_previous=keep_previous)
-    return [orphan for found in _candidates(layout, keys) for orphan in _examine(found, remove=True)]
+    if erase:
+        erasure.erase(layout)
+    else:
+        clean_up.compact(layout, keep_previous=keep_previous)
+    return [orphan for found in _candidates(layout, keys, erase=erase) for orphan in _examine(found, remove=True)]
 
 
-def _candidates(layout: Layout, keys: Collection[str]) -> list[_Candidate]:
-    return [
+def _candidates(layout: Layout, keys: Collection[str], *, erase: bool) -> list[_Candidate]:
+    found = [
+        *(_of_texts_that_are_gone(layout) if erase else ()),
         *_of_no_source(layout, keys),
         *_unfinished_clones(layout),
         *_of_no_generation(layout),
         *_of_dead_processes(layout),
     ]
+    return list({candidate.path: candidate for candidate in found}.values())
 
 
 def _examine(found: _Candidate, *, remove: bool) -> Iterator[Orphan]:
@@ -96,6 +106,14 @@ def _of_no_source(layout: Layout, keys: Collection[str]) -> Iterator[_Candidate]
             if path not in needed and writer(path) is None and not is_clone_to_be:
                 locks = tuple(layout.locks_of(path))
                 yield _Candidate(path, "its source is neither declared nor indexed", locks)
+
+
+def _of_texts_that_are_gone(layout: Layout) -> Iterator[_Candidate]:
+    """Summaries, and vectors, that save asking for them again should their texts come back."""
+    for folder in layout.caches():
+        for path in _children(folder):
+            if writer(path) is None:
+                yield _Candidate(path, "it is kept for texts that may come back", tuple(layout.locks_of(path)))
 
 
 def _unfinished_clones(layout: Layout) -> Iterator[_Candidate]:

@@ -16,6 +16,7 @@ from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
+    from docindex_dagster.prune import Orphan
     from docindex_dagster.stores.doctor import Finding
     from docindex_dagster.stores.takeover import Takeover
 
@@ -166,6 +167,9 @@ def prune(
     previous: Annotated[
         bool, typer.Option("--previous", help="Also the generation that a rollback would go back to.")
     ] = False,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Also every trace of texts that are gone; there is no way back.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what no source needs.")] = False,
     json: Json = False,
 ) -> None:
@@ -181,20 +185,33 @@ def prune(
         declared = registry.sources(load_settings())  # also what was declared while this waited
         following = takeover.pending(layout)
         keys = {key for found in (generation, following) if found for key in found.sources} | declared.keys()
-        found = pruning.orphans(layout, keys) if dry_run else pruning.prune(layout, keys, keep_previous=not previous)
+        if dry_run:
+            found = pruning.orphans(layout, keys, erase=erase)
+        else:
+            found = pruning.prune(layout, keys, keep_previous=not previous, erase=erase)
         freed = max(0, before - folder_bytes(layout.home))  # compacting writes anew what the generation before needs
     if json:
         console.as_json({"orphans": found, "freed_bytes": freed})
-        return
+    else:
+        _tell(layout, found, freed, is_done=not dry_run)
+    if erase and not dry_run:
+        if any(orphan.is_busy for orphan in found):
+            console.failure("not all is erased, since a run uses it: prune again when that has ended")
+            raise typer.Exit(1)
+        console.err.print("nothing is left of texts that are not indexed any more, and nothing to roll back to")
+
+
+def _tell(layout: Layout, found: "list[Orphan]", freed: int, *, is_done: bool) -> None:
+    """Print a line for each orphan, and what a prune freed or would remove."""
     for orphan in found:
         place, busy = orphan.path.relative_to(layout.home), "; it stays while a run uses it" if orphan.is_busy else ""
         console.out.print(visible(f"{place}: {orphan.reason} ({orphan.size / 1e6:.1f} MB){busy}"))
-    if dry_run:
-        going = [orphan for orphan in found if not orphan.is_busy]
-        size = sum(orphan.size for orphan in going) / 1e6
-        what = "file or folder" if len(going) == 1 else "files and folders"
-        console.out.print(f"{len(going)} {what} would go ({size:.1f} MB); the stores would be compacted")
-    else:
+    if is_done:
         console.out.print(
             f"freed {freed / 1e6:.1f} MB" if freed > 0 else "freed nothing: there was nothing to give back"
         )
+        return
+    going = [orphan for orphan in found if not orphan.is_busy]
+    size = sum(orphan.size for orphan in going) / 1e6
+    what = "file or folder" if len(going) == 1 else "files and folders"
+    console.out.print(f"{len(going)} {what} would go ({size:.1f} MB); the stores would be compacted")

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +29,7 @@ VECTOR = "vector"
 _CLIENT_OF_CATALOGUES = "lance_namespace_urllib3_client"  # pydantic compiles each of its hundreds of functions
 _SUFFIX = ".lance"  # of the folder of a table
 _ROWS_A_PARTITION = 4096
+_ROWS_A_BATCH = 4096  # when all are copied
 # Compact after so many versions, or once so many rows are outside the vector index.
 _VERSIONS_BEFORE_COMPACTION = 20
 _UNINDEXED_SHARE = 0.1
@@ -181,6 +182,31 @@ def _vector_hashes(vectors: np.ndarray) -> np.ndarray:
         block = bits[start : start + _HASHED_ROWS].astype(np.uint64)
         hashes[start : start + len(block)] = (block * keys).sum(axis=1, dtype=np.uint64)
     return hashes
+
+
+def rewrite(layout: Layout, table: "LanceTable", sources: Collection[str]) -> "LanceTable":
+    """Make a version of the table that holds the rows of some sources, and shares no file with those before it."""
+    from lancedb.index import Bitmap
+
+    held = table.search().limit(None).to_batches(_ROWS_A_BATCH)
+    keys = pa.array(sources, pa.string())
+    kept = (batch.filter(pc.is_in(batch["source"], keys)) for batch in held)
+    rows = pa.RecordBatchReader.from_batches(held.schema, kept)
+    new = _opened(_connect(layout).create_table(table.name, data=rows, mode="overwrite"))
+    new.create_index("source", config=Bitmap())
+    index_vectors(new)
+    return new
+
+
+def chunks(table: "LanceTable") -> Iterator[pa.Table]:
+    """The rows of the table as chunks, without their vectors."""
+    for batch in table.search().select(CHUNKS.names).limit(None).to_batches(_ROWS_A_BATCH):
+        yield pa.Table.from_batches([batch])
+
+
+def drop_other_versions(table: "LanceTable") -> None:
+    """Remove all versions but the newest, whoever still reads them, and what dead writers left."""
+    table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
 
 def read_part(table: "LanceTable", source: str) -> matrix.Part:

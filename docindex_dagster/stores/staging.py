@@ -45,8 +45,10 @@ class Staged:
 
     @classmethod
     @contextmanager
-    def opened(cls, layout: Layout, model: Model, base: Generation | None) -> "Iterator[Staged]":
-        """The stores, open for writing.
+    def opened(
+        cls, layout: Layout, model: Model, base: Generation | None, *, rewritten: bool = False
+    ) -> "Iterator[Staged]":
+        """The stores, open for writing; with `rewritten`, they hold the rows of `base`, and share no file with it.
 
         What did not go live in the block is removed; the table is reverted by the next writer.
 
@@ -55,17 +57,23 @@ class Staged:
         """
         try:
             with telling_full_disk(layout.stores):
-                yield cls._open(layout, model, base)
+                yield cls._open(layout, model, base, rewritten=rewritten)
         finally:
             clean_up.remove_old_generations(layout)
 
     @classmethod
-    def _open(cls, layout: Layout, model: Model, base: Generation | None) -> "Staged":
+    def _open(cls, layout: Layout, model: Model, base: Generation | None, *, rewritten: bool) -> "Staged":
         files_before = lance_table.files(layout)
         pinned = base.table_version if base else None
         table = lance_table.open_for_writing(layout, model.name, model.dimension, pinned)
         folder = layout.tantivy / f"{clean_up.next_number(layout):08d}"
-        index = tantivy_index.clone(layout.tantivy / base.tantivy, folder) if base else tantivy_index.create(folder)
+        if base is not None and not rewritten:
+            index = tantivy_index.clone(layout.tantivy / base.tantivy, folder)
+        else:
+            index = tantivy_index.create(folder)
+        if base is not None and rewritten:
+            table = lance_table.rewrite(layout, table, base.sources)
+            tantivy_index.fill(index, lance_table.chunks(table))
         return cls(layout, model, base, table, index, folder, files_before)
 
     def maintain(self) -> int:

@@ -158,6 +158,16 @@ def reconcile(index: "Index", source: str, chunks: pa.Table) -> Difference:
     return change
 
 
+def fill(index: "Index", tables: Iterable[pa.Table]) -> None:
+    """Write chunks into an empty index, in one commit."""
+
+    def add(writer: "IndexWriter") -> None:
+        for table in tables:
+            _apply(writer, table, pa.array([], pa.string()))
+
+    _with_writer(index, add)
+
+
 def share(folder: Path) -> None:
     """Let those read the index who may read its folder: Tantivy makes some files for its user alone."""
     for name in _MUTABLE:

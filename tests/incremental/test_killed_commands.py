@@ -66,6 +66,7 @@ COMMANDS = (
     Command(("watch",), _edited, ends=False),
     Command(("prune",), _pruned_before),
     Command(("prune", "--previous"), _pruned_before),
+    Command(("prune", "--erase"), _pruned_before),
     Command(("rollback",), _pruned_before),
     Command(("source", "remove", _NOTES), _edited),
     Command(("doctor", "--repair"), _damaged),

@@ -1,0 +1,51 @@
+"""Erasing: of a text that is not published any more, nothing is left in the stores.
+
+A store that takes a row out only marks it as deleted, and what was published before stays for a rollback. So the
+published generation is written anew from its rows, and all else goes: older versions, the generation before it, and
+one that is to take over, which the next runs make again from the tables.
+"""
+
+from docindex_dagster.errors import StoreError
+from docindex_dagster.files import telling_full_disk
+from docindex_dagster.layout import Layout
+from docindex_dagster.stores import doctor, lance_table, takeover
+from docindex_dagster.stores.damage import damaged, reading_stores
+from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
+from docindex_dagster.stores.staging import Model, Staged
+
+
+def erase(layout: Layout) -> None:
+    """Leave nothing in the stores but the rows of the published generation. The caller holds the publication lock.
+
+    Stopped anywhere, it leaves the generation published, in its old form or its new one; a second call does the rest. A
+    reader that is open has to open anew.
+
+    Raises:
+        StoreError: what is published cannot be read, or is damaged; nothing was removed.
+        FullDiskError: there is no space for a second copy of the stores; nothing was removed.
+    """
+    current = read_generation(layout)
+    if current is None:
+        return
+    doctor.check(layout, current)
+    model = Model(current.model, 0, current.endpoint)
+    with reading_stores():
+        with Staged.opened(layout, model, current, rewritten=True) as staged:
+            staged.go_live({}, staged.table.version, _publish_alone)
+        with telling_full_disk(layout.stores):
+            lance_table.drop_other_versions(staged.table)
+    left = [folder for folder in layout.tantivy.iterdir() if folder != staged.folder]
+    if left:
+        raise StoreError(f"{left[0]} cannot be removed; it may hold what was to be erased")
+
+
+def _publish_alone(layout: Layout, generation: Generation) -> None:
+    """Publish a generation, once it is known to be whole, and give up all others."""
+    doctor.check(layout, generation)
+    expected = sum(source.chunks for source in generation.sources.values())
+    table = lance_table.open_for_reading(layout, generation.table, generation.table_version)
+    if table.count_rows() != expected:
+        raise damaged(f"LanceDB holds {table.count_rows()} rows of {expected} that are published")
+    replace_generation(layout, generation)
+    layout.previous.unlink(missing_ok=True)
+    takeover.drop(layout)

@@ -1,0 +1,164 @@
+"""`docindex prune --erase`: of a text that was indexed by accident and is gone, no byte is left."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+
+from docindex_dagster import tables
+from docindex_dagster.chunking.summary_cache import SummaryCache
+from docindex_dagster.embedding.kept import ArrivedVectors, LostVectors
+from docindex_dagster.errors import DamagedStoreError, StoreError
+from docindex_dagster.layout import Layout
+from docindex_dagster.locks import exclusive_if_free
+from docindex_dagster.prune import prune
+from docindex_dagster.stores import erasure, lance_table, takeover, tantivy_index
+from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.publish import SourceRows, publish, withdraw
+from docindex_dagster.stores.reader import Following, open_reader
+from docindex_dagster.stores.rollback import roll_back
+from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.traces import hiding_places, traces
+
+KEY, OTHER = "library/sample", "git/other"
+SECRET = "xkqzvwjhpfmbtrgd"  # no part of it is a word, so that no compression hides it
+FILES = {f"{number}.py": [f"alpha{number} reads a file"] for number in range(30)}  # Lance spares one deleted of many
+WITH_SECRET = {**FILES, f"{SECRET}.py": [f"{SECRET} = 'hunter2'"]}
+
+
+def publish_files(layout: Layout, files: dict[str, list[str]], key: str = KEY) -> None:
+    chunks = chunks_of(files, key)
+    vectors = vectors_of(chunks)
+    tables.write(layout.table("chunks", key), chunks)
+    tables.write(layout.table("embeddings", key), vectors)
+    publish(layout, SourceRows(key, chunks, vectors), MODEL)
+
+
+def ids_of_secret(key: str = KEY) -> list[str]:
+    chunks = chunks_of(WITH_SECRET, key)
+    gone = chunks.filter(pc.equal(chunks["symbol_name"], SECRET))
+    return [gone[column][0].as_py() for column in ("chunk_id", "row_hash", "embed_text_hash")]
+
+
+@pytest.fixture(scope="module")
+def removed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    layout = Layout(tmp_path_factory.mktemp("erasure"))
+    publish_files(layout, {"b.py": ["omega never changes"]}, OTHER)
+    publish_files(layout, WITH_SECRET)
+    publish_files(layout, FILES)
+    return layout.home
+
+
+@pytest.fixture
+def removed(layout: Layout, removed_once: Path) -> Layout:
+    """A home in which a file with a secret was indexed, and removed."""
+    shutil.copytree(removed_once, layout.home)
+    return layout
+
+
+def test_of_a_removed_file_nothing_is_left(removed):
+    home = removed.home
+    stores = {Path(place).parts[1] for place in traces(home, SECRET) if place.startswith("stores/")}
+    assert stores == {"lance", "tantivy", "graph", "vectors"}
+    assert hiding_places(home) != []
+    rows = vectors_of(chunks_of(WITH_SECRET)).select(["embed_text_hash", "model", "vector"])
+    LostVectors(removed, KEY).add(rows)
+    ArrivedVectors(removed, KEY).add(rows)
+    with SummaryCache(removed, KEY).adding() as add:
+        add("key", f"Defines {SECRET}.")
+
+    prune(removed, {KEY, OTHER}, erase=True)
+
+    assert traces(home, SECRET, *ids_of_secret()) == set()
+    assert hiding_places(home) == []
+    assert list(examine(removed)) == []
+    assert open_reader(removed).table.count_rows() == len(FILES) + 1
+
+
+def test_of_a_removed_source_nothing_is_left(layout):
+    publish_files(layout, FILES)
+    publish_files(layout, WITH_SECRET, OTHER)
+    withdraw(layout, OTHER)
+
+    prune(layout, {KEY}, erase=True)
+
+    assert traces(layout.home, SECRET, OTHER, *ids_of_secret(OTHER)) == set()
+    assert hiding_places(layout.home) == []
+    assert list(examine(layout)) == []
+
+
+def test_there_is_no_way_back(removed):
+    prune(removed, {KEY, OTHER}, erase=True)
+
+    with pytest.raises(StoreError, match="no generation before"):
+        roll_back(removed)
+    publish_files(removed, {**FILES, "new.py": ["delta is new"]})
+    assert roll_back(removed).sources[KEY].chunks == len(FILES)
+    assert list(examine(removed)) == []
+
+
+def test_a_generation_that_is_to_take_over_is_given_up(removed):
+    removed.next.write_bytes(removed.previous.read_bytes())
+
+    prune(removed, {KEY, OTHER}, erase=True)
+
+    assert not removed.next.exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [
+        (tantivy_index, "fill"),
+        (erasure, "replace_generation"),
+        (takeover, "drop"),
+        (lance_table, "drop_other_versions"),
+    ],
+)
+def test_stopped_anywhere_it_leaves_a_whole_index_and_the_next_one_goes_on(removed, monkeypatch, module, step):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, step, stop)
+    with pytest.raises(KeyboardInterrupt):
+        prune(removed, {KEY, OTHER}, erase=True)
+    monkeypatch.undo()
+    assert list(examine(removed)) == []
+
+    prune(removed, {KEY, OTHER}, erase=True)
+
+    assert traces(removed.home, SECRET, *ids_of_secret()) == set()
+    assert hiding_places(removed.home) == []
+    assert list(examine(removed)) == []
+
+
+def test_what_was_copied_badly_is_not_published(removed, monkeypatch):
+    before = removed.current.read_bytes()
+    chunks = lance_table.chunks
+    monkeypatch.setattr(lance_table, "chunks", lambda table: (rows.slice(1) for rows in chunks(table)))
+
+    with pytest.raises(DamagedStoreError):
+        prune(removed, {KEY, OTHER}, erase=True)
+
+    assert removed.current.read_bytes() == before
+    assert list(examine(removed)) == []
+    assert roll_back(removed).sources[KEY].chunks == len(WITH_SECRET)
+
+
+def test_a_program_that_searches_goes_on_with_the_erased_index(removed):
+    following = Following(removed)
+    assert following.reader().table.count_rows() == len(FILES) + 1
+
+    prune(removed, {KEY, OTHER}, erase=True)
+
+    reader = following.reader()
+    assert reader.table.count_rows() == reader.searcher.num_docs == len(FILES) + 1
+
+
+def test_what_a_run_uses_is_said_to_be_left(removed):
+    ArrivedVectors(removed, KEY).add(vectors_of(chunks_of(FILES)).select(["embed_text_hash", "model", "vector"]))
+
+    with exclusive_if_free(removed.source_lock(KEY), "a run"):
+        found = prune(removed, {KEY, OTHER}, erase=True)
+
+    assert [(orphan.path, orphan.is_busy) for orphan in found] == [(removed.arrived_vectors(KEY), True)]
