@@ -31,7 +31,7 @@ from docindex_dagster.graph.triple import OUTSIDE, Node, Triple, node_table, tri
 from docindex_dagster.schemas import COMMIT
 
 # Raise it when the same chunks give another graph.
-GRAPH_VERSION = "6"
+GRAPH_VERSION = "7"
 _NEEDED = (
     "chunk_id",
     "source",
