@@ -1,4 +1,9 @@
-"""Runs whose process is gone. Dagster cannot tell, and would wait for them; each run says which process it is."""
+"""Runs whose process is gone. Dagster cannot tell, and would wait for them; each run says which process it is.
+
+The number of a process means something within its PID namespace alone, of one boot of one machine; containers may share
+the name of a host. Of a run elsewhere nobody here can tell whether it goes on, so it is left to those who can, and to
+Dagster's `run_monitoring`, which ends what takes too long.
+"""
 
 import os
 import socket
@@ -17,7 +22,10 @@ _UNFINISHED = [
 ]
 # The UI does not show tags that begin like this.
 _HOST, _PID, _STARTED = ".dagster/docindex/host", ".dagster/docindex/pid", ".dagster/docindex/process_started"
+_MACHINE, _BOOT, _NAMESPACE = ".dagster/docindex/machine", ".dagster/docindex/boot", ".dagster/docindex/pid_namespace"
 _RUN = ".dagster/docindex/run"
+# Linux gives the PID namespace in which a machine starts this number, and those of containers others.
+_FIRST_NAMESPACE = "pid:[4026531836]"
 # Marks a run that failed because its process was gone.
 LOST_TAG = "docindex/lost"
 
@@ -28,7 +36,7 @@ def process_tags(run_id: str) -> dict[str, str]:
     They name the run, too: Dagster copies tags to a run that repeats another, and there they say nothing yet.
     """
     pid = os.getpid()
-    return {_HOST: socket.gethostname(), _PID: str(pid), _STARTED: _started(pid) or "", _RUN: run_id}
+    return {**_place(), _PID: str(pid), _STARTED: _started(pid) or "", _RUN: run_id}
 
 
 def report_dead_runs(instance: dg.DagsterInstance, tags: Mapping[str, str] | None = None) -> list[dg.DagsterRun]:
@@ -38,17 +46,46 @@ def report_dead_runs(instance: dg.DagsterInstance, tags: Mapping[str, str] | Non
         instance: where the runs are.
         tags: what they are tagged with; all runs by default.
     """
-    unfinished = dg.RunsFilter(statuses=_UNFINISHED, tags={**(tags or {}), _HOST: socket.gethostname()})
-    dead = [run for run in instance.get_runs(unfinished) if _is_its_own(run) and not _is_alive(run.tags)]
+    here = _place()
+    unfinished = dg.RunsFilter(statuses=_UNFINISHED, tags={**(tags or {}), _HOST: here[_HOST]})
+    dead = [run for run in instance.get_runs(unfinished) if _is_its_own(run) and _is_dead(run.tags, here)]
     for run in dead:
         instance.add_run_tags(run.run_id, {LOST_TAG: "true"})
         instance.report_run_failed(run, f"process {run.tags.get(_PID)} of this run is gone")
     return dead
 
 
+def _place() -> dict[str, str]:
+    """Where the numbers of processes mean what they do here; a value is empty where the system does not say it."""
+    try:
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:  # not Linux
+        namespace = ""
+    # An image of a container may bring a number of a machine, which says nothing of the one that it runs on.
+    machine = _read("/etc/machine-id") if namespace == _FIRST_NAMESPACE else ""
+    boot = _read("/proc/sys/kernel/random/boot_id")
+    return {_HOST: socket.gethostname(), _MACHINE: machine, _BOOT: boot, _NAMESPACE: namespace}
+
+
+def _read(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
 def _is_its_own(run: dg.DagsterRun) -> bool:
     """Whether the tags are those of the run, not of one that it repeats."""
     return run.tags.get(_RUN, "") in {"", run.run_id}
+
+
+def _is_dead(tags: Mapping[str, str], here: Mapping[str, str]) -> bool:
+    """Whether the process of these tags is gone for sure, as seen from a place; False where nobody can tell."""
+    there = {name: tags.get(name, "") for name in here}
+    if there == here:
+        return not _is_alive(tags)
+    is_same_machine = there[_MACHINE] == here[_MACHINE] != ""
+    return is_same_machine and there[_BOOT] not in {here[_BOOT], ""}  # of a boot before this one
 
 
 def _is_alive(tags: Mapping[str, str]) -> bool:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,7 +12,8 @@ import pytest
 
 from docindex_dagster import runs
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.dead_runs import process_tags
+from docindex_dagster.defs import dead_runs
+from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
 from docindex_dagster.defs.resources import PARTITION_TAG, VERIFY_TAG
 from docindex_dagster.defs.sensors.due import delay_s
 from docindex_dagster.settings import load_settings
@@ -214,14 +216,18 @@ class TestFailures:
 
 
 def killed_run(
-    project: Project, status: dg.DagsterRunStatus = dg.DagsterRunStatus.STARTED, repeated: str | None = None
+    project: Project,
+    status: dg.DagsterRunStatus = dg.DagsterRunStatus.STARTED,
+    repeated: str | None = None,
+    others: Mapping[str, str] | None = None,
 ) -> dg.DagsterRun:
-    """A run whose process is gone, or one with the tags of such a run that it repeats."""
+    """A run whose process is gone, or one with the tags of such a run that it repeats; some tags may be others."""
     job = build_definitions(project.root).resolve_job_def("index_source")
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     run_id = str(uuid4())
     tags = {**process_tags(repeated or run_id), ".dagster/docindex/pid": str(process.pid), PARTITION_TAG: KEY}
+    tags |= others or {}
     return project.instance.create_run_for_job(job, run_id=run_id, status=status, tags=tags)
 
 
@@ -327,3 +333,27 @@ class TestKilledRuns:
         project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
 
         assert daemon.asks_for() == [KEY]
+
+    @pytest.mark.parametrize("place", ["host", "boot", "pid_namespace"])
+    def test_a_run_of_another_container_is_left_alone_though_its_number_is_no_process_here(self, project, place):
+        elsewhere = {f".dagster/docindex/{place}": "another", ".dagster/docindex/machine": ""}
+        run = killed_run(project, others=elsewhere)
+
+        assert report_dead_runs(project.instance) == []
+        assert status_of(project, run) is dg.DagsterRunStatus.STARTED
+
+    def test_a_run_of_a_boot_before_this_one_is_dead_whatever_process_has_its_number(self, project, monkeypatch):
+        here = {**dead_runs._place(), ".dagster/docindex/machine": "8c6f"}
+        monkeypatch.setattr(dead_runs, "_place", lambda: here)
+        job = build_definitions(project.root).resolve_job_def("index_source")
+        tags = {**process_tags(""), ".dagster/docindex/boot": "the one before"}
+        run = project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
+
+        assert [dead.run_id for dead in report_dead_runs(project.instance)] == [run.run_id]
+
+    def test_where_the_system_tells_nothing_of_itself_the_number_decides(self, project, monkeypatch):
+        here = dict.fromkeys(dead_runs._place(), "") | {".dagster/docindex/host": "a-mac"}
+        monkeypatch.setattr(dead_runs, "_place", lambda: here)
+        run = killed_run(project)
+
+        assert [dead.run_id for dead in report_dead_runs(project.instance)] == [run.run_id]
