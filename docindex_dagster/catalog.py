@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from docindex_dagster import tables
 from docindex_dagster.chunking.fallbacks import are_many, phrase
 from docindex_dagster.files import replacing
+from docindex_dagster.graph import failures
 from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
 from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json
@@ -29,7 +30,8 @@ class CatalogEntry:
     commits: int  # that can be searched
     repository: RepositoryFigures | None = None  # of a git source
     fallbacks: int = 0  # files that were cut as text, since they could not be parsed
-    lacks_of_graph: bool = False  # an extractor failed
+    lacks_of_graph: bool = False  # an extractor failed, or ran out of time
+    graph_failures: int = 0  # files of which the graph has definitions alone
 
 
 _COPIED = [field.name for field in fields(CatalogEntry) if field.name not in {"source", "repository"}]
@@ -69,13 +71,16 @@ def lacks(entry: CatalogEntry) -> list[str]:
     """What is worse in the index of a source than it could be, a phrase each; nothing of it is wrong."""
     return [
         *([phrase(entry.fallbacks, entry.files)] if entry.fallbacks else ()),
-        *(["its graph is not complete"] if entry.lacks_of_graph else ()),
+        *([failures.phrase(entry.graph_failures, entry.files)] if entry.graph_failures else ()),
+        *(["its graph is not complete"] if entry.lacks_of_graph and not entry.graph_failures else ()),
     ]
 
 
 def is_degraded(entry: CatalogEntry) -> bool:
     """Whether so much is worse that somebody should look."""
-    return entry.lacks_of_graph or are_many(entry.fallbacks, entry.files)
+    return entry.lacks_of_graph or any(
+        are_many(files, entry.files) for files in (entry.fallbacks, entry.graph_failures)
+    )
 
 
 def top_languages(entry: CatalogEntry, most: int) -> str:

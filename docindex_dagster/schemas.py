@@ -145,6 +145,7 @@ NODES = pa.schema(
         pa.field("offers", _KEYS),
         pa.field("looks", _KEYS),
         pa.field("depends", _KEYS),
+        pa.field("problem", pa.string()),  # of a file: why only its definitions are there
     ]
 )
 
@@ -254,6 +255,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "object": "the node that the edge reaches",
     "object_type": "of the node that the edge reaches",
     "line": "where the source says so",
+    "problem": "why a file has no edges but those to its definitions; null where it has all",
     "confidence": "1 where nothing was guessed",
     "resolution": "how the edge was found",
 }

@@ -7,7 +7,6 @@ import os
 import re
 import tomllib
 from importlib.metadata import entry_points
-from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -304,6 +303,8 @@ class GraphSettings(_Section):
     code: bool = True  # what code defines, imports and calls
     concepts: Annotated[str, AfterValidator(_extractor)] = "patterns"  # who finds them in documents
     max_triples_per_chunk: int = Field(default=10, ge=1, le=100)  # relations between concepts, and as many concepts
+    file_timeout_s: float = Field(default=60, gt=0, le=3600)  # for the edges of one file
+    timeout_s: float = Field(default=600, gt=0, le=86_400)  # for those of all files of a source
 
 
 class SearchSettings(_Section):
@@ -449,13 +450,13 @@ class Settings(BaseSettings):
 def find_root(start: Path | None = None) -> Path:
     """The nearest folder from `start` upwards with a `docindex.toml`, else `start` itself.
 
-    The default start is the folder that `DOCINDEX_ROOT` names, else the working directory. Above it, the folders that
-    `DOCINDEX_CEILING_DIRECTORIES` names, and those around them, are not looked at.
+    The default start is the folder that `DOCINDEX_ROOT` names, else the working directory.
     """
     start = (start or Path(os.environ.get("DOCINDEX_ROOT", Path.cwd()))).absolute()
-    ceilings = {Path(name) for name in os.environ.get("DOCINDEX_CEILING_DIRECTORIES", "").split(os.pathsep)}
-    above = takewhile(lambda folder: folder not in ceilings, start.parents)
-    return next((folder for folder in (start, *above) if (folder / CONFIG_NAME).is_file()), start)
+    for folder in (start, *start.parents):
+        if (folder / CONFIG_NAME).is_file():
+            return folder
+    return start
 
 
 def load_settings(root: Path | None = None) -> Settings:

@@ -16,6 +16,7 @@ from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
+    from docindex_dagster.catalog import CatalogEntry
     from docindex_dagster.prune import Orphan
     from docindex_dagster.stores.doctor import Finding
     from docindex_dagster.stores.takeover import Takeover
@@ -78,8 +79,19 @@ def _notes(layout: Layout) -> list[_Note]:
         if worse := catalog.lacks(entry):
             chunks = tables.read(layout.table("chunks", entry.source)) if entry.fallbacks else None
             files = fallbacks(chunks) if chunks is not None else {}
-            notes.append(_Note(entry.source, "; ".join(worse), files))
+            notes.append(_Note(entry.source, "; ".join(worse), _without_edges(layout, entry) | files))
     return notes
+
+
+def _without_edges(layout: Layout, entry: "CatalogEntry") -> dict[str, str]:
+    """The files of which the graph has definitions alone, and why."""
+    from docindex_dagster.stores import graph_files
+    from docindex_dagster.stores.generation import read_generation
+
+    generation = read_generation(layout) if entry.graph_failures else None
+    published = generation.sources.get(entry.source) if generation else None
+    graph = graph_files.read(layout, published.graph) if published and published.graph else None
+    return graph.problems if graph else {}
 
 
 def _show_note(note: _Note) -> None:

@@ -7,8 +7,9 @@ Each file is resolved on its own, and leaves with its node what it looked at. So
 again that looked at what changed, and the result is that of a build from nothing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -19,10 +20,13 @@ import pyarrow.compute as pc
 
 from docindex_dagster.code.shapes import has_facts
 from docindex_dagster.collection import without_collection
+from docindex_dagster.errors import first_line
 from docindex_dagster.graph.concepts.edges import concept_edges
+from docindex_dagster.graph.concepts.extractor import Found
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
+from docindex_dagster.graph.following.memo import TIME_OUT, Limits, OverLimitError
 from docindex_dagster.graph.modules import Modules, is_configuration, make_modules
 from docindex_dagster.graph.program import Index, Program, Units
 from docindex_dagster.graph.resolve import Resolver
@@ -57,6 +61,22 @@ class Graph:
     nodes: pa.Table
     triples: pa.Table
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the same chunks would give the same graph again: no file ran out of time."""
+        return not any(problem.startswith(TIME_OUT) for problem in self.problems.values())
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Why files have no edges but those to their definitions, by path."""
+        rows = self.nodes.filter(pc.is_valid(self.nodes["problem"]))
+        return dict(zip(rows["path"].to_pylist(), rows["problem"].to_pylist(), strict=True))
+
+    @property
+    def files(self) -> int:
+        """How many files it is of."""
+        return pc.sum(pc.equal(self.nodes["type"], "file"), min_count=0).as_py() or 0
+
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -66,6 +86,7 @@ class Content:
     concepts: Findings = NOTHING
     most_concepts: int = 10  # a chunk, and as many relations between them
     found_by: str = "none"  # who found the concepts
+    limits: Limits = field(default_factory=Limits)
 
 
 _ALL_BUT_CONCEPTS = Content()
@@ -100,7 +121,7 @@ def update_graph(
     units = Units(files)
     known = {row["path"]: row for row in _file_nodes(previous)}
     changed = {path for path in pc.unique(chunks["path"].filter(is_new)).to_pylist() if path in units}
-    changed.update(path for path in units if path not in known)
+    changed.update(path for path in units if path not in known or known[path]["problem"])
     seen = {path: units.offers(path).looks for path in changed}
     news = _news(seen, known, {path for path in known if path not in units})
     if any(is_configuration(path) for path in news.paths):
@@ -147,7 +168,7 @@ def _news(seen: Mapping[str, Mapping[int, int]], known: Mapping[str, Mapping[str
 
 def _file_nodes(graph: Graph) -> Iterator[dict[str, Any]]:
     files = graph.nodes.filter(pc.equal(graph.nodes["type"], "file"))
-    rows: Iterator[dict[str, Any]] = iter(files.select(["path", "offers", "looks"]).to_pylist())
+    rows: Iterator[dict[str, Any]] = iter(files.select(["path", "offers", "looks", "problem"]).to_pylist())
     return rows
 
 
@@ -167,7 +188,7 @@ def _extracted(program: Program, files: pa.Table, paths: Sequence[str], content:
         if len(paths) == len(program.units)
         else files.filter(pc.is_in(files["path"], pa.array(paths, pa.string())))
     )
-    parts = [*_parts(Resolver(program), wanted, content)]
+    parts = [*_parts(Resolver(program, content.limits), wanted, content)]
     return Graph(pa.concat_tables([part.nodes for part in parts]), pa.concat_tables([part.triples for part in parts]))
 
 
@@ -176,54 +197,81 @@ def _parts(resolver: Resolver, wanted: pa.Table, content: Content) -> Iterator[G
     nodes: list[Node] = []
     triples: list[Triple] = []
     is_document = pc.equal(wanted["source_type"], DOCUMENT)
-    found = content.concepts.of(wanted["embed_text_hash"].filter(is_document))
+    concepts = content.concepts.of(wanted["embed_text_hash"].filter(is_document))
+    ends_at = time.monotonic() + content.limits.source_s
     for path, group in groupby(_rows(wanted, is_document), key=itemgetter("path")):
-        rows = [*group]
-        in_file, edges = _file(resolver, path, rows, with_code=content.code)
-        nodes += in_file
-        triples += edges
-        if rows[0]["source_type"] == DOCUMENT:
-            chunks = read_document(rows)
-            sections, edges = section_edges(chunks)
-            nodes += sections
-            nodes += anchors(chunks)
-            triples += edges
-            triples += document_edges(chunks)
-            triples += concept_edges(chunks, found, content.most_concepts, content.found_by)
+        file = _File(resolver, path, [*group], content, concepts)
+        try:
+            of_file = file.extracted(ends_at)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 it costs the file its edges, and is told with its name
+            of_file = file.defined(_told(error))
+        nodes += of_file[0]
+        triples += of_file[1]
         if len(triples) > _MOST_TRIPLES:
             yield Graph(node_table(nodes), triple_table(triples))
             nodes, triples = [], []
     yield Graph(node_table(nodes), triple_table(triples))
 
 
-def _file(
-    resolver: Resolver, path: str, rows: Sequence[dict[str, Any]], *, with_code: bool
-) -> tuple[Iterable[Node], Iterable[Triple]]:
-    first = rows[0]
-    resolver.start()
-    unit = resolver.program.units[path]
-    edges = FileEdges(resolver, unit, first["source"])
-    if with_code and has_facts(unit.language):
-        edges.collect()
-    elif with_code:
-        edges.define()
-        edges.import_as_written(first["imports"] or (), first["start_line"])
-    if first["source_type"] != DOCUMENT:
-        for row in rows:
-            edges.sections(row)
-    seen = resolver.program.units.offers(path).looks
-    about = Node(
-        path,
-        "file",
-        path,
-        first["source"],
-        path,
-        first["chunk_id"],
-        [*seen],
-        [*seen.values()],
-        resolver.looked(),
-    )
-    return [about, *edges.nodes.values()], edges.triples.values()
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, OverLimitError) else f"error: {type(error).__name__}: {first_line(error)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of which nodes and edges are wanted: its chunks, and what concepts are in texts, by their hashes."""
+
+    resolver: Resolver
+    path: str
+    rows: Sequence[dict[str, Any]]
+    content: Content
+    concepts: Mapping[str, Found]
+
+    def extracted(self, ends_at: float) -> tuple[list[Node], list[Triple]]:
+        """All that it says.
+
+        Raises:
+            OverLimitError: it takes too much, or the source took until `ends_at`, of `time.monotonic`, before.
+        """
+        if time.monotonic() > ends_at:
+            raise OverLimitError(f"{TIME_OUT}the files before it took over {self.content.limits.source_s:g} s")
+        edges, first = self._start(), self.rows[0]
+        if self.content.code and has_facts(edges.unit.language):
+            edges.collect()
+        elif self.content.code:
+            edges.define()
+            edges.import_as_written(first["imports"] or (), first["start_line"])
+        if first["source_type"] != DOCUMENT:
+            for row in self.rows:
+                edges.sections(row)
+            return [self._about(), *edges.nodes.values()], [*edges.triples.values()]
+        chunks = read_document(self.rows)
+        sections, of_sections = section_edges(chunks)
+        of_concepts = concept_edges(chunks, self.concepts, self.content.most_concepts, self.content.found_by)
+        return (
+            [self._about(), *edges.nodes.values(), *sections, *anchors(chunks)],
+            [*edges.triples.values(), *of_sections, *document_edges(chunks), *of_concepts],
+        )
+
+    def defined(self, problem: str) -> tuple[list[Node], list[Triple]]:
+        """What it defines, which edges of other files may reach, where the rest is not to be had."""
+        edges = self._start()
+        if self.content.code:
+            edges.define()
+        return [self._about(problem), *edges.nodes.values()], [*edges.triples.values()]
+
+    def _start(self) -> FileEdges:
+        self.resolver.start()
+        return FileEdges(self.resolver, self.resolver.program.units[self.path], self.rows[0]["source"])
+
+    def _about(self, problem: str | None = None) -> Node:
+        """The node of the file, with what was looked at so far."""
+        source, chunk = self.rows[0]["source"], self.rows[0]["chunk_id"]
+        seen = self.resolver.program.units.offers(self.path).looks
+        keys = [*seen], [*seen.values()], self.resolver.looked()
+        return Node(self.path, "file", self.path, source, self.path, chunk, *keys, problem)
 
 
 def _assembled(*parts: Graph) -> Graph:

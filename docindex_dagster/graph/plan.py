@@ -7,6 +7,7 @@ from docindex_dagster.graph.build import GRAPH_VERSION, Content
 from docindex_dagster.graph.concepts.extractor import Extractor
 from docindex_dagster.graph.concepts.findings import Findings
 from docindex_dagster.graph.concepts.providers import load_extractor
+from docindex_dagster.graph.following.memo import Limits
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.settings import GraphSettings, LLMSettings
 
@@ -40,7 +41,8 @@ class GraphPlan:
     def content(self, concepts: Findings) -> Content:
         """What goes into the graph, with these concepts."""
         found_by = self.settings.concepts if self.extractor else "none"
-        return Content(self.settings.code, concepts, self.settings.max_triples_per_chunk, found_by)
+        limits = Limits(file_s=self.settings.file_timeout_s, source_s=self.settings.timeout_s)
+        return Content(self.settings.code, concepts, self.settings.max_triples_per_chunk, found_by, limits)
 
 
 EVERYTHING = GraphPlan()

@@ -3,15 +3,17 @@
 A chunk may hold several small sections, so that their headings are read from its text.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from docindex_dagster.graph.prose import Prose, link_targets, read_prose
-from docindex_dagster.graph.triple import ANCHOR, ANCHORS, Node, Triple
+from docindex_dagster.graph.triple import ANCHORS, Node, Triple
 from docindex_dagster.graph.units import Said, said_in
 
+_HEADING_ID = re.compile(r"\s*\{#[\w-]{1,99}\}$")
 _LONGEST_TITLE = 200
 _Path = tuple[str, ...]
 
@@ -26,7 +28,8 @@ class ReadChunk:
 
     def place(self, line: int) -> tuple[str, str]:
         """The node of the section in which a line of the chunk stands, or of the file, and which of the two."""
-        titles = next(titles for begin, titles in reversed(self.places) if begin <= line or begin == 0)
+        above = (titles for begin, titles in reversed(self.places) if begin <= line)
+        titles = next(above, self.places[0][1])  # a line may stand before the first heading
         return section_node(self.row["path"], titles)
 
     @property
@@ -85,7 +88,7 @@ def _places(prose: Prose, above: list[tuple[int, str]]) -> Iterator[tuple[int, _
 
 
 def _title(text: str) -> str:
-    return " ".join(text.split())[:_LONGEST_TITLE]
+    return _HEADING_ID.sub("", " ".join(text.split()))[:_LONGEST_TITLE]
 
 
 def section_edges(chunks: Sequence[ReadChunk]) -> tuple[list[Node], list[Triple]]:
@@ -106,8 +109,8 @@ def section_edges(chunks: Sequence[ReadChunk]) -> tuple[list[Node], list[Triple]
 def anchors(chunks: Sequence[ReadChunk]) -> Iterator[Node]:
     """The names by which links reach the sections of a document. The name of such a node is the section or file."""
     for chunk in chunks:
-        row = chunk.row
-        named = [(ANCHOR, title.anchor, chunk.place(title.line)) for title in chunk.prose.headings if title.anchor]
-        named += [(said.kind, said.name, chunk.titled(said.scope)) for said in chunk.said if said.kind in ANCHORS]
-        for kind, name, (place, _) in named:
-            yield Node(f"{kind}:{row['path']}#{name}", kind, place, row["source"], row["path"], row["chunk_id"])
+        for said in chunk.said:
+            if said.kind in ANCHORS:
+                place, _ = chunk.titled(said.scope)
+                node = f"{said.kind}:{chunk.row['path']}#{said.name}"
+                yield Node(node, said.kind, place, chunk.row["source"], chunk.row["path"], chunk.row["chunk_id"])

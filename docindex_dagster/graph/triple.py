@@ -35,6 +35,7 @@ class Node(NamedTuple):
     offers: Sequence[int] | None = None
     looks: Sequence[int] | None = None
     depends: Sequence[int] | None = None
+    problem: str | None = None
 
 
 class Triple(NamedTuple):

@@ -39,8 +39,9 @@ class PublishedSource:
     changed_at: str  # UTC, ISO 8601: when this version was published
     commits: int = 0  # each is one of the chunks
     graph_made_by: str = ""  # identifies the extractors of its graph and their settings
-    lacks_of_graph: bool = False  # an extractor failed, so that the next run is to ask for the rest
+    lacks_of_graph: bool = False  # an extractor failed, or ran out of time: the next run is to ask for the rest
     fallbacks: int = 0  # files that were cut as text, since they could not be parsed
+    graph_failures: int = 0  # files of which the graph has no edges but those to their definitions
     inputs: str | None = None  # identifies what it was made from; None where making it again may give something else
 
 

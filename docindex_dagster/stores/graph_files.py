@@ -27,7 +27,7 @@ _MADE_BY = b"docindex.graph"
 
 
 def write(layout: Layout, source: str, graph: Graph, made_from: str, made_by: str = GRAPH_VERSION) -> GraphFiles:
-    """Write a source's complete graph, and leave files of an equal input alone.
+    """Write a source's graph, from which the next run may take rows, and leave files of an equal input alone.
 
     Args:
         layout: where the index lives.
@@ -37,7 +37,9 @@ def write(layout: Layout, source: str, graph: Graph, made_from: str, made_by: st
         made_by: identifies the extractor and its settings.
     """
     marked = (table.replace_schema_metadata({_MADE_BY: made_by.encode()}) for table in (graph.nodes, graph.triples))
-    return _write(layout, source, Graph(*marked), digest_parts(GRAPH_VERSION, made_by, made_from))
+    # Where a file ran out of time, an equal input may give more.
+    content = () if graph.is_settled else (tables.data_version(graph.nodes), tables.data_version(graph.triples))
+    return _write(layout, source, Graph(*marked), digest_parts(GRAPH_VERSION, made_by, made_from, *content))
 
 
 def write_incomplete(layout: Layout, source: str, graph: Graph, made_from: str) -> GraphFiles:

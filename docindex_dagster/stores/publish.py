@@ -16,6 +16,7 @@ from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationE
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.graph.build import Graph, build_graph, update_graph
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
+from docindex_dagster.graph.failures import sentence
 from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout
@@ -80,10 +81,21 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class _Extracted:
-    """A graph, if one is wanted, and why it is not complete, if it is not."""
+    """A graph, if one is wanted, and why an extractor could not give all of it, if it could not."""
 
     graph: Graph | None
     problem: str = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether another try would give the same."""
+        return not self.problem and (self.graph is None or self.graph.is_settled)
+
+    @property
+    def told(self) -> str:
+        """What the graph lacks; empty where it lacks nothing."""
+        of_files = sentence(self.graph.problems, self.graph.files) if self.graph else ""
+        return "; ".join(filter(None, (self.problem, of_files)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +273,7 @@ def _publish(
                 start.base,
                 entry,
                 warnings=tuple(warnings),
-                graph_problem=written.graph.problem,
+                graph_problem=written.graph.told,
                 takeover=start.left(start.base),
             )
         optimized = staged.maintain()
@@ -275,7 +287,7 @@ def _publish(
         written.lance,
         written.tantivy,
         tuple(warnings),
-        written.graph.problem,
+        written.graph.told,
         start.left(generation),
     )
 
@@ -316,8 +328,8 @@ def _stage(staged: Staged, rows: SourceRows, *, plan: GraphPlan, anew: bool, tel
         emit(Progress(rows.key, "stores", 2, 3, "stores"))
     version = rows_version(rows, staged.model.name, graph=plan.fingerprint)
     entry = _entry(rows, version, extracted.graph)
-    entry = replace(entry, graph_made_by=plan.fingerprint, lacks_of_graph=bool(extracted.problem))
-    if not extracted.problem:
+    entry = replace(entry, graph_made_by=plan.fingerprint, lacks_of_graph=not extracted.is_settled)
+    if extracted.is_settled:
         inputs = _inputs(was_made_from(rows.chunks), rows.revision, staged.model, plan=plan)
         entry = replace(entry, inputs=inputs)
     if extracted.graph:
@@ -457,6 +469,7 @@ def _entry(rows: SourceRows, version: str, graph: Graph | None) -> PublishedSour
         text_bytes=pc.sum(pc.binary_length(rows.chunks["text"]), min_count=0).as_py() or 0,
         nodes=graph.nodes.num_rows if graph else 0,
         edges=graph.triples.num_rows if graph else 0,
+        graph_failures=len(graph.problems) if graph else 0,
         languages=dict(sorted(counts)),
         changed_at=datetime.now(UTC).isoformat(timespec="seconds"),
         commits=rows.chunks.num_rows - of_files.num_rows,

@@ -127,11 +127,11 @@ def test_a_function_that_gets_another_name_is_resolved_again_where_it_was_called
 def watched(monkeypatch) -> list[str]:
     """The paths of the files that are resolved from now on."""
     resolved: list[str] = []
-    resolve = build._file
+    extract = build._File.extracted
 
-    def watch(resolver, path, rows, *, with_code):
-        resolved.append(path)
-        return resolve(resolver, path, rows, with_code=with_code)
+    def watch(file, ends_at):
+        resolved.append(file.path)
+        return extract(file, ends_at)
 
-    monkeypatch.setattr(build, "_file", watch)
+    monkeypatch.setattr(build._File, "extracted", watch)
     return resolved

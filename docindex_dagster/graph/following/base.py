@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from docindex_dagster.graph import notation
 from docindex_dagster.graph.following.homes import Homes
-from docindex_dagster.graph.following.memo import Memo
+from docindex_dagster.graph.following.memo import Limits, Memo
 from docindex_dagster.graph.notation import (
     Expression,
     Member,
@@ -31,12 +31,13 @@ class Following(ABC):
     """Follows the names of one file after the other; what was found is kept as `memo` says."""
 
     program: Program
+    limits: Limits = field(default_factory=Limits)
     memo: Memo = field(init=False)  # what was found out
     _known_spaces: dict[str, Sequence[str]] = field(default_factory=dict)
     _homes: dict[str, Homes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.memo = Memo(self.program.looks)
+        self.memo = Memo(self.program.looks, self.limits)
 
     def start(self) -> None:
         """Begin with a file: what is looked at from here on is looked at for it."""

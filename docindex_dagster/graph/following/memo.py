@@ -8,6 +8,8 @@ What a parameter is may follow from what callers give, and what they give from w
 callers may be asked, the `level`; an answer for which they were asked less often than that holds for other levels, too.
 """
 
+import math
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, TypeVarTuple, cast
@@ -17,6 +19,9 @@ _Arguments = TypeVarTuple("_Arguments")
 _LEVEL = 2  # times that callers are asked, one after the other
 _DEPTH = 60  # of questions that lead to questions
 _STEPS = 30_000  # in circles, a file
+_STEPS_A_LOOK = 256  # at the clock
+TIME_OUT = "time-out: "
+"""How the problem of a file begins that another try may solve."""
 _MOST_KEPT = 300_000  # answers
 
 
@@ -37,6 +42,19 @@ Looks = list[int]
 
 class _ExhaustedError(Exception):
     """The circles of a file were followed for too long."""
+
+
+class OverLimitError(Exception):
+    """A file takes more than it may; the message says of what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much the names of a file may take, and the files of a source together."""
+
+    steps: int = 1_000_000  # questions that are followed, a file
+    file_s: float = 60.0  # wall time
+    source_s: float = 600.0  # wall time
 
 
 @dataclass(slots=True)
@@ -67,6 +85,7 @@ class Memo:
     """Answers to questions that lead to one another."""
 
     looks: Looks
+    limits: Limits = field(default_factory=Limits)
     level: int = _LEVEL
     _taken: list[Answer[Any]] = field(default_factory=list)  # with what was looked at for them
     _kept: dict[Hashable, Answer[Any]] = field(default_factory=dict)  # by question, or level and question
@@ -74,11 +93,14 @@ class Memo:
     _partial: dict[Hashable, tuple[Answer[Any], int]] = field(default_factory=dict)  # in a circle that is still open
     _active: dict[Hashable, int] = field(default_factory=dict)
     _course: _Course = field(default_factory=lambda: _Course(0, 0, _LEVEL))
-    _steps: int = 0
+    _steps: int = 0  # in circles
+    _all_steps: int = 0
+    _ends_at: float = math.inf
 
     def start(self) -> None:
         """Begin with a file."""
         self._of_file, self._partial, self._steps = {}, {}, 0
+        self._all_steps, self._ends_at = 0, time.monotonic() + self.limits.file_s
         self.looks.clear()
         self._taken.clear()
         if len(self._kept) > _MOST_KEPT:
@@ -184,6 +206,7 @@ class Memo:
         outer, self._course = self._course, _Course(depth + 1, depth, self.level)
         begins = len(self.looks), len(self._taken)
         key = self.level, question
+        self._count()
         self._active[key] = depth
         try:
             found = find(*arguments)
@@ -197,6 +220,18 @@ class Memo:
             outer.add(self._course)
             self._course = outer
         return found
+
+    def _count(self) -> None:
+        """Note that one more question is followed.
+
+        Raises:
+            OverLimitError: they are too many, or take too long.
+        """
+        self._all_steps += 1
+        if self._all_steps > self.limits.steps:
+            raise OverLimitError(f"limit: its names take over {self.limits.steps:,} steps to follow")
+        if self._all_steps % _STEPS_A_LOOK == 0 and time.monotonic() > self._ends_at:
+            raise OverLimitError(f"{TIME_OUT}its names take over {self.limits.file_s:g} s to follow")
 
     def _keep(self, question: Hashable, depth: int, found: object, keys: int, answers: int) -> None:
         course, key = self._course, (self.level, question)
