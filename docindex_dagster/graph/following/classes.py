@@ -161,19 +161,22 @@ class Classes(Following):
                 continue
             seen.add((current.path, current.name))
             yield current
-            if current.kind in {Kind.EXTERNAL, Kind.LITERAL, Kind.RECORD}:
-                continue
-            bases = [
-                base
-                for unit, definition in self._parts(current)
-                for _, values in self.bases(unit, definition)
-                for base in values
-                if base.kind in BASES
-            ]
-            extension = self.unit(current.path).policy.extension
-            if extension:
-                bases += [found for one in bases if one.kind is Kind.CLASS for found in self._extension(one, extension)]
-            stack += reversed(bases)
+            if current.kind not in {Kind.EXTERNAL, Kind.LITERAL, Kind.RECORD}:
+                stack += reversed(self._direct_bases(current))
+
+    def _direct_bases(self, value: Value) -> Values:
+        """What all parts of a class are made from."""
+        question = "bases", value.path, value.name
+        return self.memo.settled(question, (), self._found_bases, value.path, value.name)
+
+    def _found_bases(self, path: str, name: str) -> Values:
+        parts = self._parts(Value(Kind.CLASS, path, name))
+        made_from = (values for unit, definition in parts for _, values in self.bases(unit, definition))
+        bases = [base for values in made_from for base in values if base.kind in BASES]
+        extension = self.unit(path).policy.extension
+        if extension:
+            bases += [found for one in bases if one.kind is Kind.CLASS for found in self._extension(one, extension)]
+        return tuple(bases)
 
     def _extension(self, module: Value, name: str) -> Iterator[Value]:
         for unit, definition in self._parts(module):
@@ -381,22 +384,29 @@ class Classes(Following):
     def _derived(self, owner: Value) -> Iterator[Value]:
         """The classes that are made from another, and those made from them."""
         stack, seen = [owner], {(owner.path, owner.name)}
+        in_tests = self.unit(owner.path).is_test
         while stack and len(seen) < _MOST_DERIVED:
             current = stack.pop()
-            family = self.unit(current.path).policy.family
-            name = current.name.rpartition(".")[2].partition("~")[0]
-            for path, identifier in self.program.derived.get((family, name), ()):
-                other = self.program.units[path]
-                if (path, identifier) in seen or identifier not in other.definitions:
-                    continue
-                if other.is_test and not self.unit(owner.path).is_test:
-                    continue
-                bases = [value for _, found in self.bases(other, other.definitions[identifier]) for value in found]
-                if any((base.path, base.name) == (current.path, current.name) for base in bases):
-                    seen.add((path, identifier))
-                    derived = Value(Kind.OBJECT, path, identifier)
-                    stack.append(derived)
-                    yield derived
+            question = "derived", current.path, current.name, in_tests
+            none: Values = ()
+            found = self.memo.settled(question, none, self._found_derived, current.path, current.name, in_tests)
+            new = [derived for derived in found if (derived.path, derived.name) not in seen]
+            seen.update((derived.path, derived.name) for derived in new)
+            stack += new
+            yield from new
+
+    def _found_derived(self, path: str, name: str, in_tests: bool) -> Values:  # noqa: FBT001 of a question
+        """The classes that name a class as a base; those of tests only with `in_tests`."""
+        family = self.unit(path).policy.family
+        found = []
+        for other_path, identifier in self.program.derived.get((family, name.rpartition(".")[2].partition("~")[0]), ()):
+            other = self.program.units[other_path]
+            if identifier not in other.definitions or (other.is_test and not in_tests):
+                continue
+            bases = (value for _, values in self.bases(other, other.definitions[identifier]) for value in values)
+            if any((base.path, base.name) == (path, name) for base in bases):
+                found.append(Value(Kind.OBJECT, other_path, identifier))
+        return tuple(found)
 
 
 def _may_be_function(value: Value) -> bool:

@@ -229,18 +229,21 @@ class Imports(Following):
         if policy.sharing == "folder":
             yield from self._of_neighbours(unit, name, policy)
             return
+        is_global = policy.sharing == "global"
         classes: list[tuple[tuple[bool, ...], Unit, Definition]] = []  # of which each is a part of one
         for path, definition in self.program.named.get((policy.family, name), ()):
             other = self.program.units[path]
-            if path == unit.path or definition.is_local or not _is_outermost(other, definition):
+            if path == unit.path or definition.is_local:
+                continue
+            if definition.parent if is_global else not _is_outermost(other, definition):
                 continue
             if policy.has_marked_variables and is_marked(other, definition):
                 continue
-            if policy.sharing == "global" and (definition.parent or not self._is_loaded(unit, other, definition)):
+            if is_global and not self._is_loaded(unit, other, definition):
                 continue
-            if policy.sharing == "global" and policy.has_open_classes and is_class(definition):
+            if is_global and policy.has_open_classes and is_class(definition):
                 classes.append((_weight(other, definition, policy), other, definition))
-            elif policy.sharing == "global" or _is_beside(unit, other, definition):
+            elif is_global or _is_beside(unit, other, definition):
                 yield from self.defined(other, definition, How.PACKAGE)
         if classes:
             _, other, definition = max(classes, key=itemgetter(0))
