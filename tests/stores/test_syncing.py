@@ -16,6 +16,7 @@ COMMANDS: dict[str, Callable[[Layout], object]] = {
     "index": lambda layout: publish_files(layout, {**FILES, "c.py": ["delta is new"]}),
     "source remove": lambda layout: withdraw(layout, "git/other"),
     "prune": lambda layout: prune(layout, [KEY, "git/other"]),
+    "prune --erase": lambda layout: prune(layout, [KEY, "git/other"], erase=True),
     "rollback": roll_back,
 }
 
