@@ -110,7 +110,7 @@ def _temporary_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        while folder.exists():  # a thread of Tantivy's takes the lock once more, which may come in between
+        for _ in range(2):  # a thread of Tantivy's takes the lock once more, which may come in between
             shutil.rmtree(folder, ignore_errors=True)
 
 
