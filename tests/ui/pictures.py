@@ -32,11 +32,11 @@ def of_chunks(page: Page, key: str) -> None:
 
 
 def of_catalogue(page: Page) -> None:
-    """The overview of all sources."""
+    """Which sources need attention, and the overview of all."""
     with _tab(page, width=2500, height=1000) as tab:
         if tab:
             tab.goto("/assets/index_catalog")
-            _take(tab, "index-catalog", around=[ui.metadata(tab, "overview")])
+            _take(tab, "index-catalog", around=[ui.metadata(tab, name) for name in ("attention", "overview")])
 
 
 @contextmanager
