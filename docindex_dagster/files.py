@@ -25,7 +25,7 @@ _NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure tha
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; when the block ends well, sync it and put it in the place of `path`.
 
-    A file that is replaced keeps its permissions.
+    A file that is replaced keeps its permissions, and its owner and group as far as this user may give files to them.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -34,12 +34,21 @@ def replacing(path: Path) -> Iterator[Path]:
             _remove_abandoned(path)
             yield temporary
             with suppress(FileNotFoundError):
-                shutil.copymode(path, temporary)
+                _copy_access(path, temporary)
             sync([temporary])
             temporary.replace(path)
             sync([path.parent])
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _copy_access(path: Path, temporary: Path) -> None:
+    """Give a file the owner, group and permissions of another; only root may choose any owner."""
+    before = path.stat()
+    for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+        with suppress(PermissionError):
+            os.chown(temporary, owner, group)
+    shutil.copymode(path, temporary)
 
 
 def stamp(path: Path) -> tuple[int, ...] | None:

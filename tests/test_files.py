@@ -27,6 +27,29 @@ def test_what_a_killed_process_left_behind_goes_away_with_the_next_write(tmp_pat
     assert left == {"rows[1].parquet", of_the_living.name, of_another_file.name}
 
 
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+    file = tmp_path / "docindex.toml"
+    file.touch(mode=0o600)
+
+    with replacing(file) as temporary:
+        temporary.write_text("new")
+
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_that_root_replaces_stays_its_owners(tmp_path):
+    file = tmp_path / "docindex.toml"
+    file.touch(mode=0o640)
+    os.chown(file, 1234, 2345)
+
+    with replacing(file) as temporary:
+        temporary.write_text("new")
+
+    found = file.stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (1234, 2345, 0o640)
+
+
 @pytest.mark.parametrize(
     "error",
     [

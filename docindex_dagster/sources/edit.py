@@ -273,7 +273,7 @@ def _editing(root: Path) -> Iterator[Any]:
             registry.sources(check_settings(root, tomllib.loads(text)))
         except tomllib.TOMLDecodeError as error:
             raise SettingsError(f"{root / CONFIG_NAME} cannot be edited ({error}); edit it by hand") from error
-        with replacing(root / CONFIG_NAME) as temporary:
+        with replacing((root / CONFIG_NAME).resolve()) as temporary:  # where it is a link, it stays one
             temporary.write_text(text, encoding="utf-8")
 
 

@@ -40,6 +40,19 @@ def test_each_visible_child_of_a_declared_folder_is_a_library(tmp_path):
     assert list(found) == ["library/a", "library/b", "library/with space", "library/x%2E%2E%2Ey"]
 
 
+def test_an_edit_writes_where_a_link_points_and_keeps_the_link(tmp_path):
+    project(tmp_path, "", "project", "dotfiles", "a")
+    kept, link = tmp_path / "dotfiles" / "index.toml", tmp_path / "project" / "docindex.toml"
+    kept.touch(mode=0o600)
+    link.symlink_to("../dotfiles/index.toml")
+
+    assert edit.declare(link.parent, str(tmp_path / "a")) == ["library/a"]
+
+    assert link.readlink() == Path("../dotfiles/index.toml")
+    assert "library" in kept.read_text()
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
 def test_two_sources_of_one_name_are_refused(tmp_path):
     text = '[[source]]\nkind = "git"\npath = "a/x"\n[[source]]\nkind = "git"\npath = "b/x"\n'
 
