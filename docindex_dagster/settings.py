@@ -7,6 +7,7 @@ import os
 import re
 import tomllib
 from importlib.metadata import entry_points
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -450,13 +451,13 @@ class Settings(BaseSettings):
 def find_root(start: Path | None = None) -> Path:
     """The nearest folder from `start` upwards with a `docindex.toml`, else `start` itself.
 
-    The default start is the folder that `DOCINDEX_ROOT` names, else the working directory.
+    The default start is the folder that `DOCINDEX_ROOT` names, else the working directory. Above it, the folders that
+    `DOCINDEX_CEILING_DIRECTORIES` names, and those around them, are not looked at.
     """
     start = (start or Path(os.environ.get("DOCINDEX_ROOT", Path.cwd()))).absolute()
-    for folder in (start, *start.parents):
-        if (folder / CONFIG_NAME).is_file():
-            return folder
-    return start
+    ceilings = {Path(name) for name in os.environ.get("DOCINDEX_CEILING_DIRECTORIES", "").split(os.pathsep)}
+    above = takewhile(lambda folder: folder not in ceilings, start.parents)
+    return next((folder for folder in (start, *above) if (folder / CONFIG_NAME).is_file()), start)
 
 
 def load_settings(root: Path | None = None) -> Settings:

@@ -3,7 +3,7 @@
 import gc
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,6 +41,14 @@ MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: at the end, the other processes would wait for them."""
     items.sort(key=lambda item: item.path.parent.name != _LONGEST)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_project_around_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A `docindex.toml` above the tests' folders is none of theirs, nor of the processes that they start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(tmp_path_factory.getbasetemp()))
+        yield
 
 
 def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample", language: str = "python") -> pa.Table:

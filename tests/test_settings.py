@@ -21,6 +21,33 @@ def test_the_file_is_found_upwards(tmp_path):
     assert find_root(tmp_path / "a/b") == tmp_path
 
 
+def test_the_file_is_not_looked_for_in_a_ceiling_folder_nor_above(tmp_path, monkeypatch):
+    write(tmp_path, "")
+    inner = tmp_path / "ceiling/a/b"
+    inner.mkdir(parents=True)
+    monkeypatch.setenv("DOCINDEX_CEILING_DIRECTORIES", f"/elsewhere:{tmp_path / 'ceiling'}")
+
+    assert find_root(inner) == inner
+    write(inner.parent, "")
+    assert find_root(inner) == inner.parent
+
+
+def test_a_project_that_begins_in_the_ceiling_folder_is_found_there(tmp_path, monkeypatch):
+    write(tmp_path, "")
+    monkeypatch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(tmp_path))
+
+    assert find_root(tmp_path) == tmp_path
+
+
+def test_tests_have_no_project_around_them(tmp_path):
+    above = tmp_path.parent / "docindex.toml"
+    above.touch()
+    try:
+        assert find_root(tmp_path) == tmp_path
+    finally:
+        above.unlink()
+
+
 def test_a_variable_wins_over_the_file(tmp_path, monkeypatch):
     write(tmp_path, "[search]\ntop_k = 5\ncandidates = 50\n")
     monkeypatch.setenv("DOCINDEX_SEARCH__TOP_K", "7")
