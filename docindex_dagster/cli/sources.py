@@ -16,7 +16,7 @@ from docindex_dagster.sources import edit, registry, withdrawn
 app = typer.Typer(help="Which folders and repositories are indexed.", no_args_is_help=True)
 
 
-_TRACES = "; `docindex prune --erase` also removes what a rollback would need of it"
+_TRACES = "a rollback could bring it back: `docindex prune --erase` removes its texts from the disk"
 
 
 class Kind(StrEnum):
@@ -63,7 +63,8 @@ def source_remove(
 
     key = key_of(settings, read_generation(Layout(settings.home)), source)
     was_declared = remove(settings, key)
-    console.out.print(f"removed {key}" + ("" if was_declared else " (it was not in docindex.toml)") + _TRACES)
+    console.out.print(f"removed {key}" + ("" if was_declared else " (it was not in docindex.toml)"))
+    console.err.print(_TRACES)
 
 
 def remove(settings: Settings, key: str) -> bool:
@@ -90,7 +91,8 @@ def _remove_children(settings: Settings, path: str) -> None:
     edit.remove_children(settings.root, parent)
     for key in keys:
         withdrawn.forget(Layout(settings.home), key)
-    console.out.print(f"removed {path}: {', '.join(keys) or 'there was no folder in it'}{_TRACES}")
+    console.out.print(f"removed {path}: {', '.join(keys) or 'there was no folder in it'}")
+    console.err.print(_TRACES)
 
 
 def _withdraw(settings: Settings, keys: list[str]) -> None:
