@@ -26,7 +26,7 @@ from docindex_dagster.tables import column_version, data_version, stamp
 from docindex_dagster.tokenizer import TOKENS_VERSION
 
 # Raise it with every change that makes the same file give other chunks.
-EXTRACTOR_VERSION = "5"
+EXTRACTOR_VERSION = "6"
 _FINGERPRINT = b"docindex.chunking"
 # The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
 MADE_FROM = b"docindex.made_from"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from docindex_dagster.documents.attributes import use_heading_attributes
 from docindex_dagster.documents.mdx_rules import use_mdx
 from docindex_dagster.documents.model import MAX_TITLE, Block, BlockKind, Document
 from docindex_dagster.documents.outline import build_sections
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LINE_END = re.compile(r"\r\n?|\n")  # what markdown-it takes for one
-_HEADING_ID = re.compile(r"[ \t]{1,9}\{#[\w-]{1,99}\}$")
-_MARKUP = re.compile(r"[\\`*_\[\]<>!&{]")
+_MARKUP = re.compile(r"[\\`*_\[\]<>!&]")
 _FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*(?P<quote>[\"']?)(?P<title>\S.*?)(?P=quote)[ \t]*$", re.MULTILINE)
 _BYTE_ORDER_MARK = "\ufeff"
 _KINDS: dict[str, BlockKind] = {
@@ -96,8 +96,7 @@ def _plain(source: str, environment: dict[str, object]) -> str:
     if len(source) > MAX_TITLE * 5 or not _MARKUP.search(source):
         return " ".join(source[: MAX_TITLE * 5].split())[:MAX_TITLE]
     children = _inline_parser().parseInline(source, environment)[0].children or []
-    text = " ".join("".join(_inline_text(child) for child in children).split())
-    return _HEADING_ID.sub("", text)[:MAX_TITLE]
+    return " ".join("".join(_inline_text(child) for child in children).split())[:MAX_TITLE]
 
 
 def _inline_text(token: "Token") -> str:
@@ -117,6 +116,7 @@ def _block_parser(*, mdx: bool) -> "MarkdownIt":
     from mdit_py_plugins.front_matter import front_matter_plugin
 
     parser = MarkdownIt("commonmark").enable("table").disable("inline").use(front_matter_plugin)
+    use_heading_attributes(parser)
     if mdx:
         use_mdx(parser)
     return parser

@@ -25,9 +25,7 @@ _GAP = re.compile(r"(?<=\S) {2,}")
 _BRACE = re.compile(r"[{}]")
 _COMMENT = re.compile(r"(?P<html><!--)|\{\s*/\*")
 _COMMENT_ENDS = {True: re.compile(r"-->"), False: re.compile(r"\*/\s*\}")}
-_NAMED = re.compile(
-    r"\{\s*[A-Za-z_$][\w$]*(?:\.[\w$]+)+\s*\}|\{#[\w-]+\}(?=[ \t]*$)", re.MULTILINE
-)  # a value, an anchor
+_NAMED = re.compile(r"\{\s*[A-Za-z_$][\w$]*(?:\.[\w$]+)+\s*\}")  # a value
 # What is spelled out in it; between backticks it stays the code span that it looks like.
 _SPELLED = re.compile(r"""\{\s*(?:(["'])(?P<text>(?:(?!\1)[^\\\n]){0,500})\1|(?P<code>`[^`$\\]{1,500}`))\s*\}""")
 _TAG_NAME = re.compile(r"</?\s*(?:[A-Za-z_$][\w$.-]*)?")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from docindex_dagster.documents.attributes import use_heading_attributes
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -29,6 +31,7 @@ class Paragraph:
     line: int = 0
     kind: str = "text"  # text | heading | cell
     level: int = 0  # of a title of the document
+    anchor: str = ""  # of a title whose attribute list names one
     lead: str = ""  # what it begins with, if that is emphasised strongly
     codes: tuple[str, ...] = ()  # what is in code font in it
 
@@ -83,15 +86,17 @@ def read_prose(text: str, *, goes_on: bool = False, targets: MutableMapping[str,
     codes: list[Mark] = []
     kind = "text"
     line = level = 0
+    anchor = ""
     for token in tokens:
         line = max(token.map[0] - shift, 0) if token.map else line
         if token.type in {"heading_open", "th_open", "td_open", "paragraph_open"}:
             kind = _KINDS[token.type]
             level = int(token.tag[1:]) if kind == "heading" and token.level == 0 else 0
+            anchor = str(token.attrGet("id") or "")
         if token.type == "inline" and token.children:
             paragraph = _read_inline(token.children, line, kind, links, codes)
             if paragraph.text:
-                paragraphs.append(replace(paragraph, level=level) if level else paragraph)
+                paragraphs.append(replace(paragraph, level=level, anchor=anchor) if level else paragraph)
     return Prose(tuple(paragraphs), tuple(links), tuple(codes))
 
 
@@ -154,4 +159,5 @@ def _parser(*, inline: bool) -> "MarkdownIt":
     from mdit_py_plugins.front_matter import front_matter_plugin
 
     parser = MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+    use_heading_attributes(parser)
     return parser if inline else parser.disable("inline")

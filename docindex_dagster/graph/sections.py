@@ -3,17 +3,15 @@
 A chunk may hold several small sections, so that their headings are read from its text.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from docindex_dagster.graph.prose import Prose, link_targets, read_prose
-from docindex_dagster.graph.triple import ANCHORS, Node, Triple
+from docindex_dagster.graph.triple import ANCHOR, ANCHORS, Node, Triple
 from docindex_dagster.graph.units import Said, said_in
 
-_HEADING_ID = re.compile(r"\s*\{#[\w-]{1,99}\}$")
 _LONGEST_TITLE = 200
 _Path = tuple[str, ...]
 
@@ -88,7 +86,7 @@ def _places(prose: Prose, above: list[tuple[int, str]]) -> Iterator[tuple[int, _
 
 
 def _title(text: str) -> str:
-    return _HEADING_ID.sub("", " ".join(text.split()))[:_LONGEST_TITLE]
+    return " ".join(text.split())[:_LONGEST_TITLE]
 
 
 def section_edges(chunks: Sequence[ReadChunk]) -> tuple[list[Node], list[Triple]]:
@@ -109,8 +107,8 @@ def section_edges(chunks: Sequence[ReadChunk]) -> tuple[list[Node], list[Triple]
 def anchors(chunks: Sequence[ReadChunk]) -> Iterator[Node]:
     """The names by which links reach the sections of a document. The name of such a node is the section or file."""
     for chunk in chunks:
-        for said in chunk.said:
-            if said.kind in ANCHORS:
-                place, _ = chunk.titled(said.scope)
-                node = f"{said.kind}:{chunk.row['path']}#{said.name}"
-                yield Node(node, said.kind, place, chunk.row["source"], chunk.row["path"], chunk.row["chunk_id"])
+        row = chunk.row
+        named = [(ANCHOR, title.anchor, chunk.place(title.line)) for title in chunk.prose.headings if title.anchor]
+        named += [(said.kind, said.name, chunk.titled(said.scope)) for said in chunk.said if said.kind in ANCHORS]
+        for kind, name, (place, _) in named:
+            yield Node(f"{kind}:{row['path']}#{name}", kind, place, row["source"], row["path"], row["chunk_id"])

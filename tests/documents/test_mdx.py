@@ -81,7 +81,7 @@ class TestExpressions:
             ("{'<b>'} and {\"it's\"}", "<b> and it's"),
             ("the {`{count}`} prop", "the `{count}` prop"),
             ("by {props.user.name}.", "by ."),
-            ("## Install {#install-it}", "## Install"),
+            ("## Install {#install-it}", "## Install {#install-it}"),
             ("a {set} stays, {a: 1} too", "a {set} stays, {a: 1} too"),
             ("at \\{id\\}", "at \\{id\\}"),
         ],

@@ -93,6 +93,14 @@ def test_headings_of_the_same_title_have_numbered_anchors():
     assert links(files) == {"b.md#B > Two > Use"}
 
 
+@pytest.mark.parametrize("heading", ["Use {#run}", "Use { #run .wide }", "Use {: #run}", 'Use {title="a b" #run}'])
+@pytest.mark.parametrize("name", ["b.md", "b.mdx"])
+def test_the_attribute_list_of_a_heading_names_its_anchor(heading, name):
+    files = {"a.md": f"[x]({name}#run)\n", name: f"# B\n\n## {heading}\n\nText.\n\n## Run\n\nMore.\n"}
+
+    assert links(files) == {f"{name}#B > Use"}
+
+
 @pytest.mark.parametrize(
     ("title", "anchor"),
     [("How it works?", "how-it-works"), ("`make_queue()`", "make_queue"), ("C++ & Rust", "c--rust"), ("Über", "über")],
