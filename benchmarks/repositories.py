@@ -55,11 +55,11 @@ def run(folder: Path, project: Path) -> Measured:
 
 def _watch(process: "subprocess.Popen[bytes]", peak: list[float]) -> None:
     while process.poll() is None:
-        peak[0] = max(peak[0], sum(_pss_kib(pid) for pid in _tree(process.pid)) / 1024)
+        peak[0] = max(peak[0], sum(proportional_kib(pid) for pid in tree(process.pid)) / 1024)
         time.sleep(_SAMPLE_S)
 
 
-def _tree(pid: int) -> list[int]:
+def tree(pid: int) -> list[int]:
     """A process and all that descend from it."""
     found = [pid]
     for parent in found:
@@ -71,7 +71,7 @@ def _tree(pid: int) -> list[int]:
     return found
 
 
-def _pss_kib(pid: int) -> int:
+def proportional_kib(pid: int) -> int:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

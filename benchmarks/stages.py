@@ -1,0 +1,142 @@
+"""Which stage of indexing a large repository takes longest? `stages FOLDER... [--limit SECONDS]`.
+
+Each folder is indexed in a fresh project by a process of its own, as `docindex index` does it. The seconds of stages
+are those of the processor, of the process and its parsing workers, so that other work on the machine counts little.
+Memory is the peak of all processes together. What the run warned of stands below the table. A run that is not done
+after so many seconds of the clock is interrupted.
+"""
+
+import argparse
+import multiprocessing
+import os
+import signal
+import tempfile
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.repositories import proportional_kib, tree
+from docindex_dagster import events, runs, tables
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import load_settings
+from docindex_dagster.sources import edit
+from docindex_dagster.stores.generation import read_generation
+
+# What ends when stores have told so many of their steps; cutting and embedding tell theirs themselves.
+_STEPS = ("embed", "LanceDB", "graph, Tantivy", "verify")
+_STAGES = ("find files", "parse and cut", *_STEPS, "report")
+_SAMPLE_S = 0.5
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    """Print a row a folder, as soon as it is measured, and then the warnings."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--limit", type=int, default=3600)
+    arguments = parser.parse_args()
+    columns = ("repository", "files", "chunks", "edges", "cut", *_STAGES, "longest", "clock, s", "MiB")
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
+    warnings = []
+    spawning = multiprocessing.get_context("spawn")
+    for folder in arguments.folders:
+        with ProcessPoolExecutor(1, mp_context=spawning) as pool:
+            row, said = pool.submit(_measured, folder.absolute(), arguments.limit).result()
+        print(row, flush=True)
+        warnings += [f"{folder.name}: {warning}" for warning in said]
+    print("\n".join(warnings))
+
+
+@dataclass(slots=True)
+class _Clock:
+    """The seconds of the processor that each stage took: all since the last event are those of the stage it ends."""
+
+    spent: dict[str, float] = field(default_factory=dict)
+    told: float = field(default_factory=lambda: _processor_seconds(os.getpid()))
+
+    def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Progress):
+            self.end(_ended(event))
+
+    def end(self, stage: str) -> None:
+        now = _processor_seconds(os.getpid())
+        self.spent[stage] = self.spent.get(stage, 0) + now - self.told
+        self.told = now
+
+
+def _ended(event: events.Progress) -> str:
+    if event.stage == "stores":
+        return _STEPS[event.done]
+    if event.stage == "embeddings":
+        return "embed" if event.done else "parse and cut"
+    return "parse and cut" if event.done else "find files"
+
+
+def _measured(folder: Path, limit: int) -> tuple[str, list[str]]:
+    """A row of the table, and what was warned of. In the main thread of a process of its own."""
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    clock, done = _Clock(), threading.Event()
+    peak = [0.0]
+    sampler = threading.Thread(target=_sample, args=(peak, done), daemon=True)
+    sampler.start()
+    with tempfile.TemporaryDirectory() as project:
+        os.chdir(project)
+        started = time.monotonic()
+        signal.alarm(limit)
+        said = _index(folder, clock)
+        signal.alarm(0)
+        clock.end("report")
+        seconds = time.monotonic() - started
+        done.set()
+        numbers = _published(Layout(Path(project) / ".docindex"))
+        os.chdir("/")
+    slowest = max(clock.spent, key=clock.spent.__getitem__)
+    spent = [f"{clock.spent.get(stage, 0):.1f}" for stage in _STAGES]
+    cells = [folder.name, *numbers, *spent, slowest, f"{seconds:.0f}", f"{peak[0]:.0f}"]
+    return f"| {' | '.join(cells)} |", said
+
+
+def _index(folder: Path, clock: _Clock) -> list[str]:
+    """Index a folder as the command line does; what failed, or was warned of."""
+    key = edit.declare(Path.cwd(), str(folder))[0]
+    settings = load_settings()
+    try:
+        with events.listening(clock.on_event), runs.instance(settings) as instance:
+            outcome = runs.index(settings, key, instance)
+    except KeyboardInterrupt:
+        return ["not done within the limit"]
+    return [*outcome.failures, *outcome.warnings]
+
+
+def _published(layout: Layout) -> list[str]:
+    """Files, chunks, edges, and files without edges but to their definitions; of a run that did not end, its chunks."""
+    if (generation := read_generation(layout)) is None:
+        chunks = sum(tables.row_count(path) for path in layout.tables("chunks"))
+        return ["-", str(chunks), "-", "-"]
+    (source,) = generation.sources.values()
+    return [str(number) for number in (source.files, source.chunks, source.edges, source.graph_failures)]
+
+
+def _sample(peak: list[float], done: threading.Event) -> None:
+    while not done.wait(_SAMPLE_S):
+        peak[0] = max(peak[0], sum(proportional_kib(pid) for pid in tree(os.getpid())) / 1024)
+
+
+def _processor_seconds(pid: int) -> float:
+    """Of a process, those that it runs and those that it has run."""
+    return sum(_own_seconds(process) for process in tree(pid))
+
+
+def _own_seconds(pid: int) -> float:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0
+    fields = stat.rpartition(")")[2].split()
+    return sum(int(ticks) for ticks in fields[11:15]) / _TICKS
+
+
+if __name__ == "__main__":
+    main()
