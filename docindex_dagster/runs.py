@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import yaml
 
-from docindex_dagster import errors, events
+from docindex_dagster import errors, events, interrupts
 from docindex_dagster.access import writing
 from docindex_dagster.errors import SettingsError
 from docindex_dagster.files import replacing, telling_full_disk
@@ -203,8 +203,9 @@ def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **argum
     # What failed is said in a line by the caller; the log with its stack traces stands in the UI.
     level = "WARNING" if errors.is_debugging() else "CRITICAL"
     config = {"loggers": {"console": {"config": {"log_level": level}}}, **arguments.pop("run_config", {})}
-    with _preloading():
+    with interrupts.noted() as check_interrupt, _preloading():
         result = definition.execute_in_process(instance=opened, raise_on_error=False, run_config=config, **arguments)
+        check_interrupt()
     failures = () if result.success else explain(result.all_events)
     if failures == (INTERRUPTED,):
         raise KeyboardInterrupt

@@ -2,10 +2,13 @@
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
@@ -132,7 +135,27 @@ def _spawn(workers: int) -> "ProcessPool":
     from pebble import ProcessPool
 
     # Spawned, not forked: the parent may have lancedb's threads.
-    return ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"), initializer=_start_worker)
+    return ProcessPool(max_workers=workers, context=_Spawning(), initializer=_start_worker)
+
+
+class _Worker(SpawnProcess):
+    """A process that Ctrl-C in its terminal does not reach, from its first instruction: its parent ends it.
+
+    Pebble lets workers ignore the signal, but only once they have imported all that they need.
+    """
+
+    def start(self) -> None:
+        """Start it with the signal blocked, which a process inherits."""
+        resource_tracker.ensure_running()  # it is started by the first process, and unblocks the signal
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Spawning(SpawnContext):
+    Process = _Worker
 
 
 def _start_worker() -> None:

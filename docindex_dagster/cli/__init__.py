@@ -5,7 +5,9 @@ A module holds the commands of one purpose. Heavy modules are imported by the co
 """
 
 import gc
+import sys
 
+INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 # Of gc.set_threshold. What imports and stages make lives long; looking through it as often as Python does by default
 # takes a tenth of a run.
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -14,6 +16,9 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def main() -> None:
     """Run the command line."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    from docindex_dagster.cli.app import main  # parsing workers import the script that started them
+    try:
+        from docindex_dagster.cli.app import main  # parsing workers import the script that started them
 
-    main()
+        main()
+    except KeyboardInterrupt:  # also while modules load
+        sys.exit(INTERRUPTED)

@@ -8,7 +8,6 @@ import typer
 
 from docindex_dagster import __version__, console
 from docindex_dagster.cli import graph, indexing, searching, serving, sources, status, upkeep, watching
-from docindex_dagster.cli.common import INTERRUPTED
 from docindex_dagster.errors import DocindexError, is_debugging, start_debugging
 
 app = typer.Typer(
@@ -46,8 +45,6 @@ def main() -> None:
     except BrokenPipeError:
         # The reader of our output, such as `head`, has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
     except DocindexError as error:
         _fail(str(error), error)
     except OSError as error:

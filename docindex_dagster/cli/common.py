@@ -18,8 +18,6 @@ from docindex_dagster.sources.model import Source
 if TYPE_CHECKING:
     from docindex_dagster.stores.reader import Reader
 
-INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
-
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Sources = Annotated[
     list[str] | None, typer.Option("--source", "-s", help="Only this source; may be given several times.")

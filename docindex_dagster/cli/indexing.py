@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from docindex_dagster import console
-from docindex_dagster.cli.common import INTERRUPTED, Json, name_in, normal
+from docindex_dagster.cli import INTERRUPTED
+from docindex_dagster.cli.common import Json, name_in, normal
 from docindex_dagster.cli.sources import remove
 from docindex_dagster.errors import SourceError
 from docindex_dagster.layout import Layout

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster import console, events
+from docindex_dagster import console, events, interrupts
 from docindex_dagster.cli.common import project
 from docindex_dagster.cli.indexing import sentence_of, summary_of
 from docindex_dagster.errors import SourceError, first_line, is_debugging
@@ -46,6 +46,7 @@ def watch(
         named = _chosen(settings, sources or ())
         with ExitStack() as stack:
             runner = stack.enter_context(closing(_Runner(settings, as_json=json)))
+            check_interrupt = stack.enter_context(interrupts.noted())
             watching = stack.enter_context(closing(Watch(settings, named, runner.index, _tell, poll=poll)))
             _greet(*watching.counts, to_errors=json)
             while not watching.is_idle:
@@ -53,6 +54,7 @@ def watch(
             if not runner.has_run:
                 _preload(settings)
             while True:
+                check_interrupt()
                 watching.step()
     except KeyboardInterrupt:
         console.err.print("stopped; what is searchable stays so")

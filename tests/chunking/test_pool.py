@@ -2,9 +2,11 @@
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PosixPath
 from typing import Any
@@ -91,6 +93,20 @@ def test_the_worker_stays_after_a_run_that_succeeded(tmp_path):
     chunk([job(tmp_path, "b.py")], workers=1)
 
     assert [one.pid for one in workers] == [one.pid for one in multiprocessing.active_children()]
+
+
+def test_ctrl_c_does_not_reach_a_worker_even_while_it_starts(tmp_path, capfd):
+    jobs = [job(tmp_path, "a.py"), job(tmp_path, "b.py")]
+
+    with ThreadPoolExecutor() as other:
+        found = other.submit(chunk, jobs, workers=2)
+        while not found.done():
+            for pid in filter(None, (worker.pid for worker in multiprocessing.active_children())):
+                os.kill(pid, signal.SIGINT)
+            time.sleep(0.01)
+
+    assert {path: rows[0]["fallback"] for path, rows in found.result().items()} == {"a.py": None, "b.py": None}
+    assert capfd.readouterr().err == ""
 
 
 def fixture_job(path: Path) -> FileJob:

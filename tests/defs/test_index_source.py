@@ -1,18 +1,21 @@
 """The job `index_source`, on real files, stores and a Dagster instance."""
 
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
+from uuid import uuid4
 
 import dagster as dg
 import numpy as np
 import pytest
 
-from docindex_dagster import tables
+from docindex_dagster import runs, tables
 from docindex_dagster.defs.resources import FULL_TAG, EmbeddingModel
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.locks import exclusive
+from docindex_dagster.settings import load_settings
 from docindex_dagster.stores.doctor import examine
 from tests.defs.conftest import GUIDE, KEY, new_project
 
@@ -248,3 +251,19 @@ def test_a_run_of_a_source_that_is_not_declared_fails_with_its_name(project):
     assert not result.success
     errors = [event.step_failure_data.error.to_string() for event in result.get_step_failure_events()]
     assert "there is no source 'library/unknown'" in errors[0]
+
+
+def test_a_run_ends_as_interrupted_though_dagster_forgets_an_interrupt_after_its_last_step(project, monkeypatch):
+    run_id = uuid4()
+    monkeypatch.setattr(runs, "uuid4", lambda: run_id)
+
+    def interrupt(event: dg.EventLogEntry) -> None:
+        if event.dagster_event_type is dg.DagsterEventType.RUN_SUCCESS:
+            signal.raise_signal(signal.SIGINT)
+
+    project.instance.add_event_listener(str(run_id), interrupt)
+
+    with pytest.raises(KeyboardInterrupt):
+        runs.index(load_settings(project.root), KEY, project.instance)
+
+    assert project.instance.get_run_by_id(str(run_id)).status is dg.DagsterRunStatus.SUCCESS
