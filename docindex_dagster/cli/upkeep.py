@@ -1,5 +1,6 @@
 """Looking after the index: `docindex doctor`, `rollback` and `prune`."""
 
+import os
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -191,7 +192,8 @@ def prune(
     from docindex_dagster.stores import takeover
     from docindex_dagster.stores.generation import read_generation
 
-    with publication(project(), "prune") as layout:
+    settings = project()
+    with publication(settings, "prune") as layout:
         before = folder_bytes(layout.home)
         generation = read_generation(layout)
         declared = registry.sources(load_settings())  # also what was declared while this waited
@@ -201,6 +203,8 @@ def prune(
             found = pruning.orphans(layout, keys, erase=erase)
         else:
             found = pruning.prune(layout, keys, keep_previous=not previous, erase=erase)
+        if erase and not dry_run:
+            _erase_samples(settings)
         freed = max(0, before - folder_bytes(layout.home))  # compacting writes anew what the generation before needs
     if json:
         console.as_json({"orphans": found, "freed_bytes": freed})
@@ -211,6 +215,17 @@ def prune(
             console.failure("not all is erased, since a run uses it: prune again when that has ended")
             raise typer.Exit(1)
         console.err.print("nothing is left of texts that are not indexed any more, and nothing to roll back to")
+
+
+def _erase_samples(settings: Settings) -> None:
+    """Take the rows that runs have shown out of Dagster's record, where there is one."""
+    if "DAGSTER_HOME" not in os.environ and not Layout(settings.home).dagster.is_dir():
+        return
+    from docindex_dagster import runs
+    from docindex_dagster.defs.samples import erase_samples
+
+    with runs.instance(settings) as instance:
+        erase_samples(instance)
 
 
 def _tell(layout: Layout, found: "list[Orphan]", freed: int, *, is_done: bool) -> None:

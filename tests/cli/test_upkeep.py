@@ -3,6 +3,10 @@
 import json
 from pathlib import Path
 
+from docindex_dagster.layout import Layout
+from docindex_dagster.locks import exclusive_if_free
+from tests.traces import hiding_places, traces
+
 
 def test_damage_is_a_line_for_a_search_and_a_repair_for_the_doctor(run_indexed):
     for file in Path(".docindex/stores/tantivy").rglob("*.term"):
@@ -117,3 +121,21 @@ def test_a_repair_needs_no_source_that_is_gone_and_says_each_thing_once(run):
     assert repaired.out.endswith("the index is whole: all stores agree\n")
     assert "pump.py" in run("search", "prime_pump", "--mode", "bm25").out
     assert "page.md" in run("search", "valves", "--mode", "bm25").out
+
+
+def test_erasing_leaves_no_trace_of_a_file_that_is_gone(run_indexed):
+    home = Path(".docindex")
+    Path("manual/guide.md").write_text("# Guide\n\nTurn the valve xkqzvwjhpfmbtrgd to the left before the winter.\n")
+    run_indexed("index")
+    Path("manual/guide.md").unlink()
+    run_indexed("index")
+    assert traces(home, "xkqzvwjhpfmbtrgd") != set()
+
+    with exclusive_if_free(Layout(home).source_lock("library/manual"), "a run"):
+        busy = run_indexed("prune", "--erase")
+    assert (busy.code, "not all is erased" in busy.err) == (1, True)
+    assert run_indexed("prune", "--erase").code == 0
+
+    assert traces(home, "xkqzvwjhpfmbtrgd") == set()
+    assert hiding_places(home) == []
+    assert json.loads(run_indexed("status", "--json").out)[0]["last_run"] == "succeeded"
