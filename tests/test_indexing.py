@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,6 +216,21 @@ def test_a_file_that_was_only_touched_leaves_the_same_index_current_once_it_was_
     library.index()
     assert library.is_current
     assert library.layout.current.read_bytes() == before
+
+
+def test_a_file_that_is_dated_in_the_future_leaves_the_index_current_until_it_changes(project):
+    a_year_ahead = time.time() + 365 * 24 * 3600
+    os.utime(project.files / "a.md", (a_year_ahead, a_year_ahead))
+    project.index()
+    assert project.is_current
+    project.write("a.md", "# Two\n\nThe second page.\n")
+    assert not project.is_current
+
+
+def test_a_file_that_is_written_as_it_is_indexed_is_looked_at_again(repository):
+    os.utime(repository.files / "a.md", (time.time() + 50, time.time() + 50))
+    repository.index()
+    assert not repository.is_current
 
 
 def test_who_knows_the_fingerprint_can_say_so(project):

@@ -27,6 +27,8 @@ from docindex_dagster.tables import STARTED_NS
 # Time stamps of files come from a clock of the kernel's that ticks a hundred times a second, or more often: that of a
 # file which is written now may be so much older.
 _CLOCK_TICK_NS = 10_000_000
+# How far the clock of a file server may be ahead of ours.
+_CLOCKS_APART_NS = 60_000_000_000
 _UNWANTED = "code-not-wanted: include_code is false"
 
 
@@ -175,10 +177,11 @@ def _are_settled(source: Source, entries: Iterable[Entry], started_ns: int) -> b
     """Whether no file of a work tree was written since git was asked about it.
 
     The fingerprint has no time stamps of files that git took for unchanged: were one changed back, nobody would notice.
+    A file that is dated in the future was not written now.
     """
-    root = os.fsencode(source.path)
+    root, latest_ns = os.fsencode(source.path), time.time_ns() + _CLOCKS_APART_NS
     return all(
-        entry.mtime_ns < started_ns and stamp(join(root, entry.path)) == (entry.size, entry.mtime_ns)
+        not started_ns <= entry.mtime_ns <= latest_ns and stamp(join(root, entry.path)) == (entry.size, entry.mtime_ns)
         for entry in entries
         if entry.reason is None
     )
