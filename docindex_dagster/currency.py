@@ -3,15 +3,18 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from docindex_dagster import catalog, standing
 from docindex_dagster.errors import DocindexError
 from docindex_dagster.indexing import is_current
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import Settings
-from docindex_dagster.sources import registry
+from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.standing import Runs, RunsOf, Standing
+
+_LONGEST_LOOK_S = 10  # at one source that git is slow with, or for ever, where there is a budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,8 @@ def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None)
         if budget_s is not None and time.monotonic() - started > budget_s:
             break
         try:
-            found[source.key] = is_current(settings, source)
+            with git.within(inf if budget_s is None else _LONGEST_LOOK_S):
+                found[source.key] = is_current(settings, source)
         except (DocindexError, OSError):
             found[source.key] = None
     return found

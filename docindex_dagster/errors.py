@@ -40,6 +40,10 @@ class NotThereError(SourceError):
     """A repository answers, but the branch, tag or commit that is followed is not there."""
 
 
+class NoAnswerError(SourceError):
+    """Git was ended since it, or the disk or server that it waited for, did not answer in time."""
+
+
 class EmbeddingError(DocindexError):
     """An embedding provider failed or returned vectors that cannot be used."""
 

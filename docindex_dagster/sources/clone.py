@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from docindex_dagster.errors import NotThereError, SourceError
+from docindex_dagster.errors import NoAnswerError, NotThereError, SourceError
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.files import replacing
 from docindex_dagster.layout import Layout, file_name
@@ -44,7 +44,7 @@ def update(source: Source, layout: Layout, *, history: int, report: Report) -> N
         _refuse_foreign(remote)  # another clone would be of the foreign repository: nothing is mended then
         try:
             _bring_up(source, remote, history, report)
-        except NotThereError:
+        except (NotThereError, NoAnswerError):
             raise
         except SourceError as error:
             is_lost = any(sign in str(error) for sign in _NOT_MENDABLE)

@@ -142,7 +142,7 @@ def _work_tree_name(root: Path, folder: Path) -> str | None:
 
 
 def _branch_of(folder: Path) -> str:
-    head = (guard.git_folder(folder) / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
+    head = guard.text_of(guard.git_folder(folder) / "HEAD")
     branch = head.removeprefix("ref: refs/heads/")
     return branch if branch != head else head[:_SHORT_COMMIT]
 

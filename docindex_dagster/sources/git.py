@@ -1,15 +1,18 @@
 """Running git's command line: safely in repositories that nobody vouches for, with errors that say what to do."""
 
 import os
+import select
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.errors import NoAnswerError, SourceError
 from docindex_dagster.urls import scrub
 
 # A repository's own settings must not run programs, nor change what is printed.
@@ -33,7 +36,21 @@ _SETTINGS = {
 }
 KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
 _READ = 1 << 16  # bytes
+# What is no regular file, such as a FIFO in place of a file that git reads, or a disk that does not answer: git would
+# wait for it for ever. The slowest command on a large repository prints something much sooner.
+_LONGEST_SILENCE_S = 600
+_deadline: ContextVar[float] = ContextVar("docindex_git_deadline", default=float("inf"))  # of time.monotonic
 _NO_ROOT = "{} is not the root of a git work tree; name the root, or make it a library"
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Let the commands of the block, all together, take no longer; those that run on then are ended."""
+    token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
 
 
 def run(root: bytes, *arguments: str | bytes) -> bytes:
@@ -41,11 +58,9 @@ def run(root: bytes, *arguments: str | bytes) -> bytes:
 
     Raises:
         SourceError: The folder is missing or is not the root of a work tree, git is not installed, or it failed.
+        NoAnswerError: It was silent for too long.
     """
-    with _start(root, arguments) as (process, errors):
-        output, _ = process.communicate()
-        _check(process, errors, root)
-    return output
+    return b"".join(stream(root, *arguments))
 
 
 def records(root: bytes, *arguments: str | bytes, lines: Sequence[str] = ()) -> Iterator[bytes]:
@@ -73,16 +88,29 @@ def stream(root: bytes, *arguments: str | bytes, lines: Sequence[str] = ()) -> G
     Raises:
         SourceError: As `run` does, once all blocks are yielded.
     """
+    with started(root, *arguments, lines=lines) as blocks:
+        yield from blocks
+
+
+@contextmanager
+def started(root: bytes, *arguments: str | bytes, lines: Sequence[str] = ()) -> Iterator[Iterator[bytes]]:
+    """Start a command, which goes on while the block does something else; yields what `stream` does.
+
+    Raises:
+        SourceError: As `stream` does.
+    """
     with _start(root, arguments, lines) as (process, errors):
-        yield from _blocks(process)
-        process.wait()
-        _check(process, errors, root)
+        yield _checked(_blocks(process, root, arguments), process, errors, root)
 
 
 def attempt(root: bytes, *arguments: str | bytes) -> bytes | None:
-    """Return what a command prints; None where it exits with anything but 0."""
+    """Return what a command prints; None where it exits with anything but 0.
+
+    Raises:
+        SourceError: As `run` does for anything else.
+    """
     with _start(root, arguments) as (process, _):
-        output, _ = process.communicate()
+        output = b"".join(_blocks(process, root, arguments))
     return output if process.returncode == 0 else None
 
 
@@ -90,15 +118,17 @@ def attempt(root: bytes, *arguments: str | bytes) -> bytes | None:
 def _start(
     root: bytes, arguments: tuple[str | bytes, ...], lines: Sequence[str] = ()
 ) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
-    """Start a command in a work tree, as `launch` does."""
+    """Start a command in a work tree, as `launch` does, apart from the terminal."""
     folder = os.fsdecode(root)
     if not Path(folder).is_dir():
         raise SourceError(f"{folder} is not a folder; mend its path in docindex.toml or bring it back")
     if not os.path.lexists(os.path.join(root, b".git")):  # noqa: PTH118 bytes
         raise SourceError(_NO_ROOT.format(folder))
     # Named here, the work tree is not where the repository's settings say that it is.
-    with launch(("-C", root, "--work-tree=.", *arguments), environment(folder) | _SETTINGS, lines) as started:
-        yield started
+    with launch(
+        ("-C", root, "--work-tree=.", *arguments), environment(folder) | _SETTINGS, lines, is_apart=True
+    ) as process:
+        yield process
 
 
 @contextmanager
@@ -153,16 +183,52 @@ def environment(folder: str, kept: Collection[str] = KEPT) -> dict[str, str]:
     return inherited | {"LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(Path(folder).resolve().parent)}
 
 
-def _blocks(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Yield what a process prints, as it comes."""
-    if process.stdout is not None:
-        while block := os.read(process.stdout.fileno(), _READ):
-            yield block
-
-
-def _check(process: subprocess.Popen[bytes], errors: IO[bytes], root: bytes) -> None:
+def _checked(
+    blocks: Iterator[bytes], process: subprocess.Popen[bytes], errors: IO[bytes], root: bytes
+) -> Iterator[bytes]:
+    yield from blocks
     if process.returncode:
         raise SourceError(_explain(error_lines(errors), os.fsdecode(root)))
+
+
+def _blocks(process: subprocess.Popen[bytes], root: bytes, arguments: Sequence[str | bytes]) -> Iterator[bytes]:
+    """Yield what a process prints, as it comes, until it has ended."""
+    if process.stdout is None:
+        return
+    waiting = select.poll()
+    waiting.register(process.stdout)
+    patience_s = _patience_s()
+    while waiting.poll(patience_s * 1000):
+        block = os.read(process.stdout.fileno(), _READ)
+        if not block:
+            process.wait()
+            return
+        yield block
+        patience_s = _patience_s()
+    raise NoAnswerError(_silence(os.fsdecode(root), _command(arguments), patience_s))
+
+
+def _patience_s() -> float:
+    """How long git may be silent now."""
+    return max(0.0, min(_LONGEST_SILENCE_S, _deadline.get() - time.monotonic()))
+
+
+def _command(arguments: Sequence[str | bytes]) -> str:
+    """The name of the command behind git's own options."""
+    words = map(os.fsdecode, arguments)
+    for word in words:
+        if word == "-c":
+            next(words)
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+def _silence(root: str, command: str, seconds: float) -> str:
+    return (
+        f"git {command} in {root} was ended: it did not answer for {seconds:.3g} seconds; one of the files that git "
+        f"reads may be a FIFO (find {root} -type p), or the disk does not answer"
+    )
 
 
 def error_lines(errors: IO[bytes]) -> list[str]:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from docindex_dagster.errors import SourceError
 from docindex_dagster.sources import git
+from docindex_dagster.sources.paths import read_regular
 
 # The option that switches hooks off is always there: without any match git would report a failure.
 _ASKED = r"^(filter\..*|core\.(attributesfile|excludesfile|worktree|hookspath))$"
 _OF_THE_REPOSITORY = {b"local", b"worktree"}
 _WORK_TREE = b"core.worktree"
+_LONGEST_TEXT = 1 << 16  # bytes; a path
 
 
 def options(root: bytes) -> tuple[bytes, ...]:
@@ -45,7 +47,7 @@ def _check_place(root: str, work_tree: str) -> None:
     if folder.resolve().is_relative_to(real):
         is_own = common_folder(Path(root)).is_relative_to(real)
     else:
-        leads_back = (str(Path(_text(folder / "gitdir")).parent), str(folder / work_tree) if work_tree else "")
+        leads_back = (str(Path(text_of(folder / "gitdir")).parent), str(folder / work_tree) if work_tree else "")
         is_own = real in map(os.path.realpath, filter(None, leads_back))
     if not is_own:
         raise SourceError(
@@ -57,18 +59,18 @@ def _check_place(root: str, work_tree: str) -> None:
 def git_folder(root: Path) -> Path:
     """The folder that the `.git` of a work tree is or leads to."""
     entry = root / ".git"
-    return root / _text(entry).removeprefix("gitdir: ") if entry.is_file() else entry
+    return root / text_of(entry).removeprefix("gitdir: ") if entry.is_file() else entry
 
 
 def common_folder(root: Path) -> Path:
     """The folder that all work trees of a repository have in common, without links."""
     folder = git_folder(root)
-    return (folder / _text(folder / "commondir")).resolve()
+    return (folder / text_of(folder / "commondir")).resolve()
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
     """The text of one of git's small files; empty where there is none."""
     try:
-        return os.fsdecode(file.read_bytes()).strip() if file.is_file() else ""
+        return os.fsdecode(read_regular(file, _LONGEST_TEXT)).strip()
     except OSError:
         return ""

@@ -5,9 +5,10 @@ from collections.abc import Collection, Generator
 from contextlib import closing
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.errors import NoAnswerError, SourceError
 from docindex_dagster.sources import git
 from docindex_dagster.sources.guard import common_folder
+from docindex_dagster.sources.paths import read_regular
 
 # Merges count where they differ from all of their parents: what they took over unchanged was changed elsewhere.
 # Submodules are told what to do with here, or a wrong .gitmodules would be an error.
@@ -15,6 +16,7 @@ _LOG = (
     *("log", "-z", "--format=/%H", "--name-only", "--no-renames", "-c", "--no-relative", "--no-color"),
     *("--encoding=UTF-8", "--ignore-submodules=dirty"),
 )
+_LONGEST_END = 16 << 20  # bytes, 41 a commit
 
 
 def last_commits(root: bytes, head: str, paths: Collection[bytes]) -> dict[bytes, str]:
@@ -39,17 +41,24 @@ def touched_between(root: bytes, old: str, new: str) -> set[bytes] | None:
 
     The last commit that changed any other path is the same for both: unless the clocks of its committers were so wrong
     that a merge of older work makes git list two of its commits the other way round.
+
+    Raises:
+        NoAnswerError: git does not answer.
     """
     try:
         return {path for _, path in _changes(root, f"{old}...{new}")}
+    except NoAnswerError:
+        raise
     except SourceError:  # what the table was made of is not there any more
         return None
 
 
 def shallow_end(root: bytes) -> bytes:
     """The commits at which a shallow clone ends, as git notes them; empty in others."""
-    file = common_folder(Path(os.fsdecode(root))) / "shallow"
-    return file.read_bytes() if file.is_file() else b""
+    try:
+        return read_regular(common_folder(Path(os.fsdecode(root))) / "shallow", _LONGEST_END)
+    except OSError:
+        return b""
 
 
 def _changes(root: bytes, revisions: str) -> Generator[tuple[str, bytes], None, None]:

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.errors import NoAnswerError, SourceError
 from docindex_dagster.sources import git
 
 _SETTINGS = (
@@ -40,7 +40,11 @@ class FileHunks:
 
 
 def read_hunks(root: bytes, commits: Sequence[str]) -> Iterator[tuple[str, list[FileHunks]]]:
-    """Yield the patches of each commit, in git's order of files; nothing of one that lacks a file."""
+    """Yield the patches of each commit, in git's order of files; nothing of one that lacks a file.
+
+    Raises:
+        NoAnswerError: git does not answer.
+    """
     left, failures = list(commits), 0
     while left and failures < _MOST_FAILURES:
         begun: str | None = None
@@ -59,6 +63,8 @@ def read_hunks(root: bytes, commits: Sequence[str]) -> Iterator[tuple[str, list[
             if begun:
                 yield begun, patches
             left = []
+        except NoAnswerError:
+            raise
         except SourceError:  # git stops at a file that is missing: go on after that commit
             failures += 1
             left = left[left.index(begun) + 1 if begun in left else 1 :]

@@ -35,7 +35,7 @@ def make(remote: Remote) -> None:
     how = "--local" if remote.is_local else "--filter=blob:none"
     arguments = ("clone", "--quiet", "--bare", "--template=", how, "--", remote.url, new.name)
     try:
-        transfer.run(folder, *arguments, purpose=f"clone {remote.url}")
+        transfer.run(folder, *arguments, purpose=f"clone {remote.url}", timeout_s=transfer.limit_s(remote.url))
     except SourceError:
         dispose(new)
         raise
@@ -69,13 +69,14 @@ def fetch(remote: Remote) -> None:
     if known is None or known.decode("utf-8", "replace").rstrip("\n") != remote.url:
         arguments = ("config", "--replace-all", "remote.origin.url", remote.url)
         transfer.run(remote.repository, *arguments, purpose=f"follow {remote.url}")
-    purpose = f"fetch {remote.url}"
+    purpose, limit_s = f"fetch {remote.url}", transfer.limit_s(remote.url)
+    command = (*_FETCH, *_EVERYTHING, *_REFS)
     try:
-        transfer.run(remote.repository, *_FETCH, *_EVERYTHING, *_REFS, f"+HEAD:{_HEAD}", purpose=purpose)
+        transfer.run(remote.repository, *command, f"+HEAD:{_HEAD}", purpose=purpose, timeout_s=limit_s)
     except SourceError as error:
         if _NO_HEAD not in str(error):
             raise
-        transfer.run(remote.repository, *_FETCH, *_EVERYTHING, *_REFS, purpose=purpose)
+        transfer.run(remote.repository, *command, purpose=purpose, timeout_s=limit_s)
         transfer.run(remote.repository, "update-ref", "-d", _HEAD, purpose=purpose)
 
 
@@ -129,7 +130,9 @@ def fetch_contents(repository: Path, commit: str, history: int) -> None:
 def answers(remote: Remote) -> bool:
     """Whether the remote can be reached now, with no clone in between."""
     arguments = ("ls-remote", "--quiet", "--", remote.url, "HEAD")
-    return transfer.attempt(remote.repository.parent, *arguments, transports=transfer.EVERYWHERE) is not None
+    limit_s = transfer.limit_s(remote.url)
+    answer = transfer.attempt(remote.repository.parent, *arguments, transports=transfer.EVERYWHERE, timeout_s=limit_s)
+    return answer is not None
 
 
 def tidy(repository: Path) -> None:

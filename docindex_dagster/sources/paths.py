@@ -65,6 +65,19 @@ def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
         os.close(file)
 
 
+def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
+    """Read a regular file, also one that a link leads to, at most `limit` bytes of it. Never blocks on a FIFO.
+
+    Raises:
+        OSError: The file is missing, unreadable, or not a regular file.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        return _read(file, limit)
+    finally:
+        os.close(file)
+
+
 def _read(file: int, limit: int | None) -> bytes:
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise OSError(errno.EINVAL, "not a regular file")

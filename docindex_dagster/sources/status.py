@@ -1,7 +1,6 @@
 """How a git work tree stands: which files its index names, and how it differs from it and from the last commit."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,19 +113,14 @@ def read_standing(root: bytes, *, untracked: bool) -> Standing:
     file = git_folder(Path(os.fsdecode(root))) / "index"
     for _ in range(_ATTEMPTS):
         before = stamp(file)
-        with ThreadPoolExecutor(1) as pool:  # git compares the work tree while its index is read here
-            asked = pool.submit(_status_of, root, untracked=untracked)
+        # The repository's own settings make it run nothing.
+        options = guard.options(root)
+        with git.started(
+            root, *options, *_arguments(untracked=untracked)
+        ) as blocks:  # git compares the work tree while its index is read here
             index = read_index(root)
+            status = _parse_status(b"".join(blocks))
         # A file that was added or committed between the two is in neither, or has a blob that it had before.
         if stamp(file) == before:
-            return Standing(_parse_status(asked.result()), index)
+            return Standing(status, index)
     raise SourceError(f"the index of {os.fsdecode(root)} changed {_ATTEMPTS} times while git read it; try again")
-
-
-def _status_of(root: bytes, *, untracked: bool) -> bytes:
-    """Return what `git status` says, for `_parse_status`; the repository's own settings make it run nothing.
-
-    Raises:
-        SourceError: As `read_index` does.
-    """
-    return git.run(root, *guard.options(root), *_arguments(untracked=untracked))

@@ -8,8 +8,10 @@ from docindex_dagster.errors import SourceError
 from docindex_dagster.files import replacing
 from docindex_dagster.sources import transfer
 from docindex_dagster.sources.guard import git_folder
+from docindex_dagster.sources.paths import read_regular
 
 _NOTE = "docindex-submodules"
+_LONGEST_NOTE = 1 << 20  # bytes
 _GITLINK = b"160000 "
 # A path on this machine, which anybody may write into a .gitmodules, is never read; no other repository's is needed.
 _OPTIONS = ("-c", "protocol.file.allow=never")
@@ -37,7 +39,7 @@ def update(checkout: Path, report: Callable[[str], None]) -> None:
 def failures_of(root: bytes) -> dict[bytes, str]:
     """Why submodules of a checkout, by path, could not be fetched; empty for other work trees."""
     try:
-        fields = (git_folder(Path(os.fsdecode(root))) / _NOTE).read_bytes().split(b"\0")
+        fields = read_regular(git_folder(Path(os.fsdecode(root))) / _NOTE, _LONGEST_NOTE).split(b"\0")
     except OSError:
         return {}
     return {path: reason.decode("utf-8", "replace") for path, reason in zip(fields[0::2], fields[1::2], strict=False)}

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.errors import NoAnswerError, SourceError
 from docindex_dagster.sources import git
 
 NETWORK = "https:http:ssh"
@@ -25,6 +25,8 @@ _OPTIONS = (
 _KEPT = ("GIT_ASKPASS", "GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_")
 _SETTINGS = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
 _NO_REASON = ("fatal: Could not read from remote repository.", "warning:", "Cloning into", "hint:")
+# Longer than the largest repositories take, on this machine and over a network.
+_LONGEST_HERE_S, _LONGEST_S = 60 * 60, 12 * 60 * 60
 _REFUSED = ("could not read Username", "could not read Password", "Authentication failed", "Permission denied (")
 
 
@@ -44,28 +46,41 @@ def run(
         purpose: What it is for, such as `fetch URL`, to say in an error that it cannot be done.
         transports: What may be used to reach other repositories, as `GIT_ALLOW_PROTOCOL` writes it.
         lines: What the command reads.
-        timeout_s: How long it may take; it then ends with every program that it started, and can ask nobody.
+        timeout_s: How long it may take; it then ends with every program that it started, and can ask nobody. With None
+            it may take half a day, and ssh may ask for a passphrase on the terminal.
 
     Raises:
-        SourceError: It failed, took too long, or git is not installed.
+        SourceError: It failed, or git is not installed.
+        NoAnswerError: It took too long.
     """
     kept = [name for name in os.environ if name.startswith(_KEPT)]
     variables = git.environment(str(folder), kept) | _SETTINGS | {"GIT_ALLOW_PROTOCOL": transports}
     command, is_apart = (*_OPTIONS, "-C", str(folder), *arguments), timeout_s is not None
     with git.launch(command, variables, lines, is_apart=is_apart) as (process, errors):
         try:
-            output, _ = process.communicate(timeout=timeout_s)
+            output, _ = process.communicate(timeout=timeout_s or _LONGEST_S)
         except subprocess.TimeoutExpired as error:
-            raise SourceError(f"cannot {purpose}: no answer within {timeout_s:g} seconds") from error
+            raise NoAnswerError(f"cannot {purpose}: no answer within {error.timeout:g} seconds") from error
         if process.returncode:
             raise SourceError(f"cannot {purpose}: {_reason(git.error_lines(errors), purpose)}")
     return output
 
 
-def attempt(folder: Path, *arguments: str | bytes, transports: str = "", lines: Sequence[str] = ()) -> bytes | None:
+def limit_s(url: str) -> float | None:
+    """The `timeout_s` for copying a repository: one on this machine may be prepared, and need ask nobody."""
+    return _LONGEST_HERE_S if url.startswith(("/", "file:")) else None
+
+
+def attempt(
+    folder: Path,
+    *arguments: str | bytes,
+    transports: str = "",
+    lines: Sequence[str] = (),
+    timeout_s: float | None = None,
+) -> bytes | None:
     """Return what a command prints; None where it failed. Without transports it looks nowhere else."""
     try:
-        return run(folder, *arguments, purpose="ask git", transports=transports, lines=lines)
+        return run(folder, *arguments, purpose="ask git", transports=transports, lines=lines, timeout_s=timeout_s)
     except SourceError:
         return None
 

@@ -16,6 +16,7 @@ from docindex_dagster.defs import dead_runs
 from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
 from docindex_dagster.defs.resources import PARTITION_TAG, VERIFY_TAG
 from docindex_dagster.defs.sensors.due import delay_s
+from docindex_dagster.defs.sensors.files import Memory
 from docindex_dagster.settings import load_settings
 from tests.defs.conftest import CONFIG, KEY, Project
 from tests.defs.daemon import GIT, SENSORS, declare, partitions, published
@@ -175,6 +176,25 @@ class TestFailures:
         assert waits[0] >= 40
         assert waits[-1] >= 400
         assert published(project) == [KEY]
+
+    def test_work_trees_that_git_does_not_come_back_from_cost_a_tick_their_share(
+        self, daemon, project, git, monkeypatch
+    ):
+        for name in ("one", "two", "well"):
+            (project.root / name).mkdir()
+            git(project.root / name, "init", "-q")
+        for name in ("one", "two"):
+            os.mkfifo(project.root / name / ".gitignore")
+        declare(project, "".join(f'[[source]]\nkind = "git"\npath = "{name}"\n' for name in ("one", "two", "well")))
+        monkeypatch.setattr("docindex_dagster.defs.sensors.files._GIT_SHARE_S", 0.2)
+        monkeypatch.setattr("docindex_dagster.defs.sensors.files._BUDGET_S", 0.1)
+        daemon.tick("sources_changed")
+
+        for _ in range(3):
+            daemon.tick("git_head_changed")
+
+        seen = Memory.of(daemon.cursors["git_head_changed"]).seen
+        assert {key for key, what in seen.items() if what.state} == {"git/well"}
 
     def test_a_run_over_one_file_does_not_end_them(self, daemon, project, clock):
         daemon.settle()

@@ -1,11 +1,13 @@
 import itertools
 import subprocess
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from docindex_dagster.errors import SourceError
-from docindex_dagster.sources import status
+from docindex_dagster.sources import git, status
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from tests.sources.conftest import LONG_AGO_NS, rows
@@ -229,38 +231,40 @@ def test_a_file_that_is_committed_while_git_is_asked_is_found_with_its_blob(repo
     repository.commit()
     repository.write("edited.md", "after\n", mtime_ns=LATER_NS)
     repository.write("new.md", "new\n")
-    read_index, ask_status = status.read_index, status._status_of
-    is_read, is_asked = threading.Event(), threading.Event()
+    read_index, started = status.read_index, git.started
+    commits: list[str] = []
 
     def read_and_commit(root: bytes) -> status.Index:
         index = read_index(root)
-        if not is_read.is_set():
-            repository.commit()
-            is_read.set()
+        if not commits:
+            commits.append(repository.commit())
         return index
 
-    def ask_after_that(root: bytes, *, untracked: bool) -> bytes:
-        assert is_read.wait(30)
-        is_asked.set()
-        return ask_status(root, untracked=untracked)
+    @contextmanager
+    def started_when_it_is_read(root: bytes, *arguments: str | bytes, **given: Any) -> Iterator[Iterator[bytes]]:
+        def blocks() -> Iterator[bytes]:
+            with started(root, *arguments, **given) as found:
+                yield from found
+
+        yield blocks()
 
     monkeypatch.setattr(status, "read_index", read_and_commit)
-    monkeypatch.setattr(status, "_status_of", ask_after_that)
+    monkeypatch.setattr(git, "started", started_when_it_is_read)
     blobs = {path: row["git_blob"] for path, row in repository.discover().items()}
-    assert is_asked.is_set()
+    assert len(commits) == 1
     assert blobs == {path: repository.git("rev-parse", f"HEAD:{path}") for path in ("edited.md", "new.md")}
 
 
 def test_an_index_that_is_written_all_the_time_is_an_error_that_says_so(repository, monkeypatch):
     repository.write_all("a.md")
-    ask_status, sizes = status._status_of, itertools.count(1)
+    read_index, sizes = status.read_index, itertools.count(1)
 
-    def ask_and_write(root: bytes, *, untracked: bool) -> bytes:
-        output = ask_status(root, untracked=untracked)
+    def read_and_write(root: bytes) -> status.Index:
+        index = read_index(root)
         repository.write("a.md", "x" * next(sizes))
         repository.git("add", "a.md")
-        return output
+        return index
 
-    monkeypatch.setattr(status, "_status_of", ask_and_write)
+    monkeypatch.setattr(status, "read_index", read_and_write)
     with pytest.raises(SourceError, match="changed 5 times while git read it"):
         repository.discover()

@@ -25,13 +25,14 @@ from docindex_dagster.errors import SourceError
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.settings import Settings
-from docindex_dagster.sources import registry
+from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Remote, Source
 from docindex_dagster.sources.remote_heads import checked_out, heads
 
 # A tick may take 60 s; what is not looked at within the budget is first in the next tick.
 _BUDGET_S = 40
+_GIT_SHARE_S = 15  # of it, for all that git says of one source
 _REMOTE_TIMEOUT_S = 5
 _REMOTES_A_TICK = 32  # eight at once: 20 s if none of them answers
 # A source that keeps failing and changes meanwhile is not made to wait for hours.
@@ -165,7 +166,8 @@ class _Tick:
                 break
             looked_at += 1
             look = self._look(sources[key], remotes.get(key))
-            if look is None:
+            if look is None:  # the others come first in the next tick all the same
+                seen[key] = seen.pop(key, Seen(made_with=_made_with(self.settings, sources[key])))
                 continue
             before = seen.pop(key, None)  # a dictionary keeps its order: what was looked at goes to its end
             if before is None or look.state != before.state:
@@ -186,7 +188,9 @@ class _Tick:
     def _look(self, source: Source, remote: RemoteSeen | None) -> "_Look | None":
         """None for a source that cannot be read now: it is looked at again in the next tick, and keeps its index."""
         try:
-            return _Look(source, fingerprint(source), remote.commit if remote else None)
+            with git.within(_GIT_SHARE_S):
+                files = fingerprint(source)
+            return _Look(source, files, remote.commit if remote else None)
         except (SourceError, OSError) as error:
             self.context.log.warning(f"{source.key}: {error}")
             return None

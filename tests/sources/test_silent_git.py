@@ -1,0 +1,147 @@
+"""Work trees that somebody prepared so that git waits for ever: it is ended, and whoever waits for it goes on."""
+
+import errno
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.errors import NoAnswerError
+from docindex_dagster.sources import git, guard
+from docindex_dagster.sources.commits import read_commits
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.history import shallow_end, touched_between
+from docindex_dagster.sources.submodules import failures_of
+from tests.sources.conftest import Tree
+from tests.sources.remotes import Followed
+
+PATIENCE_S = 0.2
+READ_BY_GIT = (
+    *(".gitignore", ".git/HEAD", ".git/config", ".git/index", ".git/info/exclude", ".git/packed-refs", ".git/shallow"),
+    *(".git/commondir", ".git/refs/heads/main", ".git/objects/info/alternates", ".git/objects/info/commit-graph"),
+)
+
+
+def fifo(tree: Tree, path: str) -> Path:
+    """Put a FIFO, which nobody writes to, in the place of a file."""
+    place = tree.root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    return place
+
+
+def is_waited_for(place: Path) -> bool:
+    """Whether a process has opened a FIFO to read it, or tries to."""
+    try:
+        os.close(os.open(place, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError as error:
+        return error.errno != errno.ENXIO
+    return True
+
+
+@pytest.fixture
+def tree(repository: Tree) -> Tree:
+    repository.write("a.md")
+    repository.write("b.py", "def b():\n    return 1\n")
+    repository.commit()
+    return repository
+
+
+@pytest.mark.parametrize("path", READ_BY_GIT)
+def test_a_fifo_in_place_of_a_file_that_git_reads_is_not_waited_for(tree, path):
+    place = fifo(tree, path)
+
+    with git.within(PATIENCE_S), pytest.raises(NoAnswerError, match=f"git .* in {tree.root} was ended"):
+        fingerprint(tree.source())
+
+    assert not is_waited_for(place)
+
+
+def test_nor_one_that_settings_include(tree):
+    place = fifo(tree, "anything")
+    tree.git("config", "include.path", str(place))
+
+    with git.within(PATIENCE_S), pytest.raises(NoAnswerError, match=f"find {tree.root} -type p"):
+        discover(tree.source())
+
+    assert not is_waited_for(place)
+
+
+def test_nor_one_that_decides_how_changes_are_told(tree):
+    fifo(tree, ".gitattributes")
+
+    with git.within(PATIENCE_S), pytest.raises(NoAnswerError):
+        read_commits(tree.source(), tree.git("rev-parse", "HEAD"), None, 10)
+
+
+def test_silence_is_no_answer_that_other_commands_are_asked_after(tree):
+    old = tree.git("rev-parse", "HEAD")
+    new = tree.commit()
+    fifo(tree, ".git/shallow")
+
+    with git.within(PATIENCE_S), pytest.raises(NoAnswerError):
+        touched_between(os.fsencode(tree.root), old, new)
+
+
+def test_each_command_has_its_limit_without_being_given_one(tree, monkeypatch):
+    monkeypatch.setattr(git, "_LONGEST_SILENCE_S", PATIENCE_S)
+    fifo(tree, ".git/index")
+
+    with pytest.raises(NoAnswerError, match=f"did not answer for {PATIENCE_S} seconds"):
+        fingerprint(tree.source())
+
+
+def test_the_commands_of_a_block_share_its_time_and_an_inner_block_gets_no_more(tree):
+    fifo(tree, ".git/index")
+
+    with git.within(PATIENCE_S):
+        with git.within(60), pytest.raises(NoAnswerError):
+            fingerprint(tree.source())
+        with pytest.raises(NoAnswerError, match="for 0 seconds"):
+            fingerprint(tree.source())
+
+
+def test_ctrl_c_ends_git_and_the_wait_for_it(tree):
+    place = fifo(tree, ".gitignore")
+    interrupt = threading.Timer(PATIENCE_S, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
+
+    interrupt.start()
+    with git.within(60), pytest.raises(KeyboardInterrupt):
+        fingerprint(tree.source())
+
+    assert not is_waited_for(place)
+
+
+def test_what_is_read_without_git_is_no_fifo_either(tree):
+    root = os.fsencode(tree.root)
+    for name in ("HEAD", "commondir", "shallow", "docindex-submodules"):
+        fifo(tree, f".git/{name}")
+
+    assert guard.text_of(tree.root / ".git/HEAD") == ""
+    assert guard.common_folder(tree.root) == tree.root / ".git"
+    assert shallow_end(root) == b""
+    assert failures_of(root) == {}
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".docindexignore", "a.md"])
+def test_a_fifo_in_a_library_is_no_file(library, name):
+    library.write("b.md")
+    fifo(library, name)
+
+    assert library.indexed() == {"b.md"}
+
+
+@pytest.mark.parametrize("as_url", [False, True])
+def test_a_clone_of_a_folder_that_is_waited_for_ends(tree, tmp_path, monkeypatch, as_url):
+    monkeypatch.setattr("docindex_dagster.sources.transfer._LONGEST_HERE_S", PATIENCE_S)
+    place = fifo(tree, ".git/packed-refs")
+    followed = Followed(tmp_path / "home", tree.root.as_uri() if as_url else str(tree.root))
+
+    with pytest.raises(NoAnswerError, match=r"cannot clone .*: no answer within"):
+        followed.update()
+
+    assert not is_waited_for(place)
