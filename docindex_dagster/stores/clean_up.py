@@ -72,7 +72,7 @@ def compact(layout: Layout, *, keep_previous: bool = True) -> None:
         layout.previous.unlink(missing_ok=True)
     files_before = lance_table.files(layout)
     with reading_stores(), telling_full_disk(layout.stores):
-        table = lance_table.open_for_writing(layout, current.model, 0, current.table_version)
+        table = lance_table.open_for_writing(layout, current.table, 0, current.table_version)
         lance_table.drop_versions_before(table, oldest_version(layout, current.table) or current.table_version)
     sync_new(lance_table.written_since(layout, files_before), layout.home.parent)
     replace_generation(layout, replace(current, table_version=table.version, optimized_version=table.version))

@@ -8,12 +8,14 @@ import pyarrow as pa
 from docindex_dagster import tables
 from docindex_dagster.errors import DamagedStoreError, StoreError
 from docindex_dagster.layout import Layout
+from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_next
 from docindex_dagster.stores.publish import SourceRows, rows_version
 from docindex_dagster.stores.reader import Reader, open_generation, open_reader
+from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 _CANDIDATE = "of the index that is to take over"
 
@@ -48,6 +50,8 @@ def _whole(layout: Layout, opened: Callable[[], Reader]) -> Iterator[Finding]:
     except StoreError as error:
         yield Finding(None, "generation", _problem(error))
         return
+    if reader.generation.schema_version != SCHEMA_VERSION:
+        yield Finding(None, "generation", "another version of docindex made it")
     for key, published in reader.generation.sources.items():
         try:
             with reading_stores():
@@ -84,6 +88,9 @@ def _source(layout: Layout, reader: Reader, key: str, published: PublishedSource
     chunks, embeddings = (tables.read(layout.table(asset, key)) for asset in ("chunks", "embeddings"))
     if chunks is None or embeddings is None:
         yield Finding(key, "tables", "the chunks or embeddings are missing or damaged")
+        return
+    if not chunks.schema.equals(CHUNKS):
+        yield Finding(key, "tables", "the chunks have the columns of another version of docindex")
         return
     rows = SourceRows(key, chunks, embeddings, published.revision)
     if rows_version(rows, reader.generation.model, graph=published.graph_made_by) == published.version:

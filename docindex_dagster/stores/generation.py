@@ -2,7 +2,7 @@
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,7 @@ from docindex_dagster.errors import StoreError
 from docindex_dagster.files import replacing
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores.damage import denied
-
-# Raise it when the stores' columns or fields change: an index of another version is rebuilt.
-SCHEMA_VERSION = 3
+from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +54,16 @@ class Generation:
     tantivy: str  # name of its folder
     sources: dict[str, PublishedSource] = field(default_factory=dict)
     optimized_version: int = 0  # the table's version at its last compaction
-    schema_version: int = SCHEMA_VERSION
+    schema_version: str | int = SCHEMA_VERSION  # earlier versions of docindex counted
     endpoint: str | None = None  # of the API that has the model; a query goes nowhere else
+
+    def is_of(self, model: str) -> bool:
+        """Whether publications of a model by this version of docindex can go on from it."""
+        return self.model == model and self.schema_version == SCHEMA_VERSION
+
+    def is_like(self, other: "Generation") -> bool:
+        """Whether both have the same model and schemas."""
+        return (self.model, self.schema_version) == (other.model, other.schema_version)
 
     def with_source(self, key: str, source: PublishedSource | None) -> "Generation":
         """The same generation with one source put in, or taken out."""
@@ -74,7 +80,7 @@ def read_generation(layout: Layout, *, previous: bool = False) -> Generation | N
     """The published generation (or the one before it), or None where nothing is published.
 
     Raises:
-        StoreError: the file is damaged, or another version of docindex wrote it.
+        StoreError: the file is damaged.
     """
     return _read(layout.previous if previous else layout.current)
 
@@ -97,14 +103,10 @@ def _read(file: Path) -> Generation | None:
         raise denied(error) from error
     try:
         values: dict[str, Any] = json.loads(data)
-        written_by = values["schema_version"]
-        if written_by != SCHEMA_VERSION:
-            raise StoreError(
-                f"the index has version {written_by}, this docindex {SCHEMA_VERSION}; run `docindex index`"
-            )
+        values["schema_version"]  # who wrote it is known
         sources = {key: _source(value) for key, value in values.pop("sources").items()}
-        return Generation(**values, sources=sources)
-    except (ValueError, TypeError, KeyError) as error:
+        return Generation(**_known(values, Generation), sources=sources)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{file} is damaged ({error}); run `docindex index` to build the index anew") from error
 
 
@@ -134,4 +136,10 @@ def _write(file: Path, generation: Generation) -> None:
 
 def _source(values: dict[str, Any]) -> PublishedSource:
     graph = values.pop("graph")
-    return PublishedSource(**values, graph=GraphFiles(**graph) if graph else None)
+    return PublishedSource(**_known(values, PublishedSource), graph=GraphFiles(**graph) if graph else None)
+
+
+def _known(values: dict[str, Any], of: type) -> dict[str, Any]:
+    """The values without what another version of docindex says besides."""
+    names = {field.name for field in fields(of)}
+    return {name: value for name, value in values.items() if name in names}

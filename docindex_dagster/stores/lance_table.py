@@ -20,6 +20,7 @@ from docindex_dagster.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.stores import matrix
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, difference
+from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from lancedb.db import DBConnection
@@ -36,19 +37,23 @@ _UNINDEXED_SHARE = 0.1
 _HASH_SEED = 20_240_607  # any number will do: hashes are compared within one process
 _HASHED_ROWS = 4096
 _LAST_VERSION = (1 << 64) - 1
-_LONGEST_NAME, _HASH_CHARS = 100, 12  # of a table
+_LONGEST_NAME, _HASH_CHARS, _VERSION_CHARS = 100, 12, 8  # of a table
 # Old versions stay at least this long for readers that have just opened them.
 _GRACE = timedelta(minutes=15)
 
 
 def table_name(model: str) -> str:
-    """Two models never share a table: where not all of a name can stand in that of a table, a hash follows."""
+    """Two models, and two versions of the schema, never share a table.
+
+    Where not all of a model's name can stand in that of a table, a hash follows.
+    """
     plain = "".join(char if char.isascii() and char.isalnum() else "-" for char in model.lower())[:_LONGEST_NAME]
-    return f"chunks-{plain}" if plain == model else f"chunks-{plain}-{digest(model.encode())[:_HASH_CHARS]}"
+    name = plain if plain == model else f"{plain}-{digest(model.encode())[:_HASH_CHARS]}"
+    return f"chunks-{name}-{SCHEMA_VERSION[:_VERSION_CHARS]}"
 
 
-def open_for_writing(layout: Layout, model: str, dimension: int, pinned: int | None) -> "LanceTable":
-    """The table of a model at its published version.
+def open_for_writing(layout: Layout, name: str, dimension: int, pinned: int | None) -> "LanceTable":
+    """A table at its published version.
 
     What a writer that died left behind is undone: versions after `pinned` are reverted, and with None, the table is
     made anew. Raises ValueError, OSError or RuntimeError where the table is damaged.
@@ -57,7 +62,6 @@ def open_for_writing(layout: Layout, model: str, dimension: int, pinned: int | N
     database = _connect(layout)
     from lancedb.index import Bitmap
 
-    name = table_name(model)
     if pinned is not None:
         table = _opened(database.open_table(name))
         if table.version != pinned:

@@ -26,7 +26,6 @@ from docindex_dagster.stores import clean_up, graph_files, lance_table, matrix, 
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
 from docindex_dagster.stores.generation import (
-    SCHEMA_VERSION,
     Generation,
     GraphFiles,
     PublishedSource,
@@ -34,6 +33,7 @@ from docindex_dagster.stores.generation import (
     write_generation,
 )
 from docindex_dagster.stores.reader import check_generation
+from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 from docindex_dagster.stores.staging import Model, Staged
 from docindex_dagster.stores.start import Start, start_of
 from docindex_dagster.stores.takeover import Takeover
@@ -453,7 +453,7 @@ def rows_version(rows: SourceRows, model: str, *, graph: str) -> str:
 
 
 def _version(*content: str, revision: str | None, model: str, graph: str) -> str:
-    return digest_parts(str(SCHEMA_VERSION), graph, model, revision or "", *content)
+    return digest_parts(SCHEMA_VERSION, graph, model, revision or "", *content)
 
 
 def _entry(rows: SourceRows, version: str, graph: Graph | None) -> PublishedSource:

@@ -13,6 +13,7 @@ from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.matrix import Matrix, Part, fits
+from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,12 +136,16 @@ def open_generation(layout: Layout, generation: Generation) -> Reader:
 
     Raises:
         DamagedStoreError: Tantivy's index is damaged, or the generation was cleared away.
+        StoreError: another version of docindex wrote it, in a form that this one cannot read.
     """
     with reading_stores():
         # First the graph's files: a clean-up removes Tantivy's folder before them. Where that can be opened afterwards,
         # a file that was not there is lost, and only who asks the graph need know.
         graphs = graph_files.mapped(layout, generation)
-        index = tantivy_index.open_published(layout.tantivy / generation.tantivy)
+        folder = layout.tantivy / generation.tantivy
+        index = tantivy_index.open_published(folder)
+        if generation.schema_version != SCHEMA_VERSION and (missing := tantivy_index.lacking(folder, index)):
+            raise StoreError(f"another version of docindex made the index, without {missing[0]}; run `docindex index`")
         return Reader(layout, generation, index, index.searcher(), graphs)
 
 

@@ -65,7 +65,8 @@ class Staged:
     def _open(cls, layout: Layout, model: Model, base: Generation | None, *, rewritten: bool) -> "Staged":
         files_before = lance_table.files(layout)
         pinned = base.table_version if base else None
-        table = lance_table.open_for_writing(layout, model.name, model.dimension, pinned)
+        name = base.table if base else lance_table.table_name(model.name)
+        table = lance_table.open_for_writing(layout, name, model.dimension, pinned)
         folder = layout.tantivy / f"{clean_up.next_number(layout):08d}"
         if base is not None and not rewritten:
             index = tantivy_index.clone(layout.tantivy / base.tantivy, folder)

@@ -61,7 +61,9 @@ class Start:
             return ""
         left = self.left(generation)
         if left is not None:
-            return f"{left}; searches use {left.old} until all are"
+            return f"{left}; searches use {left.old if left.old != left.new else 'the old one'} until all are"
+        if generation.model == self.serving.model:
+            return "the index was built anew for this version of docindex, and searches use it now"
         return (
             f"all sources have vectors of {generation.model}: searches use them now, not those of {self.serving.model}"
         )
@@ -75,7 +77,7 @@ def start_of(layout: Layout, model: str) -> Start:
         return Start(None, None, str(error))
     given_up = takeover.drop_other(layout, current, model)
     warnings = (given_up,) if given_up else ()
-    if current is None or current.model == model:
+    if current is None or current.is_of(model):
         return Start(current, current, warnings=warnings)
     following = takeover.pending(layout)
     return Start(following, following or current, serving=current, warnings=warnings)

@@ -1,8 +1,9 @@
-"""A change of the model: the file `NEXT`, and when the generation that it names takes over.
+"""A change of the model or of the schemas: the file `NEXT`, and when the generation that it names takes over.
 
-Vectors of two models cannot be compared. So publications of another model than the published one go to a generation
-beside it, source by source, and searches use the old one until the new one holds all of its sources. That generation is
-a candidate and no more: what is of no use any more is dropped, and made again from the tables.
+Vectors of two models cannot be compared, and rows of two schemas cannot stand in one store. So publications of another
+model or schema than the published one go to a generation beside it, source by source, and searches use the old one
+until the new one holds all of its sources. That generation is a candidate and no more: what is of no use any more is
+dropped, and made again from the tables.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from docindex_dagster.stores.generation import Generation, read_generation, read
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """How far the index is on its way from one model to another."""
+    """How far the index is on its way from one model to another, or to other schemas."""
 
     old: str  # the model that searches use
     new: str
@@ -23,12 +24,13 @@ class Takeover:
 
     def __str__(self) -> str:
         done = self.sources - len(self.missing)
-        return f"the index goes over from {self.old} to {self.new}: {done} of {self.sources} sources are done"
+        models = f"from {self.old} to {self.new}" if self.old != self.new else "to the form of this version of docindex"
+        return f"the index goes over {models}: {done} of {self.sources} sources are done"
 
 
 def toward(serving: Generation, model: str, following: Generation | None) -> Takeover:
     """How far `serving` is on its way to a model, of which `following` may be the generation that is to take over."""
-    done = following.sources if following is not None and following.model == model else {}
+    done = following.sources if following is not None and following.is_of(model) else {}
     missing = tuple(key for key in serving.sources if key not in done)
     return Takeover(serving.model, model, len(serving.sources), missing)
 
@@ -40,7 +42,7 @@ def under_way(layout: Layout, model: str) -> Takeover | None:
         StoreError: what is published cannot be read.
     """
     current = read_generation(layout)
-    if current is None or current.model == model:
+    if current is None or current.is_of(model):
         return None
     return toward(current, model, pending(layout))
 
@@ -51,7 +53,7 @@ def pending(layout: Layout) -> Generation | None:
         current, following = read_generation(layout), read_next(layout)
     except StoreError:
         return None
-    if current is None or following is None or following.model == current.model:
+    if current is None or following is None or following.is_like(current):
         return None
     return following
 
@@ -63,10 +65,10 @@ def written(layout: Layout, model: str) -> Generation | None:
         StoreError: what is published cannot be read.
     """
     current = read_generation(layout)
-    if current is None or current.model == model:
+    if current is None or current.is_of(model):
         return current
     following = pending(layout)
-    return following if following is not None and following.model == model else None
+    return following if following is not None and following.is_of(model) else None
 
 
 def holds_all(following: Generation, serving: Generation) -> bool:
@@ -95,9 +97,11 @@ def drop_other(layout: Layout, current: Generation | None, model: str) -> str:
     except StoreError as error:
         drop(layout)
         return f"the index that was to take over is given up: {error}"
-    if following is None or (current is not None and following.model == model != current.model):
+    if following is None or (current is not None and following.is_of(model) and not current.is_of(model)):
         return ""
     drop(layout)
-    if following.model == model:  # a writer died after it took over, or somebody rolled back to it
+    if following.is_of(model):  # a writer died after it took over, or somebody rolled back to it
         return ""
+    if following.model == model:
+        return "the index that was to take over is given up: another version of docindex made it"
     return f"the index of {following.model}, which was to take over, is given up: the model is {model}"

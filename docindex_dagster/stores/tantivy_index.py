@@ -3,6 +3,7 @@
 Each generation has a folder of its own. A new one starts as a clone of hard links, since segments never change.
 """
 
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from docindex_dagster.schemas import NO_LANGUAGE
+from docindex_dagster.schemas import CHUNKS, NO_LANGUAGE
 from docindex_dagster.stores.analysis import stemmer, terms
 from docindex_dagster.stores.difference import Difference, difference
 
@@ -33,26 +34,31 @@ _HASH_FIELDS = ("hash_high", "hash_low")
 _KEY_FIELDS = (*_ID_FIELDS, *_HASH_FIELDS)
 _ROW = "row"
 _STEMS = "stems"
+_EXACT = {"stored": False, "tokenizer_name": "raw", "index_option": "basic"}
+_STEMMED = {"stored": False, "tokenizer_name": _STEMS, "index_option": "freq"}
+_SPLIT = {"stored": False, "tokenizer_name": "whitespace", "index_option": "freq"}
+FIELDS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    *((name, "text", _EXACT) for name in EXACT_FIELDS),
+    *((name, "text", _STEMMED if name in STEM_FIELDS else _SPLIT) for name in TERM_FIELDS),
+    *((name, "unsigned", {"stored": False, "indexed": False, "fast": True}) for name in _KEY_FIELDS),
+    (_ROW, "bytes", {"stored": True, "indexed": False, "fast": False}),
+)
+"""Name, kind and options of each field."""
 _MUTABLE = ("meta.json", ".managed.json")
 _LOCK = ".lock"
 _READ_AND_WRITE = 0o666
+_NULLS: dict[str, Any] = dict.fromkeys(CHUNKS.names)
 _HEAP_BYTES = 64 << 20
 _HEX_DIGITS = 32
 
 
 def schema() -> "Schema":
-    """The fields; see `SCHEMA_VERSION` before changing them."""
+    """The fields."""
     import tantivy
 
     builder = tantivy.SchemaBuilder()
-    for name in EXACT_FIELDS:
-        builder.add_text_field(name, stored=False, tokenizer_name="raw", index_option="basic")
-    for name in TERM_FIELDS:
-        tokenizer = _STEMS if name in STEM_FIELDS else "whitespace"
-        builder.add_text_field(name, stored=False, tokenizer_name=tokenizer, index_option="freq")
-    for name in _KEY_FIELDS:
-        builder.add_unsigned_field(name, stored=False, indexed=False, fast=True)
-    builder.add_bytes_field(_ROW, stored=True, indexed=False, fast=False)
+    for name, kind, options in FIELDS:
+        getattr(builder, f"add_{kind}_field")(name, **options)
     return builder.build()
 
 
@@ -118,6 +124,20 @@ def _with_stems(index: "Index") -> "Index":
     """The index with the tokenizer that its fields name."""
     index.register_tokenizer(_STEMS, stemmer())
     return index
+
+
+def lacking(folder: Path, index: "Index") -> list[str]:
+    """The fields, and the columns that are never null, that a search needs and an index of other schemas lacks."""
+    import tantivy
+
+    held = {field["name"] for field in json.loads((folder / "meta.json").read_bytes())["schema"]}
+    fields = [name for name, _, _ in FIELDS if name not in held]
+    if fields:
+        return fields
+    searcher = index.searcher()
+    first = searcher.search(tantivy.Query.all_query(), limit=1, count=False).hits
+    row = stored_row(searcher, first[0][1]) if first else dict.fromkeys(CHUNKS.names, "")
+    return [field.name for field in CHUNKS if not field.nullable and row[field.name] is None]
 
 
 def held(searcher: "Searcher", index_schema: "Schema", source: str) -> pa.Table:
@@ -195,7 +215,7 @@ def rows(searcher: "Searcher", index_schema: "Schema", chunk_ids: Iterable[str])
 def stored_row(searcher: "Searcher", address: Any) -> dict[str, Any]:
     """The row of one hit."""
     row: dict[str, Any] = orjson.loads(bytes(searcher.doc(address)[_ROW][0]))
-    return row
+    return row if len(row) >= len(CHUNKS) else _NULLS | row  # an earlier version of docindex had fewer columns
 
 
 def _with_writer(index: "Index", change: Any) -> None:

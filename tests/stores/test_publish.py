@@ -1,5 +1,6 @@
 """Publication: all three stores or none, and only what changed."""
 
+import importlib
 import json
 import shutil
 from collections.abc import Callable
@@ -9,12 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from docindex_dagster import catalog, tables
+from docindex_dagster import catalog, schemas, tables
 from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.graph.build import build_graph
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import clean_up, lance_table, start, tantivy_index
+from docindex_dagster.schemas import CHUNKS
+from docindex_dagster.stores import analysis, clean_up, lance_table, schema_version, start, takeover, tantivy_index
 from docindex_dagster.stores import publish as publishing
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.doctor import examine
@@ -333,19 +335,79 @@ def test_whatever_is_damaged_a_full_run_builds_all_sources_anew(layout, what):
     assert held_everywhere(layout, "git/other").num_rows == 1
 
 
+def made_by_another_version(layout: Layout) -> None:
+    current = json.loads(layout.current.read_text())
+    layout.current.write_text(json.dumps({**current, "schema_version": 3, "a_field_of_then": 1}))
+
+
 def test_an_index_of_another_schema_version_is_rebuilt_with_every_source(layout):
     publish_files(layout, FILES)
     publish_files(layout, {"o.py": ["other text"]}, "git/other")
-    current = json.loads(layout.current.read_text())
-    layout.current.write_text(json.dumps({**current, "schema_version": 0, "a_field_of_then": 1}))
-    with pytest.raises(StoreError, match="version 0"):
-        open_reader(layout)
+    made_by_another_version(layout)
+    assert [finding.problem for finding in examine(layout)] == ["another version of docindex made it"]
 
     publication = publish_files(layout, FILES)
 
-    assert "version 0" in publication.warnings[0]
+    assert publication.warnings == ("the index was built anew for this version of docindex, and searches use it now",)
     assert list(read_generation(layout).sources) == ["git/other", KEY]
     assert list(examine(layout)) == []
+
+
+def test_an_index_of_another_schema_version_answers_until_every_source_is_rebuilt(layout):
+    publish_files(layout, FILES)
+    publish_files(layout, {"o.py": ["other text"]}, "git/other")
+    made_by_another_version(layout)
+    before = layout.current.read_bytes()
+    chunks = tables.read(layout.table("chunks", "git/other"))
+    tables.write(layout.table("chunks", "git/other"), chunks.drop_columns(["summary"]))  # it has to be run again
+
+    publication = publish_files(layout, FILES)
+
+    told = "the index goes over to the form of this version of docindex: 1 of 2 sources are done"
+    assert publication.warnings == (f"{told}; searches use the old one until all are",)
+    assert layout.current.read_bytes() == before
+    assert open_reader(layout).searcher.num_docs == 4
+    assert str(takeover.under_way(layout, MODEL.name)) == told
+
+    publish_files(layout, {"o.py": ["other text"]}, "git/other")
+    assert list(read_generation(layout).sources) == ["git/other", KEY]
+    assert list(examine(layout)) == []
+
+
+def test_an_index_that_this_version_cannot_read_says_what_to_do(layout, monkeypatch):
+    publish_files(layout, FILES)
+    made_by_another_version(layout)
+    monkeypatch.setattr(tantivy_index, "FIELDS", (*tantivy_index.FIELDS, ("new", "text", {})))
+
+    with pytest.raises(StoreError, match=r"another version of docindex .* without new; run `docindex index`"):
+        open_reader(layout)
+
+
+def test_a_column_that_an_earlier_version_did_not_have_is_null(layout, monkeypatch):
+    publish_files(layout, FILES)
+    made_by_another_version(layout)
+    monkeypatch.setattr(tantivy_index, "_NULLS", {**tantivy_index._NULLS, "new": None})
+    monkeypatch.setattr(tantivy_index, "CHUNKS", CHUNKS.append(pa.field("new", pa.string())))
+
+    reader = open_reader(layout)
+    (row,) = tantivy_index.matching(reader.searcher, reader.index.schema, "path", "b.py", 9)
+
+    assert (row["text"], row["new"]) == ("gamma sorts numbers", None)
+
+
+@pytest.mark.parametrize("change", ["columns", "fields", "terms"])
+def test_the_version_follows_from_the_schemas(change, monkeypatch):
+    before = schema_version.SCHEMA_VERSION
+    if change == "columns":
+        monkeypatch.setattr(schemas, "CHUNKS", CHUNKS.append(pa.field("new", pa.string())))
+    elif change == "fields":
+        monkeypatch.setattr(tantivy_index, "FIELDS", tantivy_index.FIELDS[:-1])
+    else:
+        monkeypatch.setattr(analysis, "TERMS_VERSION", "other")
+
+    assert before != importlib.reload(schema_version).SCHEMA_VERSION
+    monkeypatch.undo()
+    assert before == importlib.reload(schema_version).SCHEMA_VERSION
 
 
 def test_a_rebuild_keeps_the_date_and_revision_of_content_that_is_the_same(layout):
@@ -379,7 +441,9 @@ def test_a_source_that_cannot_be_taken_over_is_said(layout):
 def test_rows_held_twice_or_of_no_source_are_found_and_a_full_run_removes_them(layout, planted):
     publish_files(layout, FILES)
     reader = open_reader(layout)
-    table = lance_table.open_for_writing(layout, MODEL.name, MODEL.dimension, reader.generation.table_version)
+    table = lance_table.open_for_writing(
+        layout, reader.generation.table, MODEL.dimension, reader.generation.table_version
+    )
     rows = chunks_of({"a.py": FILES["a.py"][:1]}, planted)
     table.add(rows.append_column("vector", vectors_of(rows)["vector"]))
     current = json.loads(layout.current.read_text())

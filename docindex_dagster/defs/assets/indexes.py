@@ -22,8 +22,8 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.search.golden import golden_query
 from docindex_dagster.stores import graph_files
 from docindex_dagster.stores.difference import Difference
-from docindex_dagster.stores.generation import SCHEMA_VERSION
 from docindex_dagster.stores.publish import AGREE, PROVED, STORE_RULES, Publication, SourceRows, publish
+from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 _STORES = {
     "lancedb_table": ("lancedb", "For semantic search: the vectors and all columns of the chunks."),
@@ -50,7 +50,7 @@ def _specs() -> Iterator[dg.AssetSpec]:
             description=f"{description} See docs/architecture.md, “Publication”.",
             group_name="indexes",
             kinds={kind},
-            code_version=f"{SCHEMA_VERSION}.{GRAPH_VERSION}",
+            code_version=f"{SCHEMA_VERSION[:8]}.{GRAPH_VERSION}",
             partitions_def=SOURCES,
             skippable=True,
         )
