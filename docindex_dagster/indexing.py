@@ -87,7 +87,7 @@ def is_current(settings: Settings, source: Source, seen: str | None = None) -> b
     if files is None or commits is None or not files.schema.equals(DISCOVERED_FILES):
         return False
     head = _text(files, HEAD)
-    if _text(files, FINGERPRINT) != seen or not is_history(commits, head, settings.history.commits):
+    if _text(files, FINGERPRINT) != seen or not is_history(source, commits, head, settings.history.commits):
         return False
     inputs = gather(files, settings.chunking, commits, run.summariser)
     return run.published(inputs, source.version or head) is not None

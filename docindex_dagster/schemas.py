@@ -18,6 +18,17 @@ NO_LANGUAGE = "text"
 COMMIT = "commit"
 COMMIT_PATH = ".git/commit/"
 
+# One secret in a file: where, and by which rule.
+MASKED = pa.struct(
+    [
+        pa.field("rule", pa.string()),
+        pa.field("start_line", pa.int32()),
+        pa.field("end_line", pa.int32()),
+        pa.field("start_byte", pa.int64()),
+        pa.field("end_byte", pa.int64()),
+    ]
+)
+
 DISCOVERED_FILES = pa.schema(
     [
         pa.field("source", pa.string(), nullable=False),
@@ -33,6 +44,7 @@ DISCOVERED_FILES = pa.schema(
         pa.field("loader", pa.string()),
         pa.field("encoding", pa.string()),
         pa.field("is_lossy", pa.bool_(), nullable=False),
+        pa.field("masked", pa.list_(MASKED)),
         pa.field("skipped_reason", pa.string()),
     ]
 )
@@ -197,6 +209,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "loader": "what turns the file into text",
     "encoding": "as which the bytes were read",
     "is_lossy": "whether bytes that the encoding does not have were replaced",
+    "masked": "the secrets in it that no chunk holds; null where nobody looked for them",
     "skipped_reason": "why the file is not indexed, as `rule: detail`; null where it is",
     # Commits.
     "parents": "the commits that it builds on",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
 from importlib.metadata import version
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +22,9 @@ from docindex_dagster.hashing import digest_parts
 from docindex_dagster.schemas import CHUNKS, COMMITS
 from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.changes import STATE
+from docindex_dagster.sources.memory import RULES
 from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.secrets import secrets_of
 from docindex_dagster.tables import column_version, data_version, stamp
 from docindex_dagster.tokenizer import TOKENS_VERSION
 
@@ -75,6 +78,12 @@ def fingerprint(settings: ChunkingSettings, summariser: Summariser | None = None
     return digest_parts(EXTRACTOR_VERSION, TOKENS_VERSION, *made_with)
 
 
+def _made_with(files: pa.Table, settings: ChunkingSettings, summariser: Summariser | None) -> str:
+    """What decides the chunks of a file besides its bytes; the rules of discovery say what is masked in it."""
+    rules = (files.schema.metadata or {}).get(RULES, b"").decode()
+    return digest_parts(fingerprint(settings, summariser), rules)
+
+
 @cache
 def _parsers() -> tuple[str, ...]:
     """The packages with their versions, which are looked up on the disk."""
@@ -101,7 +110,7 @@ def gather(
     history = COMMITS.empty_table() if commits is None else commits
     state = (files.schema.metadata or {}).get(STATE, b"").decode()  # also decides what is told of a commit's files
     seen = data_version(wanted.select(_DECISIVE)), column_version(history, "row_hash")
-    return ChunkInputs(wanted, history, digest_parts(fingerprint(settings, summariser), state, *seen))
+    return ChunkInputs(wanted, history, digest_parts(_made_with(files, settings, summariser), state, *seen))
 
 
 def build_chunks(
@@ -126,7 +135,7 @@ def build_chunks(
     Raises:
         VerificationError: the rows break a rule; nothing may be written.
     """
-    made_with = fingerprint(settings, summariser)
+    made_with = _made_with(inputs.files, settings, summariser)
     texts = commit_texts(source, inputs.commits)
     columns = [inputs.files.select(_DECISIVE), texts.select(_DECISIVE)]
     present = pa.concat_tables(columns, promote_options="default")
@@ -211,7 +220,7 @@ def _cut(source: Source, files: pa.Table, settings: ChunkingSettings) -> tuple[p
     return pa.concat_tables(tables), unreadable
 
 
-def _job(source: Source, row: dict[str, object], choice: Choice) -> FileJob:
+def _job(source: Source, row: dict[str, Any], choice: Choice) -> FileJob:
     return FileJob(
         root=source.path,
         source=source.key,
@@ -221,6 +230,8 @@ def _job(source: Source, row: dict[str, object], choice: Choice) -> FileJob:
         language=None if row["language"] is None else str(row["language"]),
         chunker=choice.name_for(str(row["path"]), str(row["loader"])),
         size=int(str(row["size"])),
+        content_hash=str(row["content_hash"]),
+        masked=secrets_of(row["masked"]),
         commit=None if row["commit"] is None else str(row["commit"]),
         is_uncommitted=bool(row["is_uncommitted"]),
     )

@@ -13,6 +13,7 @@ from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.lines import chunk_lines
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.collection import without_collection
+from docindex_dagster.sources.secrets import Secret, find_secrets, mask
 from docindex_dagster.sources.text import read_document
 from docindex_dagster.tokenizer import count_tokens
 
@@ -31,6 +32,8 @@ class FileJob:
     size: int
     commit: str | None
     is_uncommitted: bool
+    content_hash: str = ""  # that discovery saw
+    masked: tuple[Secret, ...] | None = None  # the secrets in a file of this hash; None: it is indexed as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +71,21 @@ def _cut_file(job: FileJob, options: ChunkOptions, fallback: str | None) -> CutF
         job.commit,
         job.is_uncommitted,
     )
+    text = _masked(decoded.text, job, content_hash)
     chunker = load_chunker(job.chunker)
     if fallback is None:
         try:
-            return _cut_by(chunker, identity, decoded.text, job, options)
+            return _cut_by(chunker, identity, text, job, options)
         except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
             fallback = f"{type(error).__name__}: {error}"[:200]
-    return CutFile(identity, FileDrafts(chunk_lines(decoded.text, options.code_chars), fallback=fallback))
+    return CutFile(identity, FileDrafts(chunk_lines(text, options.code_chars), fallback=fallback))
+
+
+def _masked(text: str, job: FileJob, content_hash: str) -> str:
+    """The text without the secrets that discovery found, or that it has now if it has changed since."""
+    if job.masked is None:
+        return text
+    return mask(text, job.masked if content_hash == job.content_hash else find_secrets(text))
 
 
 def _cut_by(chunker: Chunker, identity: FileIdentity, text: str, job: FileJob, options: ChunkOptions) -> CutFile:

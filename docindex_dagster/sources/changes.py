@@ -17,7 +17,7 @@ from docindex_dagster.sources import git, history
 from docindex_dagster.sources.content import Content
 from docindex_dagster.sources.entries import Entry, stamp
 from docindex_dagster.sources.history import shallow_end
-from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, RULES_VERSION
+from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, rules_version
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, name_to_path, path_to_name
 from docindex_dagster.sources.rules import PathRules, Pruned
@@ -43,16 +43,17 @@ class Moves:
     touched: frozenset[bytes]  # paths that a commit changed which is behind only one of the two
 
 
-def moves_since(previous: pa.Table | None, root: bytes, head: str | None, state: bytes) -> Moves | None:
+def moves_since(previous: pa.Table | None, source: Source, head: str | None, state: bytes) -> Moves | None:
     """What happened since the previous table; None where nobody knows, and everything has to be looked at.
 
     That is so after an edit of the settings, and where the commit of that table is not there any more.
     """
     if previous is None or head is None:
         return None
-    metadata = previous.schema.metadata or {}
+    metadata, rules = previous.schema.metadata or {}, rules_version(source.secrets)
+    root = os.fsencode(source.path)
     old = metadata.get(HEAD, b"").decode()
-    if not old or DIRTY not in metadata or (metadata.get(STATE), metadata.get(RULES)) != (state, RULES_VERSION):
+    if not old or DIRTY not in metadata or (metadata.get(STATE), metadata.get(RULES)) != (state, rules):
         return None
     if old == head:
         return Moves(frozenset(), frozenset())

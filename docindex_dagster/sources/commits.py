@@ -5,7 +5,7 @@ history drops out by itself. One whose files a partial clone lacked then is told
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -19,10 +19,12 @@ from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.classify import classify_name
 from docindex_dagster.sources.history import shallow_end
 from docindex_dagster.sources.hunks import FileHunks, read_hunks
+from docindex_dagster.sources.memory import rules_version
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json, read_figures, to_json
 from docindex_dagster.sources.secret_names import secret_reason
+from docindex_dagster.sources.secrets import find_secrets, mask
 from docindex_dagster.sources.text import decode
 from docindex_dagster.tables import column_version, stamp
 
@@ -91,19 +93,19 @@ def read_history(source: Source, head: str | None, previous: pa.Table | None, li
     before = from_json((previous.schema.metadata or {}).get(REPOSITORY)) if previous is not None else None
     figures = read_figures(source, head, before) if source.kind == "git" else None
     told = to_json(figures) if figures else ""
-    about = {REPOSITORY: told.encode(), _ASKED: _asked(head, limit)}
+    about = {REPOSITORY: told.encode(), _ASKED: _asked(source, head, limit)}
     described = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
     return History(stamp(described, digest_parts(column_version(table, "row_hash"), told)), figures)
 
 
-def is_history(commits: pa.Table, head: str | None, limit: int) -> bool:
-    """Whether `read_history` would give the same commits again."""
-    return (commits.schema.metadata or {}).get(_ASKED) == _asked(head, limit)
+def is_history(source: Source, commits: pa.Table, head: str | None, limit: int) -> bool:
+    """Whether `read_history` would give the same commits of a source again."""
+    return (commits.schema.metadata or {}).get(_ASKED) == _asked(source, head, limit)
 
 
-def _asked(head: str | None, limit: int) -> bytes:
+def _asked(source: Source, head: str | None, limit: int) -> bytes:
     """What decides the commits of a source; nothing where there are none."""
-    return f"{HISTORY_VERSION} {head} {limit}".encode() if head else b""
+    return b"%s %s" % (f"{HISTORY_VERSION} {head} {limit}".encode(), rules_version(source.secrets)) if head else b""
 
 
 def read_commits(source: Source, head: str | None, previous: pa.Table | None, limit: int) -> pa.Table:
@@ -122,11 +124,12 @@ def read_commits(source: Source, head: str | None, previous: pa.Table | None, li
         return COMMITS.empty_table()
     root = os.fsencode(source.path)
     # Where a shallow clone ends, commits look otherwise than they are.
-    version = digest_parts(HISTORY_VERSION, shallow_end(root).decode("ascii", "replace")).encode()
+    end = shallow_end(root).decode("ascii", "replace")
+    version = digest_parts(HISTORY_VERSION, rules_version(source.secrets).decode(), end).encode()
     wanted = pa.array(git.run(root, "rev-list", f"--max-count={limit}", head, "--").decode().split(), pa.string())
     known = _reusable(previous, version)
     missing = wanted.filter(pc.invert(pc.is_in(wanted, known["commit"].combine_chunks())))
-    rows = pa.concat_tables([known, _read(source.key, root, missing.to_pylist())])
+    rows = pa.concat_tables([known, _read(source, root, missing.to_pylist())])
     table = rows.take(pc.index_in(wanted, rows["commit"].combine_chunks())).combine_chunks()
     return table.replace_schema_metadata({_VERSION: version})
 
@@ -140,13 +143,13 @@ def _reusable(previous: pa.Table | None, version: bytes) -> pa.Table:
     return previous.replace_schema_metadata(None)
 
 
-def _read(key: str, root: bytes, commits: Sequence[str]) -> pa.Table:
+def _read(source: Source, root: bytes, commits: Sequence[str]) -> pa.Table:
     if not commits:
         return COMMITS.empty_table()
     heads = list(_heads(root, commits))
     counted = [head.commit for head in heads if 0 < head.file_count <= _MOST_FILES_READ]
     hunks = dict(read_hunks(root, counted))
-    return pa.Table.from_pylist([_row(key, head, hunks.get(head.commit)) for head in heads], COMMITS)
+    return pa.Table.from_pylist([_row(source, head, hunks.get(head.commit)) for head in heads], COMMITS)
 
 
 def _heads(root: bytes, commits: Sequence[str]) -> Iterator[_Head]:
@@ -169,12 +172,13 @@ def _heads(root: bytes, commits: Sequence[str]) -> Iterator[_Head]:
         yield _Head(fields, changes, number)
 
 
-def _row(key: str, head: _Head, hunks: list[FileHunks] | None) -> dict[str, Any]:
+def _row(source: Source, head: _Head, hunks: list[FileHunks] | None) -> dict[str, Any]:
     _, parents, author, email, authored, committed, message = head.fields
-    text = _text(message, _LONGEST_MESSAGE)
-    files = list(_files(head.changes, hunks))
+    masked = _masked if source.secrets == "skip" else str
+    text = masked(_text(message, _LONGEST_MESSAGE))
+    files = list(_files(head.changes, hunks, masked))
     row = {
-        "source": key,
+        "source": source.key,
         "commit": head.commit,
         "parents": parents.decode().split(),
         "author": _text(author, _LONGEST_NAME),
@@ -191,12 +195,14 @@ def _row(key: str, head: _Head, hunks: list[FileHunks] | None) -> dict[str, Any]
     return {**row, "row_hash": digest_parts(*(repr(value) for value in row.values()))}
 
 
-def _files(changes: Sequence[_Change], hunks: list[FileHunks] | None) -> Iterator[dict[str, Any]]:
+def _files(
+    changes: Sequence[_Change], hunks: list[FileHunks] | None, masked: Callable[[str], str]
+) -> Iterator[dict[str, Any]]:
     patches = iter(hunks or ())
     for change in changes:
         found = list(islice(patches, change.patches))
         counted = [patch for patch in found if patch.insertions is not None and patch.deletions is not None]
-        functions = [_text(name, _LONGEST_NAME) for patch in found for name in patch.functions]
+        functions = [masked(_text(name, _LONGEST_NAME)) for patch in found for name in patch.functions]
         yield {
             "status": change.status,
             "path": path_to_name(change.path),
@@ -218,6 +224,10 @@ def _may_be_quoted(path: bytes) -> bool:
 def _text(data: bytes, longest: int) -> str:
     """What somebody wrote, in whatever encoding, without control characters and cut where it is too long."""
     return decode(data[: longest * _BYTES_A_CHARACTER]).text.translate(_CONTROLS)[:longest].strip()
+
+
+def _masked(text: str) -> str:
+    return mask(text, find_secrets(text))
 
 
 def _milliseconds(seconds: bytes) -> int | None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from docindex_dagster.hashing import digest
 from docindex_dagster.sources.classify import FileKind, classify, classify_name
+from docindex_dagster.sources.secrets import Secret, find_secrets, is_mostly_secret
 from docindex_dagster.sources.text import decode, is_binary
 
 _HEADER = 2048  # bytes in which a file may say that it is generated
@@ -21,7 +22,7 @@ _GENERATED = re.compile(
     r"|\b(?:do not|don't) (?:manually |hand[ -])?(?:edit|modify|change)\b.{0,200}?generated",
     re.IGNORECASE,
 )
-_PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z ]*PRIVATE KEY")
+_PRIVATE_KEY = re.compile(r"\s*-----BEGIN [A-Z ]*PRIVATE KEY")
 
 
 class Content(NamedTuple):
@@ -35,23 +36,36 @@ class Content(NamedTuple):
     encoding: str | None = None
     is_lossy: bool = False
     reason: str | None = None  # why it is skipped; None: it is indexed
+    masked: tuple[Secret, ...] | None = None  # the secrets in it; None: nobody looked for them
 
 
-def examine(path: bytes, data: bytes) -> Content:
-    """Look at the bytes of the file at `path`, which is relative to the source."""
+def examine(path: bytes, data: bytes, *, skips_secrets: bool = True) -> Content:
+    """Look at the bytes of the file at `path`, which is relative to the source, and for secrets if they are skipped."""
     content_hash = digest(data)
     if is_binary(data):
         return Content(classify_name(path), content_hash, reason="binary: NUL bytes or control characters")
     kind = classify(path, data)
     decoded = decode(data)
-    return Content(kind, content_hash, decoded.encoding, decoded.is_lossy, _reason(kind, data, decoded.text))
+    reason, masked = _reason(kind, data, decoded.text), None
+    if skips_secrets and reason is None:
+        reason, masked = _look_for_secrets(kind, decoded.text)
+    return Content(kind, content_hash, decoded.encoding, decoded.is_lossy, reason, masked)
+
+
+def _look_for_secrets(kind: FileKind, text: str) -> tuple[str | None, tuple[Secret, ...] | None]:
+    """Why a file is skipped as a secret, if it is; else the secrets in it."""
+    if _PRIVATE_KEY.match(text):
+        return "secret: private key", None
+    secrets = find_secrets(text)
+    may_be_a_key = kind.source_type == "config" or kind.loader == "text"
+    if may_be_a_key and is_mostly_secret(text, secrets):
+        return f"secret: {secrets[0].rule}", None
+    return None, secrets
 
 
 def _reason(kind: FileKind, data: bytes, text: str) -> str | None:
     if not text or text.isspace():
         return "empty: no text"
-    if _PRIVATE_KEY.match(data):
-        return "secret: private key"
     if match := _GENERATED.search(_header(data[:_HEADER])):
         return f"generated: {match[0][:_MAX_SHOWN]}"
     lines = text.count("\n") + (not text.endswith("\n"))

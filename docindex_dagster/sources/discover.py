@@ -15,7 +15,7 @@ from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
 from docindex_dagster.sources.entries import Entry, error_reason, stamp
-from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, RULES_VERSION, Memory, remember
+from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, Memory, remember, rules_version
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, name_to_path, path_to_name, read_beneath
 from docindex_dagster.sources.rules import path_rules
@@ -61,7 +61,8 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
         previous = None
     found = _find_only(source, previous, only) if only and previous is not None else _find(source, previous)
     names, entries = _by_name(found.entries)
-    memory = remember(previous, names)
+    rules = rules_version(source.secrets)
+    memory = remember(previous, names, rules)
     contents = [judge(source, entry, memory) for entry in entries]
     commits = _commits(source, found, zip(entries, contents, strict=True), memory)
     table = _table(source.key, names, entries, contents, commits)
@@ -69,7 +70,7 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
         table = pa.concat_tables([found.kept.replace_schema_metadata(None), table]).sort_by("path").combine_chunks()
     if only and previous is not None:
         return table.replace_schema_metadata(changes.outdated(previous.schema.metadata))
-    metadata = {STARTED_NS: str(started_ns).encode(), RULES: RULES_VERSION}
+    metadata = {STARTED_NS: str(started_ns).encode(), RULES: rules}
     # Nobody but us writes a checkout.
     if found.standing is None or source.remote is not None or _are_settled(source, entries, started_ns):
         metadata[FINGERPRINT] = found.fingerprint.encode()
@@ -88,7 +89,7 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
     standing = trees[0].standing
     state = changes.state_of(source, rules, standing)
     seen = fingerprint.of_work_trees(source, rules, trees, state)
-    moves = changes.moves_since(previous, rules.root, standing.head, state)
+    moves = changes.moves_since(previous, source, standing.head, state)
     kept = none
     if previous is not None and moves is not None and not source.submodules:
         suspects = changes.suspects(previous, moves, rules, standing)
@@ -127,7 +128,7 @@ def judge(source: Source, entry: Entry, memory: Memory) -> Content:
     if reason is not None:
         return _unread(entry, reason)
     try:
-        content = memory.content(entry) or examine(entry.path, _read(source, entry.path))
+        content = memory.content(entry) or _examine(source, entry.path)
     except OSError as error:
         return _unread(entry, error_reason(error))
     return content if source.include_code or _is_document(content.kind) else Content(content.kind, reason=_UNWANTED)
@@ -147,6 +148,10 @@ def _is_document(kind: FileKind | None) -> bool:
 
 def _unread(entry: Entry, reason: str) -> Content:
     return Content(None if entry.path.endswith(b"/") else classify_name(entry.path), reason=reason)
+
+
+def _examine(source: Source, path: bytes) -> Content:
+    return examine(path, _read(source, path), skips_secrets=source.secrets == "skip")
 
 
 def _read(source: Source, path: bytes) -> bytes:
@@ -216,6 +221,11 @@ def _table(
         "loader": [kind.loader if kind else None for kind in kinds],
         "encoding": [content.encoding for content in contents],
         "is_lossy": [content.is_lossy for content in contents],
+        "masked": [_structs(content) for content in contents],
         "skipped_reason": [content.reason for content in contents],
     }
     return pa.Table.from_pydict(columns, schema=DISCOVERED_FILES)
+
+
+def _structs(content: Content) -> list[dict[str, object]] | None:
+    return None if content.masked is None else [secret._asdict() for secret in content.masked]

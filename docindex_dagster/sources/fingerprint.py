@@ -8,7 +8,7 @@ from pathlib import Path
 from docindex_dagster.hashing import digest
 from docindex_dagster.sources import changes
 from docindex_dagster.sources.entries import Entry, stamp
-from docindex_dagster.sources.memory import RULES_VERSION
+from docindex_dagster.sources.memory import rules_version
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.remote_heads import checked_out
@@ -55,7 +55,7 @@ def of_work_trees(source: Source, rules: PathRules, trees: Sequence[WorkTree], s
 def _of(source: Source, seen: object) -> str:
     remote = source.remote and replace(source.remote, repository=Path())
     settings = replace(source, path=Path(), remote=remote)
-    return digest(repr((RULES_VERSION, settings, seen)).encode())
+    return digest(repr((rules_version(source.secrets), settings, seen)).encode())
 
 
 def _work_tree_state(rules: PathRules, tree: WorkTree) -> list[object]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +13,7 @@ from docindex_dagster.sources.classify import FileKind
 from docindex_dagster.sources.content import Content
 from docindex_dagster.sources.entries import Entry
 from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.sources.secrets import detector_version, secrets_of
 from docindex_dagster.tables import STARTED_NS
 
 # Keys of the metadata of a `discovered_files` table.
@@ -20,8 +21,14 @@ HEAD = b"docindex.head"  # git: id of the last commit; absent before the first
 RULES = b"docindex.rules"  # version of the rules that look at content
 FINGERPRINT = b"docindex.fingerprint"  # of the state that discovery saw; absent where that is no state of the source
 
-RULES_VERSION = b"3"
+_RULES_VERSION = "4"
 _RACY_NS = 2_000_000_000  # the coarsest time stamps of file systems in use
+
+
+@cache
+def rules_version(secrets: Literal["skip", "index"]) -> bytes:
+    """Changes when the same file would give another row, in a source whose setting `secrets` says so."""
+    return " ".join((_RULES_VERSION, secrets, detector_version() if secrets == "skip" else "")).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,7 @@ class Memory:
             column["encoding"][at],
             column["is_lossy"][at],
             column["skipped_reason"][at],
+            secrets_of(column["masked"][at]),
         )
 
     def commit(self, path: bytes) -> str | None:
@@ -63,10 +71,10 @@ class Memory:
         return bool(mtime_ns < (self.started_ns if blob is not None else self.started_ns - _RACY_NS))
 
 
-def remember(previous: pa.Table | None, names: Sequence[str]) -> Memory:
-    """Open the previous table at some paths. One that other rules made, or none, remembers nothing."""
+def remember(previous: pa.Table | None, names: Sequence[str], rules: bytes) -> Memory:
+    """Open the previous table at some paths. One that other rules than these made, or none, remembers nothing."""
     metadata = (previous.schema.metadata or {}) if previous is not None else {}
-    if previous is None or metadata.get(RULES) != RULES_VERSION:
+    if previous is None or metadata.get(RULES) != rules:
         return Memory()
     asked = previous.filter(pc.is_in(previous["path"], pa.array(names, pa.string())))
     columns = {name: asked[name].to_pylist() for name in DISCOVERED_FILES.names}

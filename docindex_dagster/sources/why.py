@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from docindex_dagster.sources.entries import Entry
 from docindex_dagster.sources.memory import Memory
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, path_to_name
+from docindex_dagster.sources.secrets import Secret
+
+_MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Explanation:
     skipped_reason: str | None  # None: it is indexed
     sentence: str
     loader: str | None = None  # of a file that is indexed
+    masked: tuple[Secret, ...] = ()  # the secrets in it that are not
 
 
 def why(source: Source, path: Path) -> Explanation:
@@ -43,10 +48,24 @@ def why(source: Source, path: Path) -> Explanation:
     if content.reason is None and content.kind is not None:
         about = " ".join(filter(None, (content.kind.language, content.kind.source_type)))
         loader = content.kind.loader
-        return Explanation(name, name, None, f"{name} is to be indexed, as {about} (loader {loader})", loader)
+        sentence = f"{name} is to be indexed, as {about} (loader {loader}){_what_is_masked(content.masked or ())}"
+        return Explanation(name, name, None, sentence, loader, content.masked or ())
     decided_at = path_to_name(entry.path)
     place = "" if decided_at == name else f", decided at {decided_at}"
     return Explanation(name, decided_at, content.reason, f"{name} is not indexed: {content.reason}{place}")
+
+
+def _what_is_masked(secrets: Sequence[Secret]) -> str:
+    """Say which lines are masked and by which rules, without anything of what stands there."""
+    places = [f"{_lines(secret)} ({secret.rule})" for secret in secrets[:_MOST_SHOWN]]
+    more = f" and {len(secrets) - _MOST_SHOWN} more" if len(secrets) > _MOST_SHOWN else ""
+    return f"; secrets are masked in {', '.join(places)}{more}" if places else ""
+
+
+def _lines(secret: Secret) -> str:
+    if secret.start_line == secret.end_line:
+        return f"line {secret.start_line}"
+    return f"lines {secret.start_line} to {secret.end_line}"
 
 
 def _relative(source: Source, path: Path) -> bytes:

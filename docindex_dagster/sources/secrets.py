@@ -1,0 +1,114 @@
+"""Secrets in texts: found by the rules of Kingfisher and by those of `secret_rules.yml`, and masked.
+
+The detector matches in time linear in the text, and is asked nothing but where secrets are: it connects to nobody.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from docindex_dagster.hashing import digest
+
+if TYPE_CHECKING:
+    from kingfisher_sdk import Finding, Scanner
+
+_RULES = Path(__file__).with_name("secret_rules.yml")
+# In a comment behind it, this keeps a secret from being masked.
+_ALLOWED = re.compile(rb"[^\n]*(?:gitleaks:allow|kingfisher:ignore|pragma: allowlist secret)")
+# What every secret that a rule finds holds: the detector takes half a second to load, so that a small change should not
+# need it. A key's begin, a password in a URL or for curl, or sixteen characters at a stretch, digits among them.
+_HINT = re.compile(
+    r"-----BEGIN|Private-Lines:|://[^\s/]*@|\bcurl\s|\bhf_"
+    r"|(?<![A-Za-z0-9+/_-])(?=[A-Za-z+/_-]*[0-9])[A-Za-z0-9+/_-]{16}"
+)
+_VISIBLE = re.compile(rb"\S")
+
+
+class Secret(NamedTuple):
+    """Where a text holds a secret, and which rule says so."""
+
+    rule: str
+    start_line: int  # from 1, as `end_line`, which is inclusive
+    end_line: int
+    start_byte: int  # in the text as UTF-8
+    end_byte: int  # exclusive
+
+
+@cache
+def detector_version() -> str:
+    """Changes when the same text may be found to hold other secrets."""
+    return f"{version('kingfisher-secret-scanner')} {digest(_RULES.read_bytes())}"
+
+
+def find_secrets(text: str) -> tuple[Secret, ...]:
+    """Return the secrets in a text, in order; none lies in or overlaps another."""
+    if not _HINT.search(text):
+        return ()
+    data = text.encode()
+    findings = [finding for finding in _scanner().scan(data) if finding.visible and finding.confidence != "low"]
+    found = [secret for secret in map(_secret, findings) if not _ALLOWED.match(data, secret.end_byte)]
+    return tuple(_apart(sorted(found, key=lambda secret: (secret.start_byte, -secret.end_byte, secret.rule))))
+
+
+def mask(text: str, secrets: Sequence[Secret]) -> str:
+    """Return the text with an asterisk for each byte of a secret that is no white space.
+
+    So lines and offsets in UTF-8 stay as they are.
+    """
+    if not secrets:
+        return text
+    data = bytearray(text.encode())
+    for secret in secrets:
+        span = slice(secret.start_byte, secret.end_byte)
+        data[span] = _VISIBLE.sub(b"*", data[span])
+    return data.decode()
+
+
+def is_mostly_secret(text: str, secrets: Sequence[Secret]) -> bool:
+    """Whether more than half of what there is to read in a text is secret."""
+    if not secrets:
+        return False
+    data = text.encode()
+    hidden = sum(_visible_bytes(data[secret.start_byte : secret.end_byte]) for secret in secrets)
+    return 2 * hidden > _visible_bytes(data)
+
+
+def secrets_of(masked: Iterable[Mapping[str, Any]] | None) -> tuple[Secret, ...] | None:
+    """The secrets that a row of `discovered_files` names in `masked`; None where nobody looked for them."""
+    return None if masked is None else tuple(Secret(**secret) for secret in masked)
+
+
+def _visible_bytes(data: bytes) -> int:
+    return len(data.translate(None, b" \t\r\n\v\f"))
+
+
+def _apart(secrets: Iterable[Secret]) -> Iterable[Secret]:
+    """Join those that overlap, under the rule of the first."""
+    last: Secret | None = None
+    for secret in secrets:
+        if last is not None and secret.start_byte < last.end_byte:
+            last = last._replace(
+                end_line=max(last.end_line, secret.end_line), end_byte=max(last.end_byte, secret.end_byte)
+            )
+            continue
+        if last is not None:
+            yield last
+        last = secret
+    if last is not None:
+        yield last
+
+
+def _secret(finding: "Finding") -> Secret:
+    place = finding.location
+    rule = re.split(r"[./]", finding.rule_id)[-1]
+    return Secret(rule, place["line"], place["end_line"], place["start_offset"], place["end_offset"])
+
+
+@cache
+def _scanner() -> "Scanner":
+    from kingfisher_sdk import DetectionPolicy, Rules, Scanner
+
+    return Scanner(Rules([_RULES]), policy=DetectionPolicy(inline_ignores=False))
