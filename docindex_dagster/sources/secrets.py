@@ -4,6 +4,7 @@ The detector matches in time linear in the text, and is asked nothing but where 
 """
 
 import re
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 _RULES = Path(__file__).with_name("secret_rules.yml")
 # In a comment behind it, this keeps a secret from being masked.
 _ALLOWED = re.compile(rb"[^\n]*(?:gitleaks:allow|kingfisher:ignore|pragma: allowlist secret)")
-# What every secret that a rule finds holds: the detector takes half a second to load, so that a small change should not
-# need it. A key's begin, a password in a URL or for curl, or sixteen characters at a stretch, digits among them.
-_HINT = re.compile(
-    r"-----BEGIN|Private-Lines:|://[^\s/]*@|\bcurl\s|\bhf_"
-    r"|(?<![A-Za-z0-9+/_-])(?=[A-Za-z+/_-]*[0-9])[A-Za-z0-9+/_-]{16}"
-)
+# What each secret that a rule finds holds: one of these, a password in a URL, or a long word with a digit.
+_BEGINNINGS = (b"-----BEGIN", b"Private-Lines:", b"curl", b"hf_")
+_PASSWORD = re.compile(rb"://[^\s/]*@")
+_DIGIT = re.compile(rb"[0-9]")
+_WORD = (string.ascii_letters + string.digits + "+/_-").encode()
+_SHAPE = bytes(ord("x") if byte in _WORD else ord(" ") for byte in range(256))
+_LONG = b"x" * 16
 _VISIBLE = re.compile(rb"\S")
 
 
@@ -45,9 +47,9 @@ def detector_version() -> str:
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
     """Return the secrets in a text, in order; none lies in or overlaps another."""
-    if not _HINT.search(text):
-        return ()
     data = text.encode()
+    if not _may_hold_one(data):
+        return ()
     findings = [finding for finding in _scanner().scan(data) if finding.visible and finding.confidence != "low"]
     found = [secret for secret in map(_secret, findings) if not _ALLOWED.match(data, secret.end_byte)]
     return tuple(_apart(sorted(found, key=lambda secret: (secret.start_byte, -secret.end_byte, secret.rule))))
@@ -83,6 +85,23 @@ def secrets_of(masked: Iterable[Mapping[str, Any]] | None) -> tuple[Secret, ...]
 
 def _visible_bytes(data: bytes) -> int:
     return len(data.translate(None, b" \t\r\n\v\f"))
+
+
+def _may_hold_one(data: bytes) -> bool:
+    """Whether it is worth loading the detector, which takes half a second: most small changes hold nothing like it."""
+    return any(word in data for word in _BEGINNINGS) or bool(_PASSWORD.search(data)) or _has_long_word(data)
+
+
+def _has_long_word(data: bytes) -> bool:
+    shape = data.translate(_SHAPE)
+    start = shape.find(_LONG)
+    while start >= 0:
+        end = shape.find(b" ", start)
+        end = len(data) if end < 0 else end
+        if _DIGIT.search(data, start, end):
+            return True
+        start = shape.find(_LONG, end)
+    return False
 
 
 def _apart(secrets: Iterable[Secret]) -> Iterable[Secret]:

@@ -35,6 +35,7 @@ def test_a_file_to_index_is_described_in_full(library):
         "loader": "code",
         "encoding": "utf-8",
         "is_lossy": False,
+        "masked": [],
         "skipped_reason": None,
     }
 

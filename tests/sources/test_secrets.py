@@ -287,4 +287,4 @@ def test_offsets_are_of_the_text_as_utf8_whatever_the_encoding_of_the_file():
     text = f'# größer\ntoken = "{GITHUB}"\n'
     for encoding in ("utf-8", "latin-1", "utf-16"):
         content = examine(b"a.py", text.encode(encoding))
-        assert GITHUB not in mask(decode(text.encode(encoding)).text, content.masked)
+        assert GITHUB not in mask(decode(text.encode(encoding)).text, content.masked or ())
