@@ -4,11 +4,10 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
 
@@ -132,30 +131,30 @@ def _lasting_worker() -> "ProcessPool":
 
 
 def _spawn(workers: int) -> "ProcessPool":
+    """Start workers that Ctrl-C in their terminal does not reach, from their first instruction: we end them.
+
+    Pebble lets them ignore the signal, but only once they have imported all that they need. An interrupt waits until
+    they are started, since one whose parent goes away meanwhile ends with a traceback.
+    """
     from pebble import ProcessPool
 
     # Spawned, not forked: the parent may have lancedb's threads.
-    return ProcessPool(max_workers=workers, context=_Spawning(), initializer=_start_worker)
+    pool = ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"), initializer=_start_worker)
+    try:
+        with ThreadPoolExecutor(1) as starter:  # Python interrupts the main thread alone
+            starter.submit(_start, pool).result()
+    except BaseException:
+        _close(pool)
+        raise
+    return pool
 
 
-class _Worker(SpawnProcess):
-    """A process that Ctrl-C in its terminal does not reach, from its first instruction: its parent ends it.
-
-    Pebble lets workers ignore the signal, but only once they have imported all that they need.
-    """
-
-    def start(self) -> None:
-        """Start it with the signal blocked, which a process inherits."""
-        resource_tracker.ensure_running()  # it is started by the first process, and unblocks the signal
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            super().start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class _Spawning(SpawnContext):
-    Process = _Worker
+def _start(pool: "ProcessPool") -> None:
+    """Start a pool with SIGINT blocked, as the processes and threads that this one starts inherit it."""
+    resource_tracker.ensure_running()  # it is started before the first worker, and unblocks the signal
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    if not pool.active:  # which starts it
+        raise WorkerError("the processes that parse files cannot be started")
 
 
 def _start_worker() -> None:
