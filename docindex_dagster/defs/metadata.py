@@ -27,7 +27,11 @@ _WHERE_TO_READ = "See docs/operations.md, “What a failure looks like”."
 def of_table(
     table: pa.Table, numbers: Mapping[str, Any], sample: pa.Table, **tables: dg.TableMetadataValue
 ) -> dict[str, Any]:
-    """What a table shows: what can be read at a glance first, its long sample last."""
+    """What a table shows: what can be read at a glance first, its long sample last.
+
+    A sample has no text of the source, such as of a chunk, heading, concept or message: Dagster's record keeps what it
+    is told, and the text may be removed.
+    """
     return {
         "dagster/partition_row_count": table.num_rows,
         **numbers,

@@ -14,6 +14,7 @@ from docindex_dagster import runs, tables
 from docindex_dagster.defs.resources import FULL_TAG, EmbeddingModel
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
 from docindex_dagster.settings import load_settings
 from docindex_dagster.stores.doctor import examine
@@ -267,3 +268,25 @@ def test_a_run_ends_as_interrupted_though_dagster_forgets_an_interrupt_after_its
         runs.index(load_settings(project.root), KEY, project.instance)
 
     assert project.instance.get_run_by_id(str(run_id)).status is dg.DagsterRunStatus.SUCCESS
+
+
+def test_the_record_of_runs_holds_no_text_of_a_source(tmp_path, git):
+    secret = "xyloquartz"
+    (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "git"\npath = "code"\n')
+    code = tmp_path / "code"
+    code.mkdir()
+    git(code, "init", "-q")
+    (code / "guide.md").write_text(
+        f"# The {secret}\n\nA **{secret}** is a pump, and `{secret}` uses [it](#{secret}).\n\n{secret} requires pump.\n"
+    )
+    (code / "pump.py").write_text(f'def prime(by="{secret}"):\n    """Of {secret}."""\n    return by  # {secret}\n')
+    git(code, "add", ".")
+    git(code, "commit", "-q", "-m", f"Add the {secret}", "-m", f"As {secret} needs it.")
+    settings = load_settings(tmp_path)
+
+    with runs.instance(settings) as instance:
+        assert runs.index(settings, "git/code", instance).succeeded
+
+    files = [file for file in Layout(settings.home).dagster.rglob("*") if file.is_file()]
+    assert len(files) > 2
+    assert [file.name for file in files if secret.encode() in file.read_bytes()] == []

@@ -54,7 +54,7 @@ def test_chunks_shows_its_numbers_a_sample_and_its_checks(project: Project, page
     for name, number in numbers.items():
         expect(ui.metadata(page, name).get_by_role("cell", name=str(number), exact=True)).to_be_visible()
     sample = ui.metadata(page, "sample")
-    for column in ("path", "start_line", "end_line", "qualified_name", "text"):
+    for column in ("path", "start_line", "end_line", "chunk_type", "qualified_name"):
         expect(sample.get_by_text(column, exact=True).first).to_be_visible()
     expect(sample).to_contain_text("README.md")
     ui.open_checks(page, "chunks")

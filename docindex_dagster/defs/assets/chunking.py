@@ -21,7 +21,7 @@ from docindex_dagster.schemas import COMMIT
 
 _FEW_FALLBACKS = "few_fallbacks"
 _SUMMARIES_WRITTEN = "summaries_are_written"
-_SAMPLE = ("path", "start_line", "end_line", "qualified_name", "text")
+_SAMPLE = ("path", "start_line", "end_line", "chunk_type", "qualified_name")
 
 
 @dg.asset(

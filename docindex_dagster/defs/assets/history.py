@@ -14,7 +14,7 @@ from docindex_dagster.sources.commits import HISTORY_VERSION, read_history
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.sources.repository import RepositoryFigures
 
-_SAMPLE = ("commit", "authored_at", "author", "subject", "file_count", "insertions", "deletions")
+_SAMPLE = ("commit", "authored_at", "author", "file_count", "insertions", "deletions")
 
 
 @dg.asset(

@@ -177,7 +177,7 @@ def _details(layout: Layout, published: Publication, chunks: pa.Table) -> dict[s
             **_about_graph(graph),
             "dagster/uri": layout.graph.relative_to(layout.home).as_posix(),
         },
-        sample=graph.triples.select(["subject", "predicate", "object", "path", "line"]),
+        sample=graph.triples.select(["path", "line", "subject_type", "predicate", "object_type", "resolution"]),
         predicates=metadata.counts(graph.triples["predicate"], "predicate", "edges"),
     )
     return details
