@@ -70,6 +70,7 @@ def test_the_index_lies_beside_the_file_unless_a_variable_moves_it(tmp_path, mon
     ("text", "message"),
     [
         ("[search]\ntop_k = 0\n", "search.top_k"),
+        ("[discovery]\nmax_file_bytes = 209000000\n", "max_file_bytes: Input should be less than or equal to 16777216"),
         ("[search]\ntopk = 3\n", "search.topk is not a setting"),
         ("[sarch]\n", "sarch is not a setting"),
         ("[embedding]\nprovider = 'magic'\n", "'static'"),

@@ -234,6 +234,7 @@ def _job(source: Source, row: dict[str, Any], choice: Choice) -> FileJob:
         masked=secrets_of(row["masked"]),
         commit=None if row["commit"] is None else str(row["commit"]),
         is_uncommitted=bool(row["is_uncommitted"]),
+        max_file_bytes=source.max_file_bytes,
     )
 
 

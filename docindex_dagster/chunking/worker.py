@@ -17,6 +17,9 @@ from docindex_dagster.sources.secrets import Secret, find_secrets, mask
 from docindex_dagster.sources.text import read_document
 from docindex_dagster.tokenizer import count_tokens
 
+# What is read from a dense file on the way to its structure takes up to 400 times its bytes, in each worker.
+_MOST_PARSED = 2 << 20  # bytes
+
 
 @dataclass(frozen=True, slots=True)
 class FileJob:
@@ -34,6 +37,7 @@ class FileJob:
     is_uncommitted: bool
     content_hash: str = ""  # that discovery saw
     masked: tuple[Secret, ...] | None = None  # the secrets in a file of this hash; None: it is indexed as it is
+    max_file_bytes: int = 1 << 20  # it may have grown since its size was looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
 
 
 def _cut_file(job: FileJob, options: ChunkOptions, fallback: str | None) -> CutFile:
-    decoded, content_hash = read_document(job.root, job.path)
+    decoded, content_hash = read_document(job.root, job.path, job.max_file_bytes)
     identity = FileIdentity(
         job.source,
         job.source_kind,
@@ -73,6 +77,8 @@ def _cut_file(job: FileJob, options: ChunkOptions, fallback: str | None) -> CutF
     )
     text = _masked(decoded.text, job, content_hash)
     chunker = load_chunker(job.chunker)
+    if fallback is None and job.size > _MOST_PARSED:
+        fallback = f"too-large: {job.size} bytes, structure is read of {_MOST_PARSED} at most"
     if fallback is None:
         try:
             return _cut_by(chunker, identity, text, job, options)

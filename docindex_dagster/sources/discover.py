@@ -1,6 +1,5 @@
 """Discovery: a source to its `discovered_files` table."""
 
-import errno
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ from docindex_dagster.sources.content import Content, examine
 from docindex_dagster.sources.entries import Entry, error_reason, stamp
 from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, Memory, remember, rules_version
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join, name_to_path, path_to_name, read_beneath
+from docindex_dagster.sources.paths import join, name_to_path, path_to_name, read_whole
 from docindex_dagster.sources.rules import path_rules
 from docindex_dagster.sources.status import Standing
 from docindex_dagster.sources.walk import walk
@@ -151,14 +150,8 @@ def _unread(entry: Entry, reason: str) -> Content:
 
 
 def _examine(source: Source, path: bytes) -> Content:
-    return examine(path, _read(source, path), skips_secrets=source.secrets == "skip")
-
-
-def _read(source: Source, path: bytes) -> bytes:
-    data = read_beneath(os.fsencode(source.path), path, source.max_file_bytes + 1)
-    if len(data) > source.max_file_bytes:
-        raise OSError(errno.EFBIG, "grew past max_file_bytes while it was read")
-    return data
+    data = read_whole(os.fsencode(source.path), path, source.max_file_bytes)
+    return examine(path, data, skips_secrets=source.secrets == "skip")
 
 
 def _commits(

@@ -65,6 +65,18 @@ def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
         os.close(file)
 
 
+def read_whole(root: bytes, path: bytes, most: int) -> bytes:
+    """Read a file as `read_beneath` does, unless it has more than `most` bytes.
+
+    Raises:
+        OSError: As `read_beneath` does, or it grew past the limit since somebody looked at its size.
+    """
+    data = read_beneath(root, path, most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, "grew past max_file_bytes while it was read")
+    return data
+
+
 def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
     """Read a regular file, also one that a link leads to, at most `limit` bytes of it. Never blocks on a FIFO.
 

@@ -2,11 +2,12 @@
 
 import codecs
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from docindex_dagster.hashing import digest
-from docindex_dagster.sources.paths import name_to_path, read_beneath
+from docindex_dagster.sources.paths import name_to_path, read_whole
 
 _BOMS = (  # the UTF-32 mark begins with the UTF-16 one, so it comes first
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -32,13 +33,13 @@ class Decoded:
     is_lossy: bool  # bytes that the encoding does not have were replaced, or the encoding is a guess of last resort
 
 
-def read_document(root: Path, path: str) -> tuple[Decoded, str]:
+def read_document(root: Path, path: str, most: int = sys.maxsize) -> tuple[Decoded, str]:
     """Read the file that a table calls `path`, below `root`; its text and the hash of its bytes.
 
     Raises:
-        OSError: It cannot be read, or not without following a symbolic link.
+        OSError: It cannot be read, or not without following a symbolic link, or it has more than `most` bytes.
     """
-    data = read_beneath(os.fsencode(root), name_to_path(path))
+    data = read_whole(os.fsencode(root), name_to_path(path), most)
     return decode(data), digest(data)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from docindex_dagster.chunking import worker
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.worker import FileJob
@@ -120,6 +121,19 @@ def test_one_worker_and_two_give_the_same_rows(tmp_path):
     jobs = [*fixtures, *(job(tmp_path, f"{number}.py") for number in range(150))]
 
     assert chunk(jobs, workers=1) == chunk(jobs, workers=2)
+
+
+def test_a_file_too_large_for_its_structure_is_cut_by_lines_and_says_so(tmp_path, monkeypatch):
+    large, small = job(tmp_path, "large.py"), job(tmp_path, "small.py")
+    monkeypatch.setattr(worker, "_MOST_PARSED", len(CODE))
+
+    table = worker.chunk_files([replace(large, size=len(CODE) + 1), small], OPTIONS).rows
+
+    told = dict(zip(table["path"].to_pylist(), table["fallback"].to_pylist(), strict=True))
+    assert told == {
+        "large.py": f"too-large: {len(CODE) + 1} bytes, structure is read of {len(CODE)} at most",
+        "small.py": None,
+    }
 
 
 def test_a_file_that_is_gone_is_reported_and_the_others_go_on(tmp_path):

@@ -164,11 +164,12 @@ def check(file: Damaged, sizes: Sizes, folder: Path, slow: Path) -> None:
         len(file.data),
         None,
         is_uncommitted=False,
+        max_file_bytes=len(file.data),
     )
     options = ChunkOptions(sizes, code_chars=1500)
     ((_, result),) = chunk_in_workers([job], options, workers=1, timeout_s=TIME_OUT_S)
     rows = result.rows.to_pylist()
-    text = read_document(folder, file.name)[0].text
+    text = read_document(folder, file.name, job.max_file_bytes)[0].text
     path.unlink()
 
     assert not result.unreadable

@@ -87,6 +87,14 @@ def test_text_with_the_usual_controls_is_not_binary(data):
 def test_a_document_is_read_by_the_name_in_the_table(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a%41.md").write_bytes(b"\xef\xbb\xbf# Title\n")
-    decoded, content_hash = read_document(tmp_path, "docs/a%2541.md")
+    decoded, content_hash = read_document(tmp_path, "docs/a%2541.md", 100)
     assert decoded == Decoded("# Title\n", "utf-8", is_lossy=False)
     assert content_hash == digest(b"\xef\xbb\xbf# Title\n")
+
+
+def test_a_document_that_grew_past_its_limit_is_not_read(tmp_path):
+    (tmp_path / "a.md").write_bytes(b"0123456789")
+
+    assert read_document(tmp_path, "a.md", 10)[0].text == "0123456789"
+    with pytest.raises(OSError, match="grew past max_file_bytes"):
+        read_document(tmp_path, "a.md", 9)
