@@ -35,7 +35,9 @@ class SourceType(StrEnum):
 PathGlob = Annotated[
     str | None,
     typer.Option(
-        "--path", "-p", help="Only paths, or commits that touch paths, that match this glob, as 'src/**/*.py'."
+        "--path",
+        "-p",
+        help="Only paths, or commits that touch paths, that match this glob, as 'src/**/*.py', or lie in this folder.",
     ),
 ]
 
@@ -147,7 +149,7 @@ def log(
         sources=keys_of(settings, reader.generation, source or (), all_sources=all_sources),
         author=None if author is None else utf8(author),
         since=since.replace(tzinfo=UTC) if since else None,
-        path_glob=None if path is None else utf8(path).removeprefix("./"),
+        path_glob=None if path is None else utf8(path),
     )
     found = read_log(
         reader,

@@ -17,6 +17,7 @@ from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import marked
+from docindex_dagster.search.lookup import check_paths
 from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.search.reranking.protocol import Reranker, tell_nobody
 from docindex_dagster.search.reranking.providers import load_reranker
@@ -46,7 +47,7 @@ def hits_of(
     """The best hits, each saying whether its file was changed since.
 
     Raises:
-        QueryError: as `search`.
+        QueryError: as `search`, or no indexed file has a path that the filter means.
         EmbeddingError: as `search`.
         DamagedStoreError: as `search`.
         SettingsError: the reranker that is asked for lacks a setting.
@@ -64,6 +65,8 @@ def hits_of(
         former=partial(_former, settings.embedding),
         warn=warn,
     )
+    if not found:
+        check_paths(reader, request.filters)
     return marked(found, registry.sources(settings))
 
 

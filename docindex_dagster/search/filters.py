@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # The stores compile a glob into an automaton, which grows with its wildcards.
 _LONGEST_GLOB = 500
 _MOST_WILDCARDS = 20
+_WILDCARD = re.compile(r"[*?]")
+_ANYTHING = "(.|\\n)*"  # a regular expression of both stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +105,30 @@ def glob_to_regex(glob: str) -> str:
     """A regular expression for a whole path, in the syntax that both stores share.
 
     `*` and `?` stay within one folder, `**` crosses folders. A pattern without a slash is matched against the name at
-    any depth, as in a `.gitignore`.
+    any depth, as in a `.gitignore`. One that ends in a slash means what is in the folder; one whose last name has no
+    wildcard means the file of that name, or what is in the folder.
     """
-    anchored = glob if "/" in glob else f"**/{glob}"
+    plain = glob.removeprefix("./").removeprefix("/").rstrip("/")
+    if plain in {"", "."}:
+        return _ANYTHING
+    anchored = plain if "/" in glob.rstrip("/") else f"**/{plain}"
+    if glob.endswith("/"):
+        below = f"/{_ANYTHING}"
+    else:
+        below = "" if _WILDCARD.search(plain.rpartition("/")[2]) else f"(/{_ANYTHING})?"
     pattern = ""
-    for part in re.findall(r"\*\*/|\*+|\?|[^*?]+", anchored.removeprefix("/")):
+    for part in re.findall(r"\*\*/|\*+|\?|[^*?]+", anchored):
         if part == "**/":
-            pattern += "((.|\\n)*/)?"
+            pattern += f"({_ANYTHING}/)?"
         elif part == "**":
-            pattern += "(.|\\n)*"
+            pattern += _ANYTHING
         elif part.startswith("*"):
             pattern += "[^/]*"
         elif part == "?":
             pattern += "[^/]"
         else:
             pattern += "".join(_literal(char) for char in part)
-    return pattern
+    return pattern + below
 
 
 def _literal(char: str) -> str:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from docindex_dagster.chunking.rows import chunk_id
 from docindex_dagster.errors import QueryError
 from docindex_dagster.keys import is_branch
 from docindex_dagster.schemas import COMMIT_PATH
+from docindex_dagster.search.filters import Filters
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
@@ -18,6 +20,22 @@ _PLACE = re.compile(r"(?P<path>.+):(?P<line>\d{1,9})(-\d{1,9})?", re.DOTALL)
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 _MOST_CHUNKS_A_FILE = 100_000
 _MOST_COMMITS = 10
+
+
+def check_paths(reader: Reader, filters: Filters) -> None:
+    """Tell a filter of paths that no file meets from words that no file has.
+
+    Raises:
+        QueryError: it is one that no file meets.
+    """
+    from tantivy import Query
+
+    if filters.path_glob is None:
+        return
+    clauses = replace(filters, languages=(), symbol_kinds=()).to_clauses(reader.index.schema)
+    if not reader.searcher.search(Query.boolean_query(clauses), limit=1, count=False).hits:
+        where = f" of {', '.join(filters.sources)}" if filters.sources else ""
+        raise QueryError(f"no indexed file{where} has the path {filters.path_glob!r}, seen from the source's root")
 
 
 def find_chunks(reader: Reader, reference: str, sources: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ def filters_of(settings: Settings, generation: Generation, said: Narrowing) -> F
         languages=tuple(_language(generation, name) for name in said.languages),
         source_types=tuple(said.source_types),
         symbol_kinds=tuple(map(_symbol_kind, said.symbol_kinds)),
-        path_glob=None if said.path_glob is None else said.path_glob.removeprefix("./"),
+        path_glob=said.path_glob,
     )
 
 

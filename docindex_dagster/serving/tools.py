@@ -47,7 +47,9 @@ Types = Annotated[
 Kinds = Annotated[
     list[str] | None, Field(description="Only this kind of symbol, such as function, method, class or struct.")
 ]
-PathGlob = Annotated[str | None, Field(description="Only paths that match this glob, such as 'src/**/*.py'.")]
+PathGlob = Annotated[
+    str | None, Field(description="Only paths in this folder, or that match this glob, such as 'src/**/*.py'.")
+]
 
 
 class Tools:

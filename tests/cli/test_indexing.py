@@ -165,7 +165,7 @@ def test_a_file_that_is_gone_leaves_the_index_by_its_name(run_indexed):
 
     assert run_indexed("index", "manual/pump.py").code == 0
 
-    assert "nothing found" in run_indexed("search", "litres", "--mode", "bm25", "--path", "pump.py").out
+    assert "no indexed file has the path" in run_indexed("search", "litres", "--mode", "bm25", "--path", "pump.py").err
 
 
 def test_one_is_singular_where_stages_end(run):

@@ -77,3 +77,11 @@ def test_a_wrong_dagster_file_is_a_line(run, text):
     assert output.code == 1
     assert "dagster.yaml" in output.err.splitlines()[-1]
     assert "Traceback" not in output.err
+
+
+def test_a_path_that_no_file_has_is_told_and_one_that_files_have_is_not(run_indexed):
+    found = run_indexed("search", "pump", "--path", "src/nowhere")
+
+    assert found.code == 1
+    assert "no indexed file has the path 'src/nowhere'" in " ".join(found.err.split())
+    assert run_indexed("search", "nothing-of-the-kind", "--mode", "literal", "--path", "pump.py").code == 0
