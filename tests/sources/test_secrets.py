@@ -98,6 +98,7 @@ MASKED = {
     "basic authentication": ("a.http", "GET /\nAuthorization: Basic {}\n\n" + "words\n" * 20, BASIC),
     "Docker's": ("auths.json", '{{"auths": {{"https://index.docker.io/v1/": {{"auth": "{}"}}}}}}', BASIC),
     "password": ("a.py", 'PASSWORD = "{}"', some(18) + "7aX9"),
+    "password with punctuation": ("a.py", 'PASSWORD = "{}"', "aB3!dE6#gH9^kL2*nP5."),
     "api key": ("a.properties", "acme.api-key={}\n" + "# words\n" * 9, some(30) + "7aX9"),
     "Django": ("settings.py", "SECRET_KEY = '{}'", "django-insecure-" + some(46) + "7aX9"),
     "Rails": ("config.yml", "production:\n  secret_key_base: {}\n" + "# words\n" * 30, some(128, HEX)),
