@@ -1,10 +1,12 @@
 """What Dagster shows: a change of the pipeline shows as a change of `asset_graph.json` in the diff."""
 
 import json
+import math
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +121,11 @@ def test_the_project_and_other_folders_get_the_same_instance_settings(tmp_path, 
 
 if __name__ == "__main__":
     SNAPSHOT.write_text(json.dumps(asset_graph(), indent=1, sort_keys=True) + "\n")
+
+
+def test_the_sensors_on_sources_seldom_tick_together():
+    sensors = {sensor.name: sensor for sensor in build_definitions(ROOT).sensors}
+    names = ("sources_changed", "library_files_changed", "git_head_changed")
+    intervals = [sensors[name].minimum_interval_seconds or 0 for name in names]
+
+    assert all(math.gcd(one, other) == 5 for one, other in combinations(intervals, 2))  # how often Dagster looks

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from uuid import uuid4
@@ -18,6 +19,8 @@ from docindex_dagster.defs.resources import PARTITION_TAG, VERIFY_TAG
 from docindex_dagster.defs.sensors.due import delay_s
 from docindex_dagster.defs.sensors.files import Memory
 from docindex_dagster.settings import load_settings
+from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.model import Source
 from tests.defs.conftest import CONFIG, KEY, Project
 from tests.defs.daemon import GIT, SENSORS, declare, partitions, published
 
@@ -195,6 +198,34 @@ class TestFailures:
 
         seen = Memory.of(daemon.cursors["git_head_changed"]).seen
         assert {key for key, what in seen.items() if what.state} == {"git/well"}
+
+    def test_a_folder_that_answers_late_costs_one_tick_its_share_and_is_noticed_when_it_does(
+        self, daemon, project, monkeypatch
+    ):
+        daemon.settle()
+        (project.root / "slow").mkdir()
+        declare(project, CONFIG + '[[source]]\nkind = "library"\npath = "slow"\n')
+        looks, answers = [], threading.Event()
+
+        def look(source: Source) -> str:
+            if source.name == "slow":
+                looks.append(source.key)
+                answers.wait()
+            return fingerprint(source)
+
+        monkeypatch.setattr("docindex_dagster.defs.sensors.files.fingerprint", look)
+        monkeypatch.setattr("docindex_dagster.defs.sensors.files._SHARE_S", 0.2)
+        monkeypatch.setattr("docindex_dagster.defs.sensors.files._BUDGET_S", 0.1)
+        daemon.tick("sources_changed")
+        (project.notes / "guide.md").write_text("# New\n\nNoticed though another folder does not answer.\n")
+
+        asked = [request for _ in range(3) for request in daemon.tick("library_files_changed").run_requests]
+        assert (KEY in {request.partition_key for request in asked}, looks) == (True, ["library/slow"])
+
+        answers.set()
+        while not Memory.of(daemon.cursors["library_files_changed"]).seen["library/slow"].state:
+            daemon.tick("library_files_changed")
+        assert looks == ["library/slow"]
 
     def test_a_run_over_one_file_does_not_end_them(self, daemon, project, clock):
         daemon.settle()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
@@ -13,12 +14,13 @@ from pydantic import Field
 from docindex_dagster import indexing
 from docindex_dagster.chunking.build import fingerprint as chunking_fingerprint
 from docindex_dagster.chunking.summaries import summariser_of
+from docindex_dagster.deadline import Attempts
 from docindex_dagster.defs.checks import REMOTES_ANSWER, evaluation
 from docindex_dagster.defs.dead_runs import LOST_TAG
 from docindex_dagster.defs.jobs import index_source
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
-from docindex_dagster.defs.sensors.cursor import INTERVAL_S, Remembered
+from docindex_dagster.defs.sensors.cursor import LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.errors import SourceError
@@ -33,10 +35,15 @@ from docindex_dagster.sources.remote_heads import checked_out, heads
 # A tick may take 60 s; what is not looked at within the budget is first in the next tick.
 _BUDGET_S = 40
 _GIT_SHARE_S = 15  # of it, for all that git says of one source
+_SHARE_S = 16  # and for the whole look at it
 _REMOTE_TIMEOUT_S = 5
 _REMOTES_A_TICK = 32  # eight at once: 20 s if none of them answers
 # A source that keeps failing and changes meanwhile is not made to wait for hours.
 _PATIENCE_AFTER_A_CHANGE_S = 5 * 60
+
+
+# Looks that took longer than their share go on while the sensor ticks, one a source.
+_LOOKS: Attempts[Source, str] = Attempts()
 
 
 class Seen(Remembered):
@@ -68,7 +75,7 @@ class Memory(Remembered):
 
 @dg.sensor(
     job=index_source,
-    minimum_interval_seconds=INTERVAL_S,
+    minimum_interval_seconds=LIBRARIES_INTERVAL_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Asks for a run of each library whose files are not those of the index. It lists and stats, and reads "
     "no file; see docs/operations.md, “How changes are noticed”.",
@@ -82,7 +89,7 @@ def library_files_changed(context: dg.SensorEvaluationContext, project: Project)
 
 @dg.sensor(
     job=index_source,
-    minimum_interval_seconds=INTERVAL_S,
+    minimum_interval_seconds=REPOSITORIES_INTERVAL_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Asks for a run of each repository whose last commit, branch, index or uncommitted work is not that of "
     "the index. Remotes are asked for their commit at an interval of their own (schedule.remote_interval_s); see "
@@ -188,8 +195,7 @@ class _Tick:
     def _look(self, source: Source, remote: RemoteSeen | None) -> "_Look | None":
         """None for a source that cannot be read now: it is looked at again in the next tick, and keeps its index."""
         try:
-            with git.within(_GIT_SHARE_S):
-                files = fingerprint(source)
+            files = _LOOKS.result(source, partial(_files, source), _SHARE_S)
             return _Look(source, files, remote.commit if remote else None)
         except (SourceError, OSError) as error:
             self.context.log.warning(f"{source.key}: {error}")
@@ -210,6 +216,11 @@ class _Tick:
         reason = "again after a failure" if last.failures else "files or settings changed"
         request = dg.RunRequest(partition_key=look.source.key, tags={REASON_TAG: reason, **last.demands})
         return waiting.model_copy(update={"asked_at": time.time()}), request
+
+
+def _files(source: Source) -> str:
+    with git.within(_GIT_SHARE_S):
+        return fingerprint(source)
 
 
 class Step(Enum):
@@ -239,7 +250,7 @@ def _failed_since(instance: dg.DagsterInstance, at: float) -> set[str]:
     """The sources of which a run failed, whoever asked for it. Without a tick before, all sources are looked at."""
     if not at:
         return set()
-    since = datetime.fromtimestamp(at - INTERVAL_S, UTC)
+    since = datetime.fromtimestamp(at - REPOSITORIES_INTERVAL_S, UTC)
     failed = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since))
     return {run.tags[PARTITION_TAG] for run in failed if PARTITION_TAG in run.tags}
 

@@ -13,7 +13,7 @@ from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
 from docindex_dagster.defs.partitions import SOURCES, SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, SOURCE_TAG, Project
-from docindex_dagster.defs.sensors.cursor import INTERVAL_S, Remembered
+from docindex_dagster.defs.sensors.cursor import SOURCES_INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, last_runs
 from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
@@ -95,7 +95,7 @@ def sources_changed(remove_source: dg.JobDefinition) -> dg.SensorDefinition:
     @dg.sensor(
         name="sources_changed",
         jobs=[index_source, remove_source],
-        minimum_interval_seconds=INTERVAL_S,
+        minimum_interval_seconds=SOURCES_INTERVAL_S,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Keeps partitions and docindex.toml in agreement: a new source gets its partition and first run, "
         "one whose partition was deleted or that was renamed leaves the index, missing ones are reported. Reports runs "
