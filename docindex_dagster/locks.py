@@ -32,6 +32,19 @@ def exclusive_if_free(path: Path, owner: str) -> Iterator[bool]:
         yield _take(descriptor, owner)
 
 
+def hold_for_life(path: Path, owner: str) -> str | None:
+    """Hold the lock until this process ends, whichever program it is by then (`exec`); its children do not hold it.
+
+    Returns:
+        None; where another holds it, its `owner` text.
+    """
+    with _opened(path) as descriptor:
+        if not _take(descriptor, owner):
+            return os.pread(descriptor, 1000, 0).decode("utf-8", "replace")
+        os.set_inheritable(os.dup(descriptor), True)  # noqa: FBT003 it has no name
+    return None
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
     """A descriptor of the lock's file; with it, the lock goes."""

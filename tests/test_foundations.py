@@ -1,6 +1,8 @@
 """What everything stands on: atomic files, stamped tables, locks between processes, paths."""
 
 import multiprocessing
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster import tables
+from docindex_dagster.cli import serving
+from docindex_dagster.errors import SourceError
 from docindex_dagster.files import replacing
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout, file_name
-from docindex_dagster.locks import exclusive
+from docindex_dagster.locks import exclusive, exclusive_if_free, hold_for_life
 
 TABLE = pa.table({"name": ["a", "b"], "size": [1, 2]})
 
@@ -118,3 +122,38 @@ def test_a_lock_says_whom_it_waits_for_and_is_free_when_its_holder_is_killed(tmp
     with exclusive(tmp_path / "lock", "the second", on_wait=kill_the_holder):
         assert waited_for == ["the first"]
     holder.join()
+
+
+HOLDER = """
+import os, sys
+from pathlib import Path
+from docindex_dagster.locks import hold_for_life
+assert hold_for_life(Path(sys.argv[1]), "http://127.0.0.1:3000") is None
+os.execv(sys.executable, [sys.executable, "-c", "print(flush=True); input()"])
+"""
+
+
+def test_a_lock_for_life_outlasts_the_program_that_took_it_and_ends_with_its_process(tmp_path):
+    lock = tmp_path / "ui.lock"
+    command = [sys.executable, "-c", HOLDER, str(lock)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+
+        assert hold_for_life(lock, "another") == "http://127.0.0.1:3000"
+
+        other.communicate(b"\n")
+
+    with exclusive_if_free(lock, "another") as is_mine:
+        assert is_mine
+
+
+def test_a_second_ui_on_the_same_instance_is_refused_and_says_where_the_first_is(tmp_path, monkeypatch):
+    (tmp_path / "docindex.toml").touch()
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    with (
+        exclusive(tmp_path / ".docindex/dagster/ui.lock", "http://127.0.0.1:3000", on_wait=print),
+        pytest.raises(SourceError, match=r"runs already.*open http://127\.0\.0\.1:3000"),
+    ):
+        serving.ui(port=1, host="127.0.0.1")

@@ -11,22 +11,31 @@ import typer
 from docindex_dagster import console
 from docindex_dagster.access import writing
 from docindex_dagster.cli.common import project
-from docindex_dagster.errors import SourceError
+from docindex_dagster.errors import SourceError, is_debugging
+from docindex_dagster.locks import hold_for_life
 from docindex_dagster.settings import load_settings
+
+_LOCK = "ui.lock"  # in the folder of the Dagster instance, which has one daemon
 
 
 def ui(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the UI listens.")] = 3000,
     host: Annotated[str, typer.Option(help="Which address it listens on.")] = "127.0.0.1",
 ) -> None:
-    """Start the Dagster UI, its sensors and its schedule on this project."""
+    """Start the Dagster UI, its sensors and its schedule on this project: once, since a second daemon stops the first.
+
+    The terminal shows where it is, warnings and errors; with --debug all that Dagster says.
+    """
     from docindex_dagster import runs
 
     settings = load_settings()
-    _refuse_busy_port(host, port)
     with runs.instance(settings):
         pass  # its databases are there before several processes look for them
-    os.environ["DAGSTER_HOME"] = str(runs.dagster_home(settings))
+    home = runs.dagster_home(settings)
+    if (other := hold_for_life(home / _LOCK, f"http://{host}:{port} (process {os.getpid()})")) is not None:
+        raise SourceError(f"docindex ui runs already on {home}: open {other}, or stop it first")
+    _refuse_busy_port(host, port)
+    os.environ["DAGSTER_HOME"] = str(home)
     # `dg dev`, which Dagster recommends in its stead, is not part of what docindex installs.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:Function `dev_command`:FutureWarning")
     # A shell's background job ignores Ctrl-C; Dagster's processes, which stop each other by it, would never end.
@@ -34,8 +43,10 @@ def ui(
     os.chdir(settings.root)
     console.out.print(f"the Dagster UI starts at http://{host}:{port}; stop it with Ctrl-C")
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
+    level = "debug" if is_debugging() else "warning"
+    levels = ("--log-level", level, "--code-server-log-level", level)
     with writing(settings):
-        os.execv(command[0], [*command, "--port", str(port), "--host", host])  # noqa: S606 there is no shell in between
+        os.execv(command[0], [*command, "--port", str(port), "--host", host, *levels])  # noqa: S606 there is no shell in between
 
 
 def mcp() -> None:

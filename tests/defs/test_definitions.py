@@ -119,13 +119,13 @@ def test_the_project_and_other_folders_get_the_same_instance_settings(tmp_path, 
     assert ours == theirs
 
 
-if __name__ == "__main__":
-    SNAPSHOT.write_text(json.dumps(asset_graph(), indent=1, sort_keys=True) + "\n")
-
-
 def test_the_sensors_on_sources_seldom_tick_together():
     sensors = {sensor.name: sensor for sensor in build_definitions(ROOT).sensors}
     names = ("sources_changed", "library_files_changed", "git_head_changed")
     intervals = [sensors[name].minimum_interval_seconds or 0 for name in names]
 
     assert all(math.gcd(one, other) == 5 for one, other in combinations(intervals, 2))  # how often Dagster looks
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text(json.dumps(asset_graph(), indent=1, sort_keys=True) + "\n")
