@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from docindex_dagster.graph import analysis, ask
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.opened import OpenGraph
-from docindex_dagster.printable import visible
+from docindex_dagster.printable import in_line, visible
 from docindex_dagster.search.scope import keys_of
 
 app = typer.Typer(help="Who calls what, what may break, how things hang together.", no_args_is_help=True)
@@ -37,13 +37,15 @@ def _open(source: Sequence[str] | None) -> OpenGraph:
 @app.command()
 def callers(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
     """Who calls a function, method or class, and where."""
-    _print(ask.callers(_open(source), symbol, depth), json=json, backward=True)
+    graph = _open(source)
+    _print(ask.callers(graph, symbol, depth), _Nothing(graph, "callers", symbol), json=json, backward=True)
 
 
 @app.command()
 def callees(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
     """What a function or method calls; of a class, what its methods call. Tells what could not be resolved, and why."""
-    _print(ask.callees(_open(source), symbol, depth), json=json)
+    graph = _open(source)
+    _print(ask.callees(graph, symbol, depth), _Nothing(graph, "callees", symbol), json=json)
 
 
 @app.command()
@@ -54,7 +56,8 @@ def neighbors(
     json: Json = False,
 ) -> None:
     """All that leads from and to a node: what it is in, holds, calls, imports, inherits, and what documents it."""
-    _print(ask.neighbors(_open(source), symbol, predicate or None), json=json)
+    graph = _open(source)
+    _print(ask.neighbors(graph, symbol, predicate or None), _Nothing(graph, "neighbors", symbol), json=json)
 
 
 @app.command()
@@ -66,17 +69,15 @@ def path(
     json: Json = False,
 ) -> None:
     """A shortest way from one node to another."""
-    found = ask.path(_open(source), start, end, depth)
-    if not found and not json:
-        console.out.print(f"no way of at most {depth} edges leads from {start} to {end}", soft_wrap=True)
-        return
-    _print(found, json=json)
+    graph = _open(source)
+    _print(ask.path(graph, start, end, depth), _Nothing(graph, "path", start, end), json=json)
 
 
 @app.command()
 def impact(symbol: Symbol, source: Sources = None, depth: Depth = 5, json: Json = False) -> None:
     """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
-    _print(ask.impact(_open(source), symbol, depth), json=json, backward=True)
+    graph = _open(source)
+    _print(ask.impact(graph, symbol, depth), _Nothing(graph, "impact", symbol), json=json, backward=True)
 
 
 @app.command()
@@ -132,12 +133,25 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _print(steps: Sequence[Step], *, json: bool, backward: bool = False) -> None:
+@dataclass(frozen=True, slots=True)
+class _Nothing:
+    """A question, for the case that no edge answers it."""
+
+    graph: OpenGraph
+    question: str
+    symbol: str
+    to: str = ""
+
+    def __str__(self) -> str:
+        return ask.nothing_known(self.graph, self.question, self.symbol, self.to)
+
+
+def _print(steps: Sequence[Step], nothing: _Nothing, *, json: bool, backward: bool = False) -> None:
     if json:
         console.as_json([asdict(step) for step in steps])
         return
     if not steps:
-        console.out.print("nothing")
+        console.out.print(in_line(str(nothing)), soft_wrap=True)
     for step in steps:
         here, there = (step.object, step.subject) if backward else (step.subject, step.object)
         indent = "  " * (step.depth - 1)

@@ -73,11 +73,20 @@ def _match(node: str, kind: str, wanted: str) -> int:
             return 2
         return 4 if kind in {"external", "concept"} and node.partition(":")[2] == wanted else 0
     plain = qualified.partition("~")[0]
-    if plain == wanted or node.endswith(f"/{wanted}"):
+    if plain == wanted or plain.endswith(f".{wanted}") or node.endswith(f"/{wanted}"):
         return 2
-    if plain.endswith(f".{wanted}"):
-        return 3
+    if wanted.endswith(f".{plain}"):
+        return _match_module(path, wanted.removesuffix(f".{plain}").split("."))
     return 0
+
+
+def _match_module(path: str, wanted: Sequence[str]) -> int:
+    """How well the names before a qualified name fit its file: as the end of its module's name, or of a package."""
+    module = [name for name in path.rpartition(".")[0].split("/") if name != "__init__"]
+    names = len(wanted)
+    if module[-names:] == wanted:
+        return 2
+    return 3 if any(module[at : at + names] == wanted for at in range(len(module) - names)) else 0
 
 
 def one(graph: OpenGraph, name: str) -> list[int]:
@@ -108,6 +117,24 @@ def _like(graph: OpenGraph, name: str) -> str:
     )
     found = get_close_matches(last, pc.unique(names).to_pylist(), _MOST_LIKE)
     return " or ".join(found)
+
+
+def nothing_known(graph: OpenGraph, question: str, name: str, to: str = "") -> str:
+    """A sentence for an answer without edges: of which symbol none is known, and what may be missing.
+
+    Raises:
+        QueryError: there is no such symbol, or there are several.
+    """
+    symbol = graph.ids[one(graph, name)[0]]
+    if question == "path":
+        return f"no way is known from {symbol} to {graph.ids[one(graph, to)[0]]}"
+    what = {"callers": "no call of", "callees": "no call in", "impact": "nothing that depends on"}
+    sentence = f"{what.get(question, 'no edge of')} {symbol} is known"
+    last = _LAST.split(symbol.partition("~")[0])[-1]
+    node = graph.numbers.get(f"{symbol.partition('!')[0]}!unresolved:{last}")
+    unresolved = len(graph.reaching(node)) if node is not None and question in {"callers", "impact"} else 0
+    calls = "1 call" if unresolved == 1 else f"{unresolved} calls"
+    return f"{sentence}; {calls} of that name could not be resolved" if unresolved else sentence
 
 
 def callers(graph: OpenGraph, name: str, depth: int = 1) -> list[Step]:

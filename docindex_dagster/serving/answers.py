@@ -44,10 +44,13 @@ def of_context(context: Context, warnings: Sequence[str]) -> str:
     return "\n".join([*notes, context.markdown or nothing_in(context)])
 
 
+def sentence(text: str) -> str:
+    """A text of ours that names what is indexed, as a sentence."""
+    return f"{in_line(text[:1].upper() + text[1:])}."
+
+
 def of_steps(steps: Sequence[Step], *, is_backward: bool) -> str:
     """Edges of the graph, a line each: the nearest first, with their places and how they were resolved."""
-    if not steps:
-        return "Nothing."
     lines = [_step(step, is_backward=is_backward) for step in steps[:_MOST_STEPS]]
     if len(steps) > _MOST_STEPS:
         lines.append(f"… {len(steps) - _MOST_STEPS} more; ask for a smaller depth, or one of the names above")

@@ -178,7 +178,10 @@ class Tools:
             opened = reader.graph_of(keys) if keys else reader.graph
             if question == "stats":
                 return answers.of_statistics(statistics(opened))
-            return answers.of_steps(ask.answer(opened, question, symbol, to, depth), is_backward=question in _BACKWARD)
+            steps = ask.answer(opened, question, symbol, to, depth)
+            if not steps:
+                return answers.sentence(ask.nothing_known(opened, question, symbol, to))
+            return answers.of_steps(steps, is_backward=question in _BACKWARD)
 
         return self._reading(answer)
 

@@ -9,6 +9,7 @@ from docindex_dagster.graph.build import build_graph
 from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
 from tests.graph.calls import chunks_of
+from tests.graph.samples import opened
 
 FILES = {
     "shop/__init__.py": "from .store import Store\n",
@@ -124,3 +125,32 @@ def test_a_part_of_the_graph_is_exported(graph, form):
     text = "".join(export(part, form))
     assert "shop/money.py::rounded" in text
     assert "test_store" not in text
+
+
+@pytest.mark.parametrize("name", ["shop.store.Store.add", "store.Store.add", "shop.Store.add", "Store.add"])
+def test_a_symbol_is_found_by_the_name_of_its_module_or_package(graph, name):
+    assert graph.ids[ask.one(graph, name)[0]] == "library/program!shop/store.py::Store.add"
+
+
+def test_a_module_that_does_not_hold_the_symbol_is_no_name_of_it(graph):
+    with pytest.raises(QueryError, match="did you mean add"):
+        ask.one(graph, "money.Store.add")
+
+
+def test_a_name_of_a_function_and_of_a_method_is_not_taken_for_one_of_them():
+    files = {"main.go": "package main\n\nfunc Run() {}\n\ntype E struct{}\n\nfunc (e *E) Run() {}\n"}
+    graph = opened(files)
+
+    with pytest.raises(
+        QueryError, match=r"'Run' names 2 things: .*main\.go::E\.Run, .*main\.go::Run; give one of them"
+    ):
+        ask.callers(graph, "Run")
+    assert ask.callers(graph, "main.go::Run") == []
+
+
+def test_an_answer_without_edges_says_of_what_and_what_may_be_missing(graph):
+    sale = "library/program!shop/store.py::Outlet.sale"
+    assert ask.nothing_known(graph, "callers", "sale") == f"no call of {sale} is known"
+    assert ask.nothing_known(graph, "callees", "Store.__init__").startswith("no call in ")
+    assert ask.nothing_known(graph, "callers", "Store.add").endswith("; 1 call of that name could not be resolved")
+    assert ask.nothing_known(graph, "path", "two", "rounded").startswith("no way is known from ")
