@@ -14,7 +14,7 @@ import pyarrow as pa
 from docindex_dagster import tables
 from docindex_dagster.access import writing
 from docindex_dagster.chunking.build import MADE_FROM, ChunkInputs, build_chunks, gather
-from docindex_dagster.chunking.fallbacks import fallbacks, warning
+from docindex_dagster.chunking.fallbacks import fallbacks, left_out_warning, warning
 from docindex_dagster.chunking.pool import check_main_guard
 from docindex_dagster.chunking.summaries import Summariser, summariser_of
 from docindex_dagster.embedding import kept
@@ -161,7 +161,8 @@ class _Run:
                 for problem in result.summaries.problems if result.summaries else ():
                     self.notice(problem)
                 chunks = result.table
-                if problem := warning(fallbacks(chunks), inputs.files.num_rows):
+                cut_as_text = warning(fallbacks(chunks), inputs.files.num_rows)
+                for problem in filter(None, (left_out_warning(result.left_out), cut_as_text)):
                     self.notice(problem)
                 written = [writer.submit(self._write, "chunks", chunks)]
             with stage(key, "embeddings"):

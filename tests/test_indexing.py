@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster import tables
+from docindex_dagster import events, tables
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import SourceError
 from docindex_dagster.indexing import index, is_current
@@ -21,7 +21,7 @@ from docindex_dagster.sources import registry
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores.publish import withdraw
+from docindex_dagster.stores.publish import Publication, withdraw
 
 LONG_AGO_S = 1_600_000_000
 
@@ -61,8 +61,8 @@ class Project:
     def is_current(self) -> bool:
         return is_current(self.settings, self.source)
 
-    def index(self) -> None:
-        index(self.settings, self.source, StaticEmbedder())
+    def index(self) -> Publication:
+        return index(self.settings, self.source, StaticEmbedder())
 
     def write(self, name: str, text: str) -> None:
         """Write a file long ago, at a time that its text decides."""
@@ -231,6 +231,29 @@ def test_a_file_that_is_written_as_it_is_indexed_is_looked_at_again(repository):
     os.utime(repository.files / "a.md", (time.time() + 50, time.time() + 50))
     repository.index()
     assert not repository.is_current
+
+
+def test_a_file_that_is_emptied_as_it_is_indexed_costs_itself_alone_until_the_next_run(project):
+    project.write("b.md", "# Two\n\nThe second page.\n")
+    project.write("c.md", "# Three\n\nThe third page.\n")
+    notices = list[str]()
+
+    def listen(event: events.Event) -> None:
+        if isinstance(event, events.StageEnded) and event.stage == "discovered_files":
+            project.write("b.md", "")
+        if isinstance(event, events.Notice):
+            notices.append(event.text)
+
+    with events.listening(listen):
+        publication = project.index()
+
+    assert publication.source.files == 2
+    assert notices == [
+        "1 file is left out until the next run, changed as the source was indexed: b.md (empty: no text)"
+    ]
+    assert not project.is_current
+    project.index()
+    assert project.is_current
 
 
 def test_who_knows_the_fingerprint_can_say_so(project):

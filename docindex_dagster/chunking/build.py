@@ -54,7 +54,7 @@ _DECISIVE = [*_SAME_FILE, *_REFRESHED]
 
 @dataclass(frozen=True, slots=True)
 class ChunkingResult:
-    """The new table, and what it took: counts of chunks, and files that vanished or broke.
+    """The new table, and what it took: counts of chunks, and files that are left out, with the reason.
 
     `summaries` is None where they are off.
     """
@@ -64,7 +64,7 @@ class ChunkingResult:
     changed: int
     reused: int
     removed: int
-    unreadable: tuple[tuple[str, str], ...]
+    left_out: tuple[tuple[str, str], ...]
     summaries: SummaryCounts | None
 
 
@@ -140,20 +140,21 @@ def build_chunks(
     columns = [inputs.files.select(_DECISIVE), texts.select(_DECISIVE)]
     present = pa.concat_tables(columns, promote_options="default")
     reused = _reusable(present, previous, made_with)
-    fresh, unreadable = _cut(source, _without(inputs.files, reused), settings)
+    fresh, left_out = _cut(source, _without(inputs.files, reused), settings)
     messages = commit_chunks(_without(texts, reused))
     table = pa.concat_tables([_refreshed(reused, present), fresh, messages])
     summaries = None
     if summariser is not None:
         table, summaries = summarise(table, summariser, source.key)
     table = table.sort_by([("path", "ascending"), ("chunk_index", "ascending")]).combine_chunks()
-    verify_chunks(table, present, tuple(path for path, _ in unreadable))
+    verify_chunks(table, present, tuple(path for path, _ in left_out))
     about = {_FINGERPRINT: made_with.encode()}
-    is_complete = summaries is None or summaries.is_complete
-    if is_complete and not unreadable and not pc.any(_is_passing(table), min_count=0).as_py():
+    is_summarised = summaries is None or summaries.is_complete
+    is_as_seen = not left_out and pc.all(pc.is_in(_file_keys(fresh), _file_keys(present)), min_count=0).as_py()
+    if is_summarised and is_as_seen and not pc.any(_is_passing(table), min_count=0).as_py():
         about[MADE_FROM] = inputs.made_from.encode()
     stamped = stamp(table.replace_schema_metadata(about), digest_parts(made_with, column_version(table, "row_hash")))
-    return _counted(stamped, previous, unreadable, summaries)
+    return _counted(stamped, previous, left_out, summaries)
 
 
 def was_made_from(chunks: pa.Table) -> str | None:
@@ -210,14 +211,14 @@ def _cut(source: Source, files: pa.Table, settings: ChunkingSettings) -> tuple[p
     options = ChunkOptions(sizes, settings.code_chars)
     choice = choice_of(settings.chunkers)
     jobs = [_job(source, row, choice) for row in files.to_pylist()]
-    tables, unreadable, done = [CHUNKS.empty_table()], list[tuple[str, str]](), 0
+    tables, left_out, done = [CHUNKS.empty_table()], list[tuple[str, str]](), 0
     emit(Progress(source.key, "chunks", 0, len(jobs), "files"))
     for count, result in chunk_in_workers(jobs, options, workers=settings.workers, timeout_s=settings.parse_timeout_s):
         tables.append(result.rows)
-        unreadable.extend(result.unreadable)
+        left_out.extend(result.left_out)
         done += count
         emit(Progress(source.key, "chunks", done, len(jobs), "files"))
-    return pa.concat_tables(tables), unreadable
+    return pa.concat_tables(tables), left_out
 
 
 def _job(source: Source, row: dict[str, Any], choice: Choice) -> FileJob:
@@ -241,7 +242,7 @@ def _job(source: Source, row: dict[str, Any], choice: Choice) -> FileJob:
 def _counted(
     table: pa.Table,
     previous: pa.Table | None,
-    unreadable: Sequence[tuple[str, str]],
+    left_out: Sequence[tuple[str, str]],
     summaries: SummaryCounts | None,
 ) -> ChunkingResult:
     old = CHUNKS.empty_table() if previous is None else previous
@@ -253,7 +254,7 @@ def _counted(
         changed=kept - same,
         reused=same,
         removed=old.num_rows - kept,
-        unreadable=tuple(unreadable),
+        left_out=tuple(left_out),
         summaries=summaries,
     )
 

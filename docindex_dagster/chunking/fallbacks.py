@@ -1,6 +1,6 @@
-"""Files that were cut as text because their structure could not be read: which ones, why, and whether they are many."""
+"""Files that were cut as text, since their structure could not be read, or were left out: which ones, and why."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
 
 import pyarrow as pa
@@ -30,13 +30,25 @@ def phrase(cut: int, files: int) -> str:
 
 def sentence(cut: Mapping[str, str], files: int) -> str:
     """How many of so many files were cut as text, of the first ones why, and who names the others."""
-    named = ", ".join(f"{in_line(path)} ({in_line(reason)})" for path, reason in islice(cut.items(), _NAMED))
-    more = len(cut) - _NAMED
-    return f"{phrase(len(cut), files)}: {named}" + (
-        f" and {more:,} more, which `docindex doctor --json` lists" if more > 0 else ""
-    )
+    listed = ", which `docindex doctor --json` lists" if len(cut) > _NAMED else ""
+    return f"{phrase(len(cut), files)}: {_first_ones(cut.items())}{listed}"
 
 
 def warning(cut: Mapping[str, str], files: int) -> str:
     """The same where they are many; else nothing."""
     return sentence(cut, files) if are_many(len(cut), files) else ""
+
+
+def left_out_warning(files: Collection[tuple[str, str]]) -> str:
+    """How many files changed between discovery and cutting into what is not indexed, and why; nothing for none."""
+    if not files:
+        return ""
+    count = "1 file is" if len(files) == 1 else f"{len(files):,} files are"
+    return f"{count} left out until the next run, changed as the source was indexed: {_first_ones(files)}"
+
+
+def _first_ones(files: Collection[tuple[str, str]]) -> str:
+    """The first ones of some files, each with its reason, and how many more there are."""
+    named = ", ".join(f"{in_line(path)} ({in_line(reason)})" for path, reason in islice(files, _NAMED))
+    more = len(files) - _NAMED
+    return f"{named} and {more:,} more" if more > 0 else named

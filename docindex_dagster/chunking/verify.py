@@ -11,7 +11,7 @@ from docindex_dagster.errors import VerificationError
 UNIQUE, COVERED, SPANS = "ids_are_unique", "files_are_covered", "spans_are_in_their_file"
 CHUNK_RULES = {
     UNIQUE: "No two chunks have one id.",
-    COVERED: "Every commit, and every file that is to be indexed and could be read, has a chunk.",
+    COVERED: "Every commit, and every file that is still to be indexed when it is cut, has a chunk.",
     SPANS: "Lines and bytes of every chunk are in order and fit its text.",
 }
 _SHOWN = 3
@@ -20,7 +20,7 @@ _SHOWN = 3
 def verify_chunks(chunks: pa.Table, files: pa.Table, excused: Collection[str] = ()) -> None:
     """Check chunks against the files and commits, by `path`, that they are to be made of.
 
-    Those that are `excused` could not be read and are reported elsewhere.
+    Those that are `excused` changed meanwhile, and are reported elsewhere.
 
     Raises:
         VerificationError: with one entry for each broken rule.

@@ -1,7 +1,8 @@
 """What one parsing worker does: read files, cut them, return Arrow rows. It runs in a process of its own."""
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,8 +14,12 @@ from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.lines import chunk_lines
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.collection import without_collection
-from docindex_dagster.sources.secrets import Secret, find_secrets, mask
-from docindex_dagster.sources.text import read_document
+from docindex_dagster.hashing import digest
+from docindex_dagster.sources.content import examine
+from docindex_dagster.sources.entries import error_reason
+from docindex_dagster.sources.paths import name_to_path, read_whole
+from docindex_dagster.sources.secrets import Secret, mask
+from docindex_dagster.sources.text import decode
 from docindex_dagster.tokenizer import count_tokens
 
 # What is read from a dense file on the way to its structure takes up to 400 times its bytes, in each worker.
@@ -23,7 +28,7 @@ _MOST_PARSED = 2 << 20  # bytes
 
 @dataclass(frozen=True, slots=True)
 class FileJob:
-    """One file to cut."""
+    """One file to cut, as discovery saw it."""
 
     root: Path
     source: str
@@ -35,47 +40,61 @@ class FileJob:
     size: int
     commit: str | None
     is_uncommitted: bool
-    content_hash: str = ""  # that discovery saw
+    content_hash: str
     masked: tuple[Secret, ...] | None = None  # the secrets in a file of this hash; None: it is indexed as it is
     max_file_bytes: int = 1 << 20  # it may have grown since its size was looked at
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkedFiles:
-    """The rows of a batch of files, and the files that could not be read, with the reason."""
+    """The rows of a batch of files, and the files that are left out, with the reason."""
 
     rows: pa.Table
-    unreadable: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 @without_collection()
 def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | None = None) -> ChunkedFiles:
-    """Cut a batch of files. A file that cannot be read is reported; the others go on.
+    """Cut a batch of files. One that changed since discovery, into what is not to be indexed, is left out.
 
     With `fallback`, the reason why structure cannot be had, the files are cut by lines alone.
     """
-    files, unreadable = [], []
+    files, left_out = [], []
     for job in jobs:
         try:
-            files.append(_cut_file(job, options, fallback))
+            data = read_whole(os.fsencode(job.root), name_to_path(job.path), job.max_file_bytes)
         except OSError as error:
-            unreadable.append((job.path, f"unreadable: {error.strerror or error}"))
-    return ChunkedFiles(rows(files, count_tokens), tuple(unreadable))
+            left_out.append((job.path, error_reason(error)))
+            continue
+        current, reason = _as_it_is_now(job, data)
+        if reason is None:
+            files.append(_cut_file(current, decode(data).text, options, fallback))
+        else:
+            left_out.append((job.path, reason))
+    return ChunkedFiles(rows(files, count_tokens), tuple(left_out))
 
 
-def _cut_file(job: FileJob, options: ChunkOptions, fallback: str | None) -> CutFile:
-    decoded, content_hash = read_document(job.root, job.path, job.max_file_bytes)
+def _as_it_is_now(job: FileJob, data: bytes) -> tuple[FileJob, str | None]:
+    """The job of a file that holds these bytes by now, and why it is not to be indexed any more, if so."""
+    content_hash = digest(data)
+    if content_hash == job.content_hash:
+        return job, None
+    now = examine(name_to_path(job.path), data, skips_secrets=job.masked is not None)
+    return replace(job, size=len(data), content_hash=content_hash, masked=now.masked), now.reason
+
+
+def _cut_file(job: FileJob, text: str, options: ChunkOptions, fallback: str | None) -> CutFile:
     identity = FileIdentity(
         job.source,
         job.source_kind,
         job.path,
-        content_hash,
+        job.content_hash,
         job.source_type,
         job.language,
         job.commit,
         job.is_uncommitted,
     )
-    text = _masked(decoded.text, job, content_hash)
+    text = mask(text, job.masked) if job.masked else text
     chunker = load_chunker(job.chunker)
     if fallback is None and job.size > _MOST_PARSED:
         fallback = f"too-large: {job.size} bytes, structure is read of {_MOST_PARSED} at most"
@@ -85,13 +104,6 @@ def _cut_file(job: FileJob, options: ChunkOptions, fallback: str | None) -> CutF
         except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
             fallback = f"{type(error).__name__}: {error}"[:200]
     return CutFile(identity, FileDrafts(chunk_lines(text, options.code_chars), fallback=fallback))
-
-
-def _masked(text: str, job: FileJob, content_hash: str) -> str:
-    """The text without the secrets that discovery found, or that it has now if it has changed since."""
-    if job.masked is None:
-        return text
-    return mask(text, job.masked if content_hash == job.content_hash else find_secrets(text))
 
 
 def _cut_by(chunker: Chunker, identity: FileIdentity, text: str, job: FileJob, options: ChunkOptions) -> CutFile:

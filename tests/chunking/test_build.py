@@ -1,12 +1,13 @@
 """The `chunks` table of a source: what is reused, what is cut again, what is refused."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.chunking.build import ChunkingResult, build_chunks, gather
+from docindex_dagster.chunking.build import ChunkingResult, build_chunks, gather, was_made_from
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.errors import VerificationError
 from docindex_dagster.settings import ChunkingSettings
@@ -111,3 +112,47 @@ def test_rows_that_break_a_rule_are_refused_by_its_name(chunks, files, rule):
 
 def test_a_file_that_could_not_be_read_is_excused():
     verify_chunks(rows({}, {}), pa.table({"path": ["a.py", "unreadable.py"]}), ["unreadable.py"])
+
+
+CHANGED = {
+    "binary.md": "binary: NUL bytes or control characters",
+    "emptied.md": "empty: no text",
+    "fifo.md": "unreadable: not a regular file",
+    "folder.md": "unreadable: not a regular file",
+    "grown.md": "unreadable: grew past max_file_bytes while it was read",
+    "key.md": "secret: private key",
+    "removed.md": "unreadable: No such file or directory",
+}
+
+
+def test_a_file_that_changes_into_what_is_not_indexed_is_left_out_alone_and_looked_at_again(source):
+    before = build(source).table
+    for name in CHANGED:
+        (source.path / name).write_text(f"# Page {name}\n\nA line of words.\n")
+    inputs = gather(discover(source), SETTINGS)
+    for name in ("removed.md", "folder.md", "fifo.md"):
+        (source.path / name).unlink()
+    (source.path / "folder.md").mkdir()
+    os.mkfifo(source.path / "fifo.md")
+    (source.path / "emptied.md").write_text(" \n")
+    (source.path / "binary.md").write_bytes(b"a\0b")
+    (source.path / "key.md").write_text("-----BEGIN PRIVATE KEY-----\n")
+    os.truncate(source.path / "grown.md", source.max_file_bytes + 1)
+
+    result = build_chunks(source, inputs, before, SETTINGS)
+
+    assert dict(result.left_out) == CHANGED
+    assert result.table.equals(before)
+    assert was_made_from(result.table) is None
+    assert was_made_from(build(source, result.table).table) is not None
+
+
+def test_a_file_that_was_edited_before_it_was_cut_is_looked_at_again(source):
+    """Or its first text, should it come back, would be taken for the one that is indexed."""
+    inputs = gather(discover(source), SETTINGS)
+    (source.path / "b.md").write_text("# Gamma\n\nOther words that fill a line.\n")
+
+    result = build_chunks(source, inputs, None, SETTINGS)
+
+    assert "Gamma" in result.table["text"][1].as_py()
+    assert was_made_from(result.table) is None

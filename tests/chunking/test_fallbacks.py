@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.chunking.fallbacks import are_many, fallbacks, warning
+from docindex_dagster.chunking.fallbacks import are_many, fallbacks, left_out_warning, warning
 
 SLOW = "time-out: not parsed within 10 s"
 
@@ -28,3 +28,11 @@ def test_the_warning_names_the_first_ones_and_says_who_names_the_others():
         "which `docindex doctor --json` lists"
     )
     assert warning({"a.py": SLOW}, 3) == f"1 of 3 files is cut as text: a.py ({SLOW})"
+
+
+def test_files_that_are_left_out_are_named_with_the_reason():
+    told = "left out until the next run, changed as the source was indexed"
+
+    assert left_out_warning([]) == ""
+    assert left_out_warning([("a.md", "empty: no text")]) == f"1 file is {told}: a.md (empty: no text)"
+    assert left_out_warning([(name, "gone") for name in "abcde"]).startswith(f"5 files are {told}: a (gone), b (gone)")

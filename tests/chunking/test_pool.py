@@ -17,11 +17,13 @@ from docindex_dagster.chunking import worker
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.worker import FileJob
+from docindex_dagster.hashing import digest
 from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.sources.classify import classify
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 OPTIONS = ChunkOptions(Sizes(), code_chars=1500)
+MOST = 1 << 20
 CODE = "def first():\n    return 1\n\n\ndef second():\n    return 2\n"
 
 
@@ -43,7 +45,8 @@ class HangsWorker(PosixPath):
 
 def job(root: Path, name: str) -> FileJob:
     (root / name).write_text(CODE)
-    return FileJob(root, "library/x", "library", name, "code", "python", "code", len(CODE), None, is_uncommitted=False)
+    identity = root, "library/x", "library", name, "code", "python", "code", len(CODE)
+    return FileJob(*identity, None, is_uncommitted=False, content_hash=digest(CODE.encode()), max_file_bytes=MOST)
 
 
 def chunk(jobs: list[FileJob], workers: int, timeout_s: float = 60) -> dict[str, list[dict[str, Any]]]:
@@ -111,9 +114,10 @@ def test_ctrl_c_does_not_reach_a_worker_even_while_it_starts(tmp_path, capfd):
 
 
 def fixture_job(path: Path) -> FileJob:
-    kind, size = classify(path.name.encode(), path.read_bytes()), path.stat().st_size
-    identity = path.parent, "library/x", "library", path.name, kind.source_type, kind.language, kind.loader, size
-    return FileJob(*identity, None, is_uncommitted=False)
+    data = path.read_bytes()
+    kind = classify(path.name.encode(), data)
+    identity = path.parent, "library/x", "library", path.name, kind.source_type, kind.language, kind.loader, len(data)
+    return FileJob(*identity, None, is_uncommitted=False, content_hash=digest(data), max_file_bytes=MOST)
 
 
 def test_one_worker_and_two_give_the_same_rows(tmp_path):
@@ -142,7 +146,7 @@ def test_a_file_that_is_gone_is_reported_and_the_others_go_on(tmp_path):
 
     (result,) = (result for _, result in chunk_in_workers(jobs, OPTIONS, workers=1, timeout_s=60))
 
-    assert [path for path, _ in result.unreadable] == ["gone.py"]
+    assert [path for path, _ in result.left_out] == ["gone.py"]
     assert set(result.rows["path"].to_pylist()) == {"a.py"}
 
 

@@ -16,6 +16,7 @@ from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.worker import FileJob
 from docindex_dagster.code.languages import LANGUAGES, has_symbols
+from docindex_dagster.hashing import digest
 from docindex_dagster.sources.classify import classify
 from docindex_dagster.sources.text import read_document
 from docindex_dagster.tokenizer import count_tokens
@@ -164,6 +165,7 @@ def check(file: Damaged, sizes: Sizes, folder: Path, slow: Path) -> None:
         len(file.data),
         None,
         is_uncommitted=False,
+        content_hash=digest(file.data),
         max_file_bytes=len(file.data),
     )
     options = ChunkOptions(sizes, code_chars=1500)
@@ -172,7 +174,7 @@ def check(file: Damaged, sizes: Sizes, folder: Path, slow: Path) -> None:
     text = read_document(folder, file.name, job.max_file_bytes)[0].text
     path.unlink()
 
-    assert not result.unreadable
+    assert not result.left_out
     fallbacks = {row["fallback"] or "" for row in rows}
     assert not any(reason.startswith("crash") for reason in fallbacks)
     if any(reason.startswith("time-out") for reason in fallbacks):  # a grammar is slow over some heaps of tokens

@@ -122,6 +122,7 @@ def chunks_of(folder: Path) -> pa.Table:
             0,
             None,
             False,
+            row["content_hash"],
         )
         for row in files.filter(pc.is_null(files["skipped_reason"])).to_pylist()
     ]

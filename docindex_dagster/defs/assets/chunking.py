@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster import tables
 from docindex_dagster.chunking.build import EXTRACTOR_VERSION, build_chunks, gather
-from docindex_dagster.chunking.fallbacks import are_many, fallbacks, phrase, warning
+from docindex_dagster.chunking.fallbacks import are_many, fallbacks, left_out_warning, phrase, warning
 from docindex_dagster.chunking.summaries import SummaryCounts, summariser_of
 from docindex_dagster.chunking.verify import CHUNK_RULES
 from docindex_dagster.defs import metadata
@@ -63,23 +63,21 @@ def chunks(
         yield from metadata.failed("chunks", CHUNK_RULES, error)
         yield from metadata.not_evaluated("chunks", _FEW_FALLBACKS, _SUMMARIES_WRITTEN)
         return
-    for path, reason in result.unreadable:
-        context.log.warning(f"{path!r} is not indexed: {reason}")
     for failure in result.summaries.problems if result.summaries else ():
         run.reporter(context.log)(failure)
     of_files = result.table.filter(pc.not_equal(result.table["source_type"], COMMIT))
     files = len(of_files["path"].unique())
     cut_as_text = fallbacks(of_files)
-    problem = warning(cut_as_text, files)
-    if problem:
-        context.log.warning(problem)
+    warnings = list(filter(None, (left_out_warning(result.left_out), warning(cut_as_text, files))))
+    for text in warnings:
+        context.log.warning(text)
     yield dg.MaterializeResult(
         value=result.table,
         data_version=dg.DataVersion(tables.stamped_version(result.table.schema.metadata) or ""),
         metadata=metadata.of_table(
             result.table,
             {
-                **({"warnings": problem} if problem else {}),
+                **({"warnings": "\n".join(warnings)} if warnings else {}),
                 "files": files,
                 "commits": commits.num_rows,
                 "added": result.added,
@@ -87,11 +85,12 @@ def chunks(
                 "reused": result.reused,
                 "removed": result.removed,
                 "fallbacks": len(cut_as_text),
-                "unreadable": len(result.unreadable),
+                "unreadable": len(result.left_out),
                 **_numbers(result.summaries),
                 "seconds": metadata.seconds_since(started),
             },
             sample=of_files.select(list(_SAMPLE)),
+            **({"left_out_files": metadata.texts(("path", "reason"), result.left_out)} if result.left_out else {}),
             languages=metadata.counts(of_files["language"], "language", "chunks"),
             chunk_types=metadata.counts(result.table["chunk_type"], "type", "chunks"),
         ),
