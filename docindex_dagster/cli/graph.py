@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from docindex_dagster import console
-from docindex_dagster.cli.common import Json, Sources, project, reader_of
+from docindex_dagster.cli.common import Json, Sources, project, reader_of, utf8
 from docindex_dagster.graph import analysis, ask
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.graph.export import Format, export, near
@@ -22,7 +22,10 @@ from docindex_dagster.search.scope import keys_of
 app = typer.Typer(help="Who calls what, what may break, how things hang together.", no_args_is_help=True)
 
 Symbol = Annotated[
-    str, typer.Argument(help="A qualified name or the end of one, as Store.add; PATH::Store.add; a path; a heading.")
+    str,
+    typer.Argument(
+        help="A qualified name or the end of one, as Store.add; PATH::Store.add; a path; a heading.", callback=utf8
+    ),
 ]
 Depth = Annotated[int, typer.Option("--depth", "-d", min=1, max=50, help="How many edges far.")]
 
@@ -62,8 +65,8 @@ def neighbors(
 
 @app.command()
 def path(
-    start: Annotated[str, typer.Argument(help="Where to begin.")],
-    end: Annotated[str, typer.Argument(help="Where to go.")],
+    start: Annotated[str, typer.Argument(help="Where to begin.", callback=utf8)],
+    end: Annotated[str, typer.Argument(help="Where to go.", callback=utf8)],
     source: Sources = None,
     depth: Depth = 12,
     json: Json = False,
@@ -120,7 +123,7 @@ def export_graph(
     """Write the graph for other programs: GraphML, JSON, or Mermaid for a picture."""
     graph = _open(source)
     if around is not None:
-        graph = near(graph, ask.one(graph, around), depth)
+        graph = near(graph, ask.one(graph, utf8(around)), depth)
     if output is None:
         sys.stdout.writelines(export(graph, form))
         return

@@ -81,7 +81,12 @@ def search(
     context: Annotated[
         int | None,
         typer.Option(
-            "--context", "-c", min=1, metavar="TOKENS", help="Print what fits into so many tokens, as a prompt's text."
+            "--context",
+            "-c",
+            min=1,
+            max=1_000_000,
+            metavar="TOKENS",
+            help="Print what fits into so many tokens, as a prompt's text.",
         ),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each signal did to the score.")] = False,

@@ -79,7 +79,8 @@ def _matching(pool: Pool, clauses: "Sequence[tantivy.Query]") -> Ranking:
     anything = Clause.boolean_query([(Occur.Should, clause) for clause in clauses])
     whole = Clause.boolean_query([(Occur.Must, anything), *pool.filters.to_clauses(schema)])
     # Hits of equal score come in the order of segments: with more than are wanted, the cut can follow the ids.
-    hits = searcher.search(whole, limit=2 * pool.limit, count=False).hits
+    limit = max(1, min(2 * pool.limit, searcher.num_docs))  # Tantivy reserves memory for so many
+    hits = searcher.search(whole, limit=limit, count=False).hits
     ids = tantivy_index.chunk_ids(searcher, [address for _, address in hits])
     return _ordered(ids, [score for score, _ in hits])[: pool.limit]
 

@@ -1,7 +1,10 @@
 """The tools as a server of the Model Context Protocol, over standard input and output."""
 
 import functools
+import os
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -30,12 +33,39 @@ _TITLES = {
 }
 
 
+# An escape of JSON; a surrogate alone, which stands for no character, is its group.
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
+_REPLACEMENT = rb"\ufffd"
+
+
 def serve(settings: Settings, runs_of: "RunsOf") -> None:
     """Answer until the client closes the input; `runs_of` tells how the runs of sources ended."""
+    _replace_input()
     tools = Tools(settings, runs_of)
     # What the first search needs takes a while to load; meanwhile the client says what it is.
     Thread(target=tools.prepare, daemon=True).start()
     server(tools).run("stdio")
+
+
+def well_formed(line: bytes) -> bytes:
+    """A line of JSON in which each surrogate has its other half: the protocol's library answers no other one."""
+    return _ESCAPE.sub(lambda found: _REPLACEMENT if found[1] else found[0], line)
+
+
+def _replace_input() -> None:
+    """Put a pipe in the place of standard input, which gets the same lines, well formed."""
+    wire, (reading, writing) = os.fdopen(os.dup(0), "rb"), os.pipe()
+    os.dup2(reading, 0)
+    os.close(reading)
+
+    def copy() -> None:
+        with wire, os.fdopen(writing, "wb", buffering=0) as pipe, suppress(BrokenPipeError):
+            for line in wire:
+                pipe.write(well_formed(line))
+
+    Thread(target=copy, daemon=True).start()
 
 
 def server(tools: Tools) -> "MCPServer":

@@ -79,6 +79,19 @@ def test_a_wrong_dagster_file_is_a_line(run, text):
     assert "Traceback" not in output.err
 
 
+@pytest.mark.parametrize("command", [("callers",), ("neighbors",), ("export", "--around")])
+def test_a_symbol_with_bytes_that_are_no_text_is_told_in_a_line(run_indexed, command):
+    answer = run_indexed("graph", *command, "x\udcff")
+
+    assert answer.code == 1
+    assert "the graph has no 'x?'" in answer.err
+
+
+def test_a_context_larger_than_any_prompt_is_refused(run_indexed):
+    assert run_indexed("search", "pump", "--context", "100000000000").code == 2
+    assert run_indexed("search", "pump", "--context", "1000000").code == 0
+
+
 def test_a_path_that_no_file_has_is_told_and_one_that_files_have_is_not(run_indexed):
     found = run_indexed("search", "pump", "--path", "src/nowhere")
 

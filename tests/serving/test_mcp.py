@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,10 +11,13 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters, stdio_client
 
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.indexing import index
+from docindex_dagster.serving.mcp_server import well_formed
 from docindex_dagster.settings import load_settings
 from docindex_dagster.sources import registry
 
@@ -229,3 +233,36 @@ def test_while_runs_publish_every_answer_is_of_one_revision_and_the_last_one_is_
 
 def revisions(text: str) -> list[str]:
     return re.findall(r"revision (\d+)", text)
+
+
+@given(st.lists(st.sampled_from(["\\\\", "\\ud800", "\\uDC00", "\\u0041", "\\n", "x", "ud800", "\\ud83d\\ude00"])))
+def test_a_line_of_json_keeps_its_characters_but_for_surrogates_that_stand_alone(parts):
+    line = f'{{"text": "{"".join(parts)}"}}'
+
+    made = json.loads(well_formed(line.encode()))["text"]
+
+    lone = re.compile("[\ud800-\udfff]")
+    assert made == lone.sub("\ufffd", json.loads(line)["text"])
+
+
+def test_an_argument_with_half_a_character_is_answered(root):
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "graph", "arguments": {"question": "callers", "symbol": "x\ud800"}},
+        },
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+    with subprocess.Popen(
+        [sys.executable, "-m", "docindex_dagster.cli", "mcp"], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        process.stdin.write(lines.encode())
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.stdin.close()
+
+    assert answers[1]["result"]["content"][0]["text"].count("the graph has no 'x\ufffd'")
