@@ -98,10 +98,14 @@ class Layout:
         """The file that names the published generation."""
         return self.stores / "CURRENT"
 
+    def previous(self, name: str) -> Path:
+        """The file of a generation to roll back to, by the name that `CURRENT` gives it."""
+        return self.stores / name
+
     @property
-    def previous(self) -> Path:
-        """The file that names the generation before it."""
-        return self.stores / "PREVIOUS"
+    def all_previous(self) -> list[Path]:
+        """All such files, in the order of their generations; also those that no generation names."""
+        return sorted(self.stores.glob("PREVIOUS*"))
 
     @property
     def next(self) -> Path:

@@ -15,6 +15,7 @@ from docindex_dagster.locks import exclusive_if_free
 from docindex_dagster.prune import prune
 from docindex_dagster.stores import erasure, lance_table, takeover, tantivy_index
 from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import SourceRows, publish, withdraw
 from docindex_dagster.stores.reader import Following, open_reader
 from docindex_dagster.stores.rollback import roll_back
@@ -99,7 +100,7 @@ def test_there_is_no_way_back(removed):
 
 
 def test_a_generation_that_is_to_take_over_is_given_up(removed):
-    removed.next.write_bytes(removed.previous.read_bytes())
+    removed.next.write_bytes(removed.previous(read_generation(removed).previous).read_bytes())
 
     prune(removed, {KEY, OTHER}, erase=True)
 

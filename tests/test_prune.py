@@ -78,7 +78,7 @@ def test_the_generation_before_goes_too_when_it_is_not_wanted(layout):
 
     prune(layout, {KEY}, keep_previous=False)
 
-    assert not layout.previous.exists()
+    assert layout.all_previous == []
     assert len(list(layout.tantivy.iterdir())) == 1
     assert found(layout, "alpha3") == ["alpha3 reads a file"]
     assert list(examine(layout)) == []

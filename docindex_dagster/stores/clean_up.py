@@ -40,6 +40,10 @@ def remove_old_generations(layout: Layout) -> None:
     for folder in layout.tantivy.glob("*"):  # before all else: by it readers see that their generation is gone
         if folder.name not in folders:
             shutil.rmtree(folder, ignore_errors=True)
+    current = _read(layout)
+    for file in layout.all_previous:
+        if current is None or file.name != current.previous:
+            file.unlink(missing_ok=True)
     graph_files.remove_unused(layout, {name for generation in needed for name in generation.graph_files()})
     vector_files.remove_unused(layout, {name for generation in needed for name in vector_files.names(generation)})
     lance_table.remove_unused(layout, {generation.table for generation in needed})
@@ -69,7 +73,8 @@ def compact(layout: Layout, *, keep_previous: bool = True) -> None:
     if current is None:
         return
     if not keep_previous:
-        layout.previous.unlink(missing_ok=True)
+        current = replace(current, previous="")
+        replace_generation(layout, current)
     files_before = lance_table.files(layout)
     with reading_stores(), telling_full_disk(layout.stores):
         table = lance_table.open_for_writing(layout, current.table, 0, current.table_version)

@@ -5,6 +5,8 @@ published generation is written anew from its rows, and all else goes: older ver
 one that is to take over, which the next runs make again from the tables.
 """
 
+from dataclasses import replace
+
 from docindex_dagster.errors import StoreError
 from docindex_dagster.files import telling_full_disk
 from docindex_dagster.layout import Layout
@@ -46,6 +48,5 @@ def _publish_alone(layout: Layout, generation: Generation) -> None:
     table = lance_table.open_for_reading(layout, generation.table, generation.table_version)
     if table.count_rows() != expected:
         raise damaged(f"LanceDB holds {table.count_rows()} rows of {expected} that are published")
-    replace_generation(layout, generation)
-    layout.previous.unlink(missing_ok=True)
+    replace_generation(layout, replace(generation, previous=""))
     takeover.drop(layout)

@@ -1,7 +1,6 @@
 """The files that name generations, and what a generation is made of. Readers use the one that `CURRENT` names."""
 
 import json
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ from docindex_dagster.files import replacing
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores.damage import denied
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
+
+_EARLIER = "PREVIOUS"  # the whole name, in earlier versions of docindex
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Generation:
     optimized_version: int = 0  # the table's version at its last compaction
     schema_version: str | int = SCHEMA_VERSION  # earlier versions of docindex counted
     endpoint: str | None = None  # of the API that has the model; a query goes nowhere else
+    previous: str = ""  # the name of the file of the generation to roll back to
 
     def is_of(self, model: str) -> bool:
         """Whether publications of a model by this version of docindex can go on from it."""
@@ -82,7 +84,10 @@ def read_generation(layout: Layout, *, previous: bool = False) -> Generation | N
     Raises:
         StoreError: the file is damaged.
     """
-    return _read(layout.previous if previous else layout.current)
+    current = _read(layout, layout.current)
+    if not previous:
+        return current
+    return _read(layout, layout.previous(current.previous)) if current and current.previous else None
 
 
 def read_next(layout: Layout) -> Generation | None:
@@ -91,10 +96,10 @@ def read_next(layout: Layout) -> Generation | None:
     Raises:
         StoreError: as `read_generation`.
     """
-    return _read(layout.next)
+    return _read(layout, layout.next)
 
 
-def _read(file: Path) -> Generation | None:
+def _read(layout: Layout, file: Path) -> Generation | None:
     try:
         data = file.read_bytes()
     except FileNotFoundError:
@@ -104,6 +109,7 @@ def _read(file: Path) -> Generation | None:
     try:
         values: dict[str, Any] = json.loads(data)
         values["schema_version"]  # who wrote it is known
+        values.setdefault("previous", _EARLIER if layout.previous(_EARLIER).exists() else "")
         sources = {key: _source(value) for key, value in values.pop("sources").items()}
         return Generation(**_known(values, Generation), sources=sources)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -111,12 +117,25 @@ def _read(file: Path) -> Generation | None:
 
 
 def write_generation(layout: Layout, generation: Generation) -> None:
-    """Publish: from here on readers follow `generation`; the one before, if it can be read, stays for a rollback."""
-    with suppress(StoreError):
-        if read_generation(layout) is not None:
-            with replacing(layout.previous) as temporary:
-                temporary.write_bytes(layout.current.read_bytes())
-    replace_generation(layout, generation)
+    """Publish: from here on readers follow `generation`; the one before, if it can be read, stays for a rollback.
+
+    `CURRENT` names the file of the one before, so that one replacement does both, wherever a writer is killed.
+    """
+    replace_generation(layout, replace(generation, previous=_kept(layout)))
+
+
+def _kept(layout: Layout) -> str:
+    """The name of the file that keeps what is published; where that cannot be read, of what was kept last."""
+    try:
+        current = read_generation(layout)
+    except StoreError:
+        return layout.all_previous[-1].name if layout.all_previous else ""
+    if current is None:
+        return ""
+    name = f"{_EARLIER}-{current.number:08d}"
+    with replacing(layout.previous(name)) as temporary:
+        temporary.write_bytes(layout.current.read_bytes())
+    return name
 
 
 def replace_generation(layout: Layout, generation: Generation) -> None:

@@ -2,7 +2,7 @@
 
 from docindex_dagster.errors import DamagedStoreError, StoreError
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores import doctor, takeover
+from docindex_dagster.stores import clean_up, doctor, takeover
 from docindex_dagster.stores.generation import Generation, read_generation, write_generation
 
 
@@ -16,7 +16,7 @@ def roll_back(layout: Layout) -> Generation:
         StoreError: there is none, or it is damaged; the present one stays published.
     """
     previous = read_generation(layout, previous=True)
-    if previous is None or previous == read_generation(layout):
+    if previous is None:
         raise StoreError("there is no generation before the published one")
     try:
         doctor.check(layout, previous)
@@ -26,4 +26,5 @@ def roll_back(layout: Layout) -> Generation:
     write_generation(layout, previous)
     if takeover.pending(layout) is None:
         takeover.drop(layout)  # it was to bring back the model that searches use again
+    clean_up.remove_old_generations(layout)
     return previous

@@ -43,7 +43,13 @@ class Start:
         if self.serving is not None:
             takeover.hand_in(layout, generation, self.serving)
         else:
-            (replace_generation if self.is_damaged else write_generation)(layout, generation)
+            self._publish(layout, generation)
+
+    def _publish(self, layout: Layout, generation: Generation) -> None:
+        if self.is_damaged:
+            replace_generation(layout, replace(generation, previous=self.known.previous if self.known else ""))
+        else:
+            write_generation(layout, generation)
 
     def name_in_place(self, layout: Layout, generation: Generation) -> None:
         """Name `base` in another form."""

@@ -362,7 +362,7 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule(previous=st.booleans(), data=st.sampled_from([None, b"", b"{}", b"no json"]))
     def damage_generation(self, previous: bool, data: bytes | None) -> None:
-        file = self.layout.previous if previous else self.layout.current
+        file = next(iter(self.layout.all_previous), self.layout.current) if previous else self.layout.current
         if data is None:
             file.unlink(missing_ok=True)
         elif file.exists():

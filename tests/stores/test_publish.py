@@ -16,7 +16,16 @@ from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationE
 from docindex_dagster.graph.build import build_graph
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS
-from docindex_dagster.stores import analysis, clean_up, lance_table, schema_version, start, takeover, tantivy_index
+from docindex_dagster.stores import (
+    analysis,
+    clean_up,
+    generation,
+    lance_table,
+    schema_version,
+    start,
+    takeover,
+    tantivy_index,
+)
 from docindex_dagster.stores import publish as publishing
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.doctor import examine
@@ -222,11 +231,47 @@ def test_rolling_back_is_a_file_replacement_and_the_next_run_goes_on_from_there(
     publish_files(layout, FILES)
     publish_files(layout, {"a.py": ["regretted"]})
 
-    layout.previous.replace(layout.current)
+    previous_file(layout).replace(layout.current)
 
     assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
     publish_files(layout, {"a.py": ["better"]})
     assert disagreement(held_everywhere(layout), chunks_of({"a.py": ["better"]})) == ""
+
+
+@pytest.mark.parametrize("change", ["rollback", "publication"])
+def test_who_is_killed_before_current_is_replaced_loses_no_way_back(layout, monkeypatch, change):
+    class Killed(BaseException):
+        pass
+
+    def die(*_):
+        raise Killed
+
+    publish_files(layout, FILES)
+    publish_files(layout, {"a.py": ["regretted"]})
+    first, second = read_generation(layout, previous=True), read_generation(layout)
+    with monkeypatch.context() as patch:
+        patch.setattr(generation, "_write", die)
+        with pytest.raises(Killed):
+            roll_back(layout) if change == "rollback" else publish_files(layout, {"a.py": ["better"]})
+
+    assert read_generation(layout) == second
+    assert read_generation(layout, previous=True) == first
+    assert roll_back(layout).number == first.number
+    assert roll_back(layout).number == second.number
+    assert [file.name for file in layout.all_previous] == [read_generation(layout).previous]
+
+
+def test_a_generation_of_an_earlier_version_can_be_rolled_back_to(layout):
+    publish_files(layout, FILES)
+    publish_files(layout, {"a.py": ["regretted"]})
+    previous_file(layout).replace(layout.previous("PREVIOUS"))
+    current = json.loads(layout.current.read_text())
+    del current["previous"]
+    layout.current.write_text(json.dumps(current))
+
+    roll_back(layout)
+
+    assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
 
 
 def test_a_reader_goes_on_with_its_generation_while_others_are_published(layout):
@@ -307,7 +352,7 @@ def cut(folder: Path) -> None:
 
 DAMAGES: dict[str, Callable[[Layout], None]] = {
     "CURRENT": lambda layout: damage(layout.current),
-    "PREVIOUS": lambda layout: damage(layout.previous),
+    "PREVIOUS": lambda layout: damage(previous_file(layout)),
     "no Tantivy folder": lambda layout: shutil.rmtree(layout.tantivy),
     "Tantivy files": lambda layout: damage(layout.tantivy),
     "no LanceDB": lambda layout: shutil.rmtree(layout.lance),
@@ -333,6 +378,10 @@ def test_whatever_is_damaged_a_full_run_builds_all_sources_anew(layout, what):
     assert list(examine(layout)) == []
     assert list(read_generation(layout).sources) == ["git/other", KEY]
     assert held_everywhere(layout, "git/other").num_rows == 1
+
+
+def previous_file(layout: Layout) -> Path:
+    return layout.previous(read_generation(layout).previous)
 
 
 def made_by_another_version(layout: Layout) -> None:
