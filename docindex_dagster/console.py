@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from docindex_dagster import events
-from docindex_dagster.printable import in_line, visible
+from docindex_dagster.printable import escaped, in_line, visible
 from docindex_dagster.search.model import Hit, Signal, Snippet, title
 
 # No markup: brackets in paths and texts are theirs.
@@ -30,8 +30,7 @@ _FILES_SHOWN = 3
 
 def as_json(value: Any) -> None:
     """Print data classes, lists and dictionaries as JSON."""
-    text = json.dumps(value, indent=1, ensure_ascii=False, default=_plain)
-    sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
+    sys.stdout.write(escaped(json.dumps(value, indent=1, ensure_ascii=False, default=_plain)) + "\n")
 
 
 def _plain(value: Any) -> Any:
@@ -158,9 +157,9 @@ def progress() -> Iterator[None]:
 
         def show(event: events.Event) -> None:
             if isinstance(event, events.Waiting):
-                bars.console.print(f"{event.source}: waiting for {event.reason}")
+                bars.console.print(visible(f"{event.source}: waiting for {event.reason}"))
             if isinstance(event, events.Notice):
-                bars.console.print(f"{event.source}: {event.text}")
+                bars.console.print(visible(f"{event.source}: {event.text}"))
             if not isinstance(event, events.Progress):
                 return
             key = (event.source, event.stage)
@@ -174,7 +173,7 @@ def progress() -> Iterator[None]:
 
 def _print_finished(event: events.Event) -> None:
     if isinstance(event, events.Waiting):
-        err.print(f"{event.source}: waiting for {event.reason}")
+        err.print(visible(f"{event.source}: waiting for {event.reason}"))
     elif isinstance(event, events.Notice):
         warning(f"{event.source}: {event.text}")
     elif isinstance(event, events.Progress) and event.total and event.done == event.total:

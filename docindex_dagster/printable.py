@@ -1,16 +1,46 @@
-"""Text of indexed files, made fit to be shown: it may steer a terminal, or imitate what we write."""
+"""Text of indexed files, made fit to be shown: it may steer a terminal, hide something, or imitate what we write.
 
-# Control characters are shown as pictures of themselves.
-_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
-_VISIBLE |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-_IN_LINE = _VISIBLE | {ord("\n"): 0x240A, ord("\t"): 0x2409, 0x2028: 0xFFFD, 0x2029: 0xFFFD}
+All that is printed for people goes through `visible` or `in_line`, all that is printed as data through `escaped`.
+"""
+
+import re
+
+# Characters of the categories Cc, Cf, Zl, Zp and Cs of Unicode: controls, formats such as overrides of the direction of
+# writing and spaces without width, separators of lines, and halves of characters. Ranges, both ends inclusive.
+_UNSAFE = (
+    *((0x00, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x600, 0x605), (0x61C, 0x61C), (0x6DD, 0x6DD), (0x70F, 0x70F)),
+    *((0x890, 0x891), (0x8E2, 0x8E2), (0x180E, 0x180E), (0x200B, 0x200F), (0x2028, 0x202E), (0x2060, 0x2064)),
+    *((0x2066, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB), (0x110BD, 0x110BD), (0x110CD, 0x110CD)),
+    *((0x13430, 0x1343F), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0001, 0xE0001), (0xE0020, 0xE007F)),
+)
+_KEPT = "\n\t"
+_REPLACEMENT = 0xFFFD
+_ANY_UNSAFE = re.compile("[" + "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in _UNSAFE) + "]")
+# Control characters of ASCII are shown as pictures of themselves.
+_PICTURES = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421"}
 
 
 def visible(text: str) -> str:
-    """Text without control characters; line ends of Windows are plain ones."""
-    return text.replace("\r\n", "\n").translate(_VISIBLE)
+    """Text in which each character can be seen, lines and tabs apart; line ends of Windows are plain ones."""
+    return _ANY_UNSAFE.sub(
+        lambda found: found[0] if found[0] in _KEPT else _shown(found[0]), text.replace("\r\n", "\n")
+    )
 
 
 def in_line(text: str) -> str:
-    """A path or name, which may hold any character, in one line."""
-    return text.translate(_IN_LINE)
+    """A path or name, which may hold any character, in one line; one character stands for each."""
+    return _ANY_UNSAFE.sub(lambda found: _shown(found[0]), text)
+
+
+def escaped(json: str) -> str:
+    """JSON that holds nothing but characters that can be seen, and says the same."""
+    return _ANY_UNSAFE.sub(lambda found: found[0] if found[0] == "\n" else _escape(found[0]), json)
+
+
+def _shown(character: str) -> str:
+    return _PICTURES.get(character, chr(_REPLACEMENT))
+
+
+def _escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

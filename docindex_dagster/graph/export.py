@@ -8,6 +8,7 @@ import orjson
 
 from docindex_dagster.graph.analysis import as_networkx
 from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.printable import escaped, in_line, visible
 
 _MOST_IN_A_PICTURE = 400  # edges: Mermaid draws no more
 
@@ -23,7 +24,7 @@ class Format(StrEnum):
 def export(graph: OpenGraph, form: Format) -> Iterator[str]:
     """The text of a whole graph, in pieces."""
     if form is Format.JSON:
-        yield orjson.dumps(_as_json(graph)).decode()
+        yield escaped(orjson.dumps(_as_json(graph)).decode())
     elif form is Format.MERMAID:
         yield from _mermaid(graph)
     else:
@@ -34,7 +35,7 @@ def export(graph: OpenGraph, form: Format) -> Iterator[str]:
             _without_nothing(attributes)
         for *_, attributes in opened.edges(data=True):
             _without_nothing(attributes)
-        yield from (f"{line}\n" for line in generate_graphml(opened))
+        yield from (f"{visible(line)}\n" for line in generate_graphml(opened))  # XML has no escape for most of these
 
 
 def _as_json(graph: OpenGraph) -> dict[str, Any]:
@@ -78,10 +79,11 @@ def _mermaid(graph: OpenGraph) -> Iterator[str]:
 
 
 def _label(identifier: str) -> str:
-    return "".join(_ESCAPES.get(character, character) for character in identifier.partition("!")[2] or identifier)
+    name = in_line(identifier.partition("!")[2] or identifier)
+    return "".join(_ESCAPES.get(character, character) for character in name)
 
 
-_ESCAPES = {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "\n": " "}
+_ESCAPES = {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;"}
 
 
 def near(graph: OpenGraph, nodes: Iterable[int], depth: int) -> OpenGraph:

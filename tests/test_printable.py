@@ -1,0 +1,51 @@
+"""Text of others is shown such that each character can be seen, and none acts on a terminal."""
+
+import json
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docindex_dagster.graph.export import Format, export
+from docindex_dagster.printable import escaped, in_line, visible
+from tests.graph.samples import opened
+
+UNSEEN = {"Cc", "Cf", "Zl", "Zp", "Cs"}
+HOSTILE = "a\x1b[31m\x9b2J\u202eb\u2066c\u200bd\u2028e\ufefff\U000e0041"
+
+
+def unseen(text: str, *, kept: str = "") -> list[str]:
+    return [char for char in text if unicodedata.category(char) in UNSEEN and char not in kept]
+
+
+def test_no_character_that_cannot_be_seen_is_left_and_every_other_is():
+    for code in range(sys.maxunicode + 1):
+        char = chr(code)
+        shown = in_line(char)
+        assert len(shown) == 1
+        assert not unseen(shown)
+        # Those that a later version of Unicode knows are named in advance.
+        assert shown == char or unicodedata.category(char) in {*UNSEEN, "Cn"}
+
+
+@given(st.text())
+def test_lines_and_tabs_stay_where_lines_are_shown(text):
+    assert not unseen(visible(text), kept="\n\t")
+    assert visible(text).count("\n") == text.replace("\r\n", "\n").count("\n")
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_json_says_the_same_and_holds_no_such_character(value):
+    text = escaped(json.dumps(value, indent=1, ensure_ascii=False))
+
+    assert json.loads(text) == value
+    assert not unseen(text, kept="\n")
+
+
+@pytest.mark.parametrize("form", Format)
+def test_a_graph_is_exported_without_such_characters(form):
+    graph = opened({f"{HOSTILE}.py": "def open_valve():\n    pass\n"})
+
+    assert not unseen("".join(export(graph, form)), kept="\n")
