@@ -4,6 +4,7 @@ Patterns have RE2's syntax, which takes time in proportion to the text whatever 
 """
 
 import re
+import time
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,6 +15,9 @@ from docindex_dagster.search.candidates import Pool, Ranking
 
 _COLUMNS = ["chunk_id", "source_type", "path", "chunk_index", "text"]
 _TESTS = "test"
+_LONGEST_REGEX = 1000  # characters: what a text costs grows with them
+_LONGEST_S = 30.0  # of a search
+_TEXTS_A_LOOK = 500  # at the clock
 _GROUP = "docindex_span"
 # What may hold a parenthesis that is not a group's: quoted text, an escaped character, a class; then those that are.
 _PARTS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\(\?P?<\w+>|\(\?|\(", re.DOTALL)
@@ -34,6 +38,8 @@ class Pattern:
         """
         if not self.is_regex:
             return
+        if len(self.text) > _LONGEST_REGEX:
+            raise QueryError(f"the regular expression is too long: at most {_LONGEST_REGEX:,} characters")
         try:
             matches_nothing = bool(pc.match_substring_regex(pa.array([""]), self._regex)[0].as_py())
         except pa.ArrowInvalid as error:
@@ -84,17 +90,32 @@ def _in_characters(line: str, start: int, length: int) -> tuple[int, int]:
     return first, first + len(encoded[start : start + length].decode(errors="ignore"))
 
 
-def holding(pool: Pool, pattern: Pattern) -> Ranking:
+def _counted(texts: pa.Array, pattern: Pattern, ends_at: float) -> pa.Array:
+    """How often each text holds a pattern.
+
+    Raises:
+        QueryError: it takes until `ends_at`, of `time.monotonic`.
+    """
+    counts = []
+    for start in range(0, max(1, len(texts)), _TEXTS_A_LOOK):
+        if time.monotonic() > ends_at:
+            raise QueryError("the search takes too long: give a simpler pattern, or narrow it by --path or --source")
+        counts.append(pattern.counts(texts.slice(start, _TEXTS_A_LOOK)))
+    return pa.concat_arrays(counts)
+
+
+def holding(pool: Pool, pattern: Pattern, longest_s: float = _LONGEST_S) -> Ranking:
     """The chunks whose text holds a pattern, and how often: those of tests last, else in the order of paths.
 
     Raises:
-        QueryError: it is no pattern.
+        QueryError: it is no pattern, or looking for it takes too long.
     """
     pattern.check()
     found = []
+    ends_at = time.monotonic() + longest_s
     rows = pool.reader.table.search().where(pool.filters.to_sql()).select(_COLUMNS).limit(None)
     for batch in rows.to_batches():
-        counts = pattern.counts(batch["text"])
+        counts = _counted(batch["text"], pattern, ends_at)
         is_match = pc.greater(counts, 0)
         hits = pa.record_batch([*batch.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"])
         found.append(hits.filter(is_match))

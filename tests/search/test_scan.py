@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import QueryError
 from docindex_dagster.layout import Layout
+from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.engine import search
+from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit, Mode
-from docindex_dagster.search.scan import Pattern
+from docindex_dagster.search.scan import Pattern, holding
 from docindex_dagster.stores.publish import SourceRows, publish
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import MODEL, chunks_of, vectors_of
@@ -78,6 +80,13 @@ def test_what_is_no_pattern_is_refused_in_one_line_without_what_we_added(reader,
 def test_a_pattern_that_fits_everywhere_is_refused(reader, pattern):
     with pytest.raises(QueryError, match="matches the empty text"):
         find(reader, pattern, Mode.REGEX)
+
+
+def test_a_pattern_that_is_too_long_or_takes_too_long_is_refused(reader):
+    with pytest.raises(QueryError, match="too long: at most 1,000 characters"):
+        find(reader, "(.*)" * 4000 + "a", Mode.REGEX)
+    with pytest.raises(QueryError, match="takes too long"):
+        holding(Pool(reader, Filters(), 10), Pattern("a", is_regex=True), longest_s=-1)
 
 
 @pytest.mark.parametrize("pattern", [r"\C$", r"\C", r"wei\C"])
