@@ -3,6 +3,13 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
+
+from docindex_dagster.layout import Layout
+from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.rollback import roll_back
+from tests.conftest import MODEL, chunks_of, vectors_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,3 +37,20 @@ def test_nothing_tells_to_install_a_package_of_the_index_under_our_name():
     }
 
     assert told == {}
+
+
+def test_the_published_rows_are_read_as_told_after_a_rollback(tmp_path, monkeypatch):
+    layout = Layout(tmp_path / ".docindex")
+    for text in ("alpha", "regretted"):
+        chunks = chunks_of({"a.py": [text]})
+        publish(layout, SourceRows("library/sample", chunks, vectors_of(chunks)), MODEL)
+    roll_back(layout)
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    code = page.partition("## Reading the stores")[2].partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+
+    told: dict[str, Any] = {}
+    exec(compile(code, "docs/operations.md", "exec"), told)
+
+    assert told["table"].to_arrow()["text"].to_pylist() == ["alpha"]
+    assert open_reader(layout).table.to_arrow()["text"].to_pylist() == ["alpha"]
