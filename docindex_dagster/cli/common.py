@@ -57,8 +57,8 @@ def publication(settings: Settings, command: str) -> Iterator[Layout]:
 
 
 def utf8(argument: str) -> str:
-    """An argument without the bytes that the shell passed and that are no text."""
-    return argument.encode("utf-8", "replace").decode()
+    """An argument with U+FFFD for the bytes that the shell passed and that are no text: a "?" would mean something."""
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def normal(path: Path | str) -> Path:

@@ -84,7 +84,12 @@ def test_a_symbol_with_bytes_that_are_no_text_is_told_in_a_line(run_indexed, com
     answer = run_indexed("graph", *command, "x\udcff")
 
     assert answer.code == 1
-    assert "the graph has no 'x?'" in answer.err
+    assert "the graph has no 'x\ufffd'" in answer.err
+
+
+def test_bytes_that_are_no_text_are_no_question_mark(run_indexed):
+    assert "nothing found" in run_indexed("search", "\udcff", "--mode", "literal").out
+    assert run_indexed("search", "pump", "--path", "gu\udcffde.md").code == 1
 
 
 def test_a_context_larger_than_any_prompt_is_refused(run_indexed):
