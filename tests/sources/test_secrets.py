@@ -73,7 +73,7 @@ MASKED = {
     "OpenAI": ("a.sh", "OPENAI_API_KEY={}", "sk-" + "proj-" + some(74) + "T3Blbk" + "FJ" + some(74)),
     "Anthropic": ("a.sh", "ANTHROPIC_API_KEY={}", "sk-ant-" + "api03-" + some(93) + "AA"),
     "Hugging Face": ("a.py", 'login("{}")', "hf" + "_" + some(34, string.ascii_letters)),
-    "npm": ("npmrc.txt", "//registry.npmjs.org/:_authToken={}\n" + "# words\n" * 9, "npm" + "_" + some(36)),
+    "npm": ("npmrc.txt", "//registry.example.org/:_authToken={}\n" + "# words\n" * 9, "npm" + "_" + some(36)),
     "PyPI": ("a.cfg", "[pypi]\npassword = {}\n" + "# words\n" * 30, "pypi-" + "AgEIcHlwaS5vcmc" + some(106)),
     "SendGrid": ("a.py", 'client("{}")', "SG." + some(22) + "." + some(43)),
     "Twilio": ("a.py", 'client("{}")', "SK" + some(32, HEX)),
