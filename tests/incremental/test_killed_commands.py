@@ -135,12 +135,15 @@ def _duration(project: Project, command: Command, config: str) -> float:
 
 
 def _index(project: Project) -> None:
-    """`docindex index`, which succeeds, after `doctor --repair` where the stores are damaged."""
-    done = docindex(project, "index")
+    """`docindex index` of all sources, which succeeds, after `doctor --repair` where the stores are damaged.
+
+    They are named: one that a removal took out, but for its table in `docindex.toml`, stays out until it is.
+    """
+    done = docindex(project, "index", *_keys(project))
     if done.returncode and "doctor --repair" in done.stderr:
         repaired = docindex(project, "doctor", "--repair")
         assert repaired.returncode == 0, repaired.stdout + repaired.stderr
-        done = docindex(project, "index")
+        done = docindex(project, "index", *_keys(project))
     assert done.returncode == 0, done.stderr
 
 
