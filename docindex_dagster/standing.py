@@ -6,7 +6,7 @@ And how the index as a whole does, while it goes over from one model to another.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from docindex_dagster.catalog import CatalogEntry, is_degraded, lacks
 from docindex_dagster.embedding.providers import load_embedder
@@ -18,27 +18,10 @@ from docindex_dagster.stores import takeover
 from docindex_dagster.stores.takeover import Takeover
 
 Outcome = Literal["succeeded", "failed", "canceled", "running", "queued"]
-State = Literal[
-    "failed",
-    "missing",
-    "not checked lately",
-    "no longer declared",
-    "not indexed",
-    "degraded",
-    "waiting for its first run",
-    "waiting for the takeover",
-    "taken out",
-    "ok",
-]
-# These need attention, the most urgent one first.
-_URGENT: tuple[State, ...] = (
-    "failed",
-    "missing",
-    "not checked lately",
-    "no longer declared",
-    "not indexed",
-    "degraded",
-)
+# What needs attention, the most urgent first.
+Urgent = Literal["failed", "missing", "not checked lately", "no longer declared", "not indexed", "degraded"]
+State = Literal[Urgent, "waiting for its first run", "waiting for the takeover", "taken out", "ok"]
+_URGENT: tuple[Urgent, ...] = get_args(Urgent)
 _HOUR_S = 60 * 60
 
 
