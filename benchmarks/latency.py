@@ -38,8 +38,9 @@ from docindex_dagster.search.weights import WEIGHTS, Weights
 from docindex_dagster.settings import CONFIG_NAME, ChunkingSettings, load_settings
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 
 WARM_UP, ASKED = 20, 100

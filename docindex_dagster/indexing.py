@@ -36,8 +36,9 @@ from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.memory import FINGERPRINT, HEAD
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import clean_up
-from docindex_dagster.stores.publish import Publication, SourceRows, publish, published_from
+from docindex_dagster.stores.publish import Publication, publish, published_from
 from docindex_dagster.stores.reader import can_be_opened, check_published
+from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 
 

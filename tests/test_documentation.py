@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 ROOT = Path(__file__).parent.parent

@@ -16,9 +16,10 @@ from docindex_dagster.prune import prune
 from docindex_dagster.stores import erasure, lance_table, takeover, tantivy_index
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.publish import SourceRows, publish, withdraw
+from docindex_dagster.stores.publish import publish, withdraw
 from docindex_dagster.stores.reader import Following, open_reader
 from docindex_dagster.stores.rollback import roll_back
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, vectors_of
 from tests.traces import hiding_places, traces
 

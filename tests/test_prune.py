@@ -19,9 +19,10 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 KEY = "library/sample"

@@ -13,8 +13,9 @@ from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_next
-from docindex_dagster.stores.publish import SourceRows, rows_version
+from docindex_dagster.stores.publish import rows_version
 from docindex_dagster.stores.reader import Reader, open_generation, open_reader
+from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 _CANDIDATE = "of the index that is to take over"
@@ -70,8 +71,8 @@ def check(layout: Layout, generation: Generation) -> None:
     with reading_stores():
         reader = open_generation(layout, generation)
         for key, published in generation.sources.items():
-            in_lance = lance_table.held(reader.table, key)
-            in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, key)
+            in_lance = lance_table.held(reader.table, [key])
+            in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, [key])
             for store, problem in _among_stores(layout, key, published, in_lance, in_tantivy).items():
                 if problem:
                     raise damaged(f"{key}: {store}: {problem}")
@@ -83,8 +84,8 @@ def _problem(error: StoreError) -> str:
 
 
 def _source(layout: Layout, reader: Reader, key: str, published: PublishedSource) -> Iterator[Finding]:
-    in_lance = lance_table.held(reader.table, key)
-    in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, key)
+    in_lance = lance_table.held(reader.table, [key])
+    in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, [key])
     chunks, embeddings = (tables.read(layout.table(asset, key)) for asset in ("chunks", "embeddings"))
     if chunks is None or embeddings is None:
         yield Finding(key, "tables", "the chunks or embeddings are missing or damaged")

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -116,9 +116,9 @@ def _opened(table: "Table") -> "LanceTable":
     return cast("LanceTable", table)
 
 
-def held(table: "LanceTable", source: str) -> pa.Table:
-    """What the table holds of a source, to be compared with `expected`."""
-    rows = table.search().where(_equals("source", source)).select(["chunk_id", "row_hash", VECTOR])
+def held(table: "LanceTable", sources: Iterable[str]) -> pa.Table:
+    """What the table holds of some sources, to be compared with `expected`."""
+    rows = table.search().where(_among("source", sources)).select(["chunk_id", "row_hash", VECTOR])
     return _comparable(rows.limit(None).to_arrow())
 
 
@@ -145,19 +145,20 @@ def expected(chunks: pa.Table, embeddings: pa.Table) -> pa.Table:
     return _comparable(_rows(chunks, embeddings))
 
 
-def reconcile(table: "LanceTable", source: str, chunks: pa.Table, embeddings: pa.Table, target: pa.Table) -> Difference:
-    """Make the table hold exactly these chunks of a source, in one commit; write nothing when it does.
+def reconcile(
+    table: "LanceTable", sources: Iterable[str], chunks: pa.Table, embeddings: pa.Table, target: pa.Table
+) -> Difference:
+    """Make the table hold exactly these chunks of some sources, in one commit; write nothing when it does.
 
     `target` is what `expected` says of them.
     """
-    change = difference(held(table, source), target)
+    change = difference(held(table, sources), target)
     if change.is_empty:
         return change
     merge = table.merge_insert("chunk_id").when_matched_update_all().when_not_matched_insert_all()
     if change.removed:
         # Ids, not the source: everything that is not in the input and meets this filter is deleted.
-        ids = ", ".join(quoted(chunk_id) for chunk_id in change.deletes.to_pylist())
-        merge = merge.when_not_matched_by_source_delete(f"chunk_id IN ({ids})")
+        merge = merge.when_not_matched_by_source_delete(_among("chunk_id", change.deletes.to_pylist()))
     merge.execute(_rows(chunks.filter(change.is_new), embeddings.filter(change.is_new)))
     return change
 
@@ -296,3 +297,7 @@ def quoted(value: str) -> str:
 
 def _equals(column: str, value: str) -> str:
     return f"{column} = {quoted(value)}"
+
+
+def _among(column: str, values: Iterable[str]) -> str:
+    return f"{column} IN ({', '.join(map(quoted, values))})"

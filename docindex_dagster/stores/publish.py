@@ -1,6 +1,6 @@
 """Publication: the three stores take one source's rows, are verified, and go live together by one file replacement."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 from docindex_dagster import tables
 from docindex_dagster.chunking.build import was_made_from
 from docindex_dagster.chunking.fallbacks import fallbacks
-from docindex_dagster.embedding.verify import verify_embeddings
-from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError, first_line
+from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.graph.build import Graph, build_graph, update_graph
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
@@ -20,8 +19,7 @@ from docindex_dagster.graph.failures import sentence
 from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS, COMMIT, NO_LANGUAGE, embeddings_schema
-from docindex_dagster.sources.memory import HEAD
+from docindex_dagster.schemas import COMMIT, NO_LANGUAGE
 from docindex_dagster.stores import clean_up, graph_files, lance_table, matrix, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
@@ -33,6 +31,7 @@ from docindex_dagster.stores.generation import (
     write_generation,
 )
 from docindex_dagster.stores.reader import check_generation
+from docindex_dagster.stores.rows import AGREE, SourceRows, in_batches, rows_of_others
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 from docindex_dagster.stores.staging import Model, Staged
 from docindex_dagster.stores.start import Start, start_of
@@ -41,21 +40,11 @@ from docindex_dagster.stores.takeover import Takeover
 # The table of what was found in the texts of a source, and by whom, in its metadata.
 _CONCEPTS, _FOUND_BY = "concepts", b"docindex.found_by"
 
-AGREE, PROVED = "stores_agree", "edges_have_their_chunk"
+PROVED = "edges_have_their_chunk"
 STORE_RULES = {
     AGREE: "LanceDB and Tantivy hold exactly the chunks of the source, row for row, each with its vector.",
     PROVED: "No edge of the graph is without the chunk that proves it.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRows:
-    """All that is published of one source: its rows, and which revision of it they are."""
-
-    key: str
-    chunks: pa.Table
-    embeddings: pa.Table
-    revision: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +89,13 @@ class _Extracted:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What staging one source did."""
+    """What staging some sources did: what the stores are to hold of them, and what is said of each."""
 
-    rows: SourceRows
-    in_lance: pa.Table  # what the table is to hold, as `lance_table.expected` says
-    entry: PublishedSource
-    graph: _Extracted
+    batch: Sequence[SourceRows]
+    in_lance: pa.Table  # as `lance_table.expected` says
+    in_tantivy: pa.Table  # the chunks of all
+    entries: dict[str, PublishedSource]
+    graphs: dict[str, _Extracted]
     lance: Difference
     tantivy: Difference
 
@@ -135,7 +125,7 @@ def publish(
         VerificationError: inputs or staged stores break a rule; the published generation stays as it was.
         DamagedStoreError: the stores are damaged, and `force` was not asked for.
     """
-    _verify_inputs(rows, model)
+    rows.verify(model)
     start = start_of(layout, model.name)
     try:
         found = None if force or start.is_due else _found(layout, rows, model, start, plan=plan, ready=ready)
@@ -253,14 +243,15 @@ def _publish(
         if start.rebuild_because or (start.serving and start.base is None):
             # To have no vectors of a new model yet is nothing to be warned of.
             left_out = [] if start.serving else warnings
-            for other in _others(layout, rows.key, model, start.known, left_out):
-                rebuilt = _stage(staged, other, plan=plan, anew=True)
+            for batch in in_batches(rows_of_others(layout, rows.key, model, start.known, left_out)):
+                rebuilt = _stage(staged, batch, plan=plan, anew=True)
                 _verify(staged, rebuilt)
-                entries[other.key] = _dated(rebuilt.entry, other.key, start.known)
-        written = _stage(staged, rows, plan=plan, anew=force, tell=True)
+                entries |= {key: _dated(entry, key, start.known) for key, entry in rebuilt.entries.items()}
+        written = _stage(staged, [rows], plan=plan, anew=force, tell=True)
         if ready:
             ready()
-        entry = _dated(written.entry, rows.key, start.known)
+        entry = _dated(written.entries[rows.key], rows.key, start.known)
+        graph_problem = written.graphs[rows.key].told
         is_known = (
             start.base is not None
             and entry == start.base.sources.get(rows.key)
@@ -273,7 +264,7 @@ def _publish(
                 start.base,
                 entry,
                 warnings=tuple(warnings),
-                graph_problem=written.graph.told,
+                graph_problem=graph_problem,
                 takeover=start.left(start.base),
             )
         optimized = staged.maintain()
@@ -287,7 +278,7 @@ def _publish(
         written.lance,
         written.tantivy,
         tuple(warnings),
-        written.graph.told,
+        graph_problem,
         start.left(generation),
     )
 
@@ -310,22 +301,44 @@ def _check_whole(staged: Staged, base: Generation, written: _Written) -> None:
             raise DamagedStoreError(f"{store} holds {number} rows, {expected} were published")
 
 
-def _stage(staged: Staged, rows: SourceRows, *, plan: GraphPlan, anew: bool, tell: bool = False) -> _Written:
-    """Write one source's rows into the staged stores.
+def _stage(staged: Staged, batch: Sequence[SourceRows], *, plan: GraphPlan, anew: bool, tell: bool = False) -> _Written:
+    """Write the rows of some sources into the staged stores, in one commit of each.
 
-    With `anew`, nothing of the published graph is reused; with `tell`, each store is reported.
+    With `anew`, nothing of the published graphs is reused; with `tell`, each store is reported.
     """
-    target = lance_table.expected(rows.chunks, rows.embeddings)
-    lance = lance_table.reconcile(staged.table, rows.key, rows.chunks, rows.embeddings, target)
+    keys = [rows.key for rows in batch]
+    chunks = pa.concat_tables([rows.chunks for rows in batch])
+    embeddings = pa.concat_tables([rows.embeddings for rows in batch])
+    target = lance_table.expected(chunks, embeddings)
+    lance = lance_table.reconcile(staged.table, keys, chunks, embeddings, target)
     if tell:
-        emit(Progress(rows.key, "stores", 1, 3, "stores"))
-    with ThreadPoolExecutor(1) as other:  # Tantivy writes while the graph is extracted
-        asked = other.submit(tantivy_index.reconcile, staged.index, rows.key, rows.chunks)
-        previous = None if anew else _published_graph(staged, rows.key, plan)
-        extracted = _graph(staged.layout, rows, previous, lance, plan) if plan.is_wanted else _Extracted(None)
+        emit(Progress(keys[-1], "stores", 1, 3, "stores"))
+    with ThreadPoolExecutor(1) as other:  # Tantivy writes while the graphs are extracted
+        asked = other.submit(tantivy_index.reconcile, staged.index, keys, chunks)
+        graphs = {}
+        for rows, is_new in zip(batch, _slices(lance.is_new, batch), strict=True):
+            previous = None if anew else _published_graph(staged, rows.key, plan)
+            extracted = _graph(staged.layout, rows, previous, is_new, plan) if plan.is_wanted else _Extracted(None)
+            graphs[rows.key] = extracted
         tantivy = asked.result()
     if tell:
-        emit(Progress(rows.key, "stores", 2, 3, "stores"))
+        emit(Progress(keys[-1], "stores", 2, 3, "stores"))
+    entries = {rows.key: _stage_files(staged, rows, graphs[rows.key], plan, anew=anew) for rows in batch}
+    return _Written(batch, target, chunks, entries, graphs, lance, tantivy)
+
+
+def _slices(column: pa.ChunkedArray, batch: Sequence[SourceRows]) -> Iterator[pa.ChunkedArray]:
+    """The part of each source of a column over the rows of all."""
+    start = 0
+    for rows in batch:
+        yield column.slice(start, rows.chunks.num_rows)
+        start += rows.chunks.num_rows
+
+
+def _stage_files(
+    staged: Staged, rows: SourceRows, extracted: _Extracted, plan: GraphPlan, *, anew: bool
+) -> PublishedSource:
+    """Write the files that a source has of its own, and say what is published of it."""
     version = rows_version(rows, staged.model.name, graph=plan.fingerprint)
     entry = _entry(rows, version, extracted.graph)
     entry = replace(entry, graph_made_by=plan.fingerprint, lacks_of_graph=not extracted.is_settled)
@@ -338,7 +351,7 @@ def _stage(staged: Staged, rows: SourceRows, *, plan: GraphPlan, anew: bool, tel
     others = sum(source.chunks for key, source in published.items() if key != rows.key)
     if matrix.fits(others + rows.chunks.num_rows, staged.model.dimension):  # more are looked up in LanceDB's index
         vector_files.write(staged.layout, rows.key, entry.version, rows.chunks, rows.embeddings, anew=anew)
-    return _Written(rows, target, entry, extracted, lance, tantivy)
+    return entry
 
 
 def _published_graph(staged: Staged, key: str, plan: GraphPlan) -> Graph | None:
@@ -357,45 +370,9 @@ def _written_graph(layout: Layout, key: str, extracted: _Extracted, version: str
     return graph_files.write(layout, key, extracted.graph, version, plan.fingerprint)
 
 
-def _others(
-    layout: Layout, key: str, model: Model, known: Generation | None, warnings: list[str]
-) -> Iterator[SourceRows]:
-    """The rows of all other sources, from their tables; one that cannot be taken over is said in `warnings`."""
-    for path in layout.tables("chunks"):
-        chunks = tables.read(path)
-        if chunks is None or not chunks.schema.equals(CHUNKS):
-            warnings.append(f"{path.name} cannot be taken over: `docindex index` makes it anew")
-            continue
-        other = chunks["source"][0].as_py() if chunks.num_rows else key
-        if other == key:
-            continue
-        embeddings = tables.read(layout.table("embeddings", other))
-        if embeddings is None:
-            embeddings = embeddings_schema(model.dimension).empty_table()
-        before = known.sources.get(other) if known else None
-        head = tables.metadata_value(layout.table("discovered_files", other), HEAD)
-        try:
-            rows = SourceRows(other, chunks, embeddings, before.revision if before else head)
-            _verify_inputs(rows, model)
-        except VerificationError as error:
-            warnings.append(f"{other} cannot be taken over ({first_line(error)}): run `docindex index {other}`")
-            continue
-        yield rows
-
-
-def _verify_inputs(rows: SourceRows, model: Model) -> None:
-    """Chunks and vectors must be of one run and one model."""
-    try:
-        verify_embeddings(rows.embeddings, rows.chunks, model.dimension)
-    except VerificationError as error:
-        text = "; ".join(f"{name}: {reason}" for name, reason in error.failures.items())
-        raise VerificationError("publication", {AGREE: text}) from error
-    other = pc.unique(rows.embeddings["model"].filter(pc.not_equal(rows.embeddings["model"], model.name)))
-    if len(other):
-        raise VerificationError("publication", {AGREE: f"vectors are of {other[0].as_py()}, not of {model.name}"})
-
-
-def _graph(layout: Layout, rows: SourceRows, previous: Graph | None, change: Difference, plan: GraphPlan) -> _Extracted:
+def _graph(
+    layout: Layout, rows: SourceRows, previous: Graph | None, is_new: pa.ChunkedArray, plan: GraphPlan
+) -> _Extracted:
     """A graph extractor that fails costs the graph of this source, or a part of it, not its publication."""
     chunks = rows.chunks
     try:
@@ -403,7 +380,7 @@ def _graph(layout: Layout, rows: SourceRows, previous: Graph | None, change: Dif
         content = plan.content(concepts)
         if previous is None:
             return _Extracted(build_graph(chunks, content), concepts.problem)
-        return _Extracted(update_graph(previous, chunks, change.is_new, content), concepts.problem)
+        return _Extracted(update_graph(previous, chunks, is_new, content), concepts.problem)
     except Exception as error:  # noqa: BLE001 it is reported as a failed check
         problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
         return _Extracted(build_graph(chunks.slice(0, 0)), problem)
@@ -424,18 +401,21 @@ def _concepts(layout: Layout, rows: SourceRows, plan: GraphPlan) -> Findings:
 
 def _verify(staged: Staged, written: _Written) -> None:
     """Read back what was staged and compare it with what it should be."""
-    rows, index = written.rows, staged.index
-    in_lance = lance_table.held(staged.table, rows.key)
-    in_tantivy = tantivy_index.held(index.searcher(), index.schema, rows.key)
+    keys, index = list(written.entries), staged.index
+    in_lance = lance_table.held(staged.table, keys)
+    in_tantivy = tantivy_index.held(index.searcher(), index.schema, keys)
     differences = {
         "LanceDB": disagreement(in_lance, written.in_lance),
-        "Tantivy": disagreement(in_tantivy, rows.chunks),
+        "Tantivy": disagreement(in_tantivy, written.in_tantivy),
     }
-    failures = {AGREE: "; ".join(f"{store}: {text}" for store, text in differences.items() if text)}
-    failures[PROVED] = graph_files.stray_edges(written.graph.graph, rows.chunks) if written.graph.graph else ""
-    broken = {name: text for name, text in failures.items() if text}
-    if broken:
-        raise VerificationError("publication", broken)
+    graphs = ((written.graphs[rows.key].graph, rows.chunks) for rows in written.batch)
+    strays = (graph_files.stray_edges(graph, chunks) for graph, chunks in graphs if graph)
+    broken = {
+        AGREE: "; ".join(f"{store}: {text}" for store, text in differences.items() if text),
+        PROVED: "; ".join(filter(None, strays)),
+    }
+    if any(broken.values()):
+        raise VerificationError("publication", {name: text for name, text in broken.items() if text})
 
 
 def _inputs(made_from: str | None, revision: str | None, model: Model, *, plan: GraphPlan) -> str | None:

@@ -140,11 +140,11 @@ def lacking(folder: Path, index: "Index") -> list[str]:
     return [field.name for field in CHUNKS if not field.nullable and row[field.name] is None]
 
 
-def held(searcher: "Searcher", index_schema: "Schema", source: str) -> pa.Table:
-    """The (chunk_id, row_hash) that the index holds for a source."""
+def held(searcher: "Searcher", index_schema: "Schema", sources: Iterable[str]) -> pa.Table:
+    """The (chunk_id, row_hash) that the index holds for some sources."""
     import tantivy
 
-    query = tantivy.Query.term_query(index_schema, "source", source)
+    query = tantivy.Query.term_set_query(index_schema, "source", list(sources))
     hits = searcher.search(query, limit=max(1, searcher.num_docs), count=False).hits
     addresses = [address for _, address in hits]
     ids, hashes = (_read_hashes(searcher, addresses, fields) for fields in (_ID_FIELDS, _HASH_FIELDS))
@@ -166,9 +166,9 @@ def matching(searcher: "Searcher", index_schema: "Schema", field: str, value: st
     return sorted(found, key=lambda row: (row["source"], row["path"], row["chunk_index"]))
 
 
-def reconcile(index: "Index", source: str, chunks: pa.Table) -> Difference:
-    """Make the index hold exactly these chunks of a source, in one commit; write nothing when it does."""
-    change = difference(held(index.searcher(), index.schema, source), chunks)
+def reconcile(index: "Index", sources: Iterable[str], chunks: pa.Table) -> Difference:
+    """Make the index hold exactly these chunks of some sources, in one commit; write nothing when it does."""
+    change = difference(held(index.searcher(), index.schema, sources), chunks)
     if change.is_empty:
         return change
     rows_to_write = chunks.filter(change.is_new)

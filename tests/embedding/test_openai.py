@@ -25,8 +25,9 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.settings import EmbeddingSettings
 from docindex_dagster.stores.lance_table import table_name
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 from tests.conftest import chunks_of
 from tests.embedding.openai_server import KEY, Fault, OpenAIServer, serving, unused_url, vector_of

@@ -24,8 +24,9 @@ from docindex_dagster.llm.protocol import Completion
 from docindex_dagster.settings import GraphSettings, LLMSettings, check_settings
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.graph_files import stray_edges
-from docindex_dagster.stores.publish import Publication, SourceRows, publish
+from docindex_dagster.stores.publish import Publication, publish
 from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, vectors_of
 from tests.examples import docindex, install
 from tests.graph.samples import KEY, chunks_of, edges, news

@@ -8,7 +8,8 @@ from docindex_dagster.graph.build import Content, Graph, build_graph, update_gra
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.graph.following.memo import Limits
 from docindex_dagster.stores.graph_files import stray_edges
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, vectors_of
 from tests.graph.samples import chunks_of, opened
 

@@ -55,7 +55,7 @@ def stores_of(layout: Layout, words: Iterable[str] = ()) -> Contents:
     }
     for key, source in reader.generation.sources.items():
         found[f"published {key}"] = _published(source)
-        found[f"Tantivy keys of {key}"] = _rows(tantivy_index.held(reader.searcher, reader.index.schema, key))
+        found[f"Tantivy keys of {key}"] = _rows(tantivy_index.held(reader.searcher, reader.index.schema, [key]))
         graph = graph_files.read(layout, source.graph) if source.graph else None
         found[f"nodes of {key}"] = _rows(graph.nodes) if graph else None
         found[f"triples of {key}"] = _rows(graph.triples) if graph else None

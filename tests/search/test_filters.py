@@ -17,8 +17,9 @@ from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.search.query import understand
 from docindex_dagster.search.scan import Pattern, holding
 from docindex_dagster.search.weights import WEIGHTS
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 SOURCES = ("library/a", "git/b")

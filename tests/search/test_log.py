@@ -20,8 +20,9 @@ from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, vectors_of
 
 HISTORY = [

@@ -13,8 +13,9 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.search.scan import Pattern, holding
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 FILES = {

@@ -13,8 +13,9 @@ from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.model import RETRIEVING, Hit, Mode
 from docindex_dagster.search.weights import Weights
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 PYTHON = {

@@ -9,7 +9,8 @@ from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files
 from docindex_dagster.stores import publish as publishing
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 KEY = "library/sample"

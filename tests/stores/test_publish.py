@@ -30,9 +30,10 @@ from docindex_dagster.stores import publish as publishing
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, replace_generation
-from docindex_dagster.stores.publish import Publication, SourceRows, publish, withdraw
+from docindex_dagster.stores.publish import Publication, publish, withdraw
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 KEY = "library/sample"
@@ -58,8 +59,8 @@ def state(layout: Layout) -> dict[str, tuple[int, int]]:
 def held_everywhere(layout: Layout, source: str = KEY) -> pa.Table:
     """The rows of a source in Tantivy, after making sure that LanceDB holds the same."""
     reader = open_reader(layout)
-    in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, source)
-    in_lance = lance_table.held(reader.table, source)
+    in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, [source])
+    in_lance = lance_table.held(reader.table, [source])
     assert set(in_lance["chunk_id"].to_pylist()) == set(in_tantivy["chunk_id"].to_pylist())
     return in_tantivy
 
@@ -282,8 +283,8 @@ def test_a_reader_goes_on_with_its_generation_while_others_are_published(layout)
     for text in ("one", "two", "three"):
         publish_files(layout, {"a.py": [text]})
 
-    assert tantivy_index.held(reader.searcher, reader.index.schema, KEY).num_rows == 3
-    assert lance_table.held(reader.table, KEY).num_rows == 3
+    assert tantivy_index.held(reader.searcher, reader.index.schema, [KEY]).num_rows == 3
+    assert lance_table.held(reader.table, [KEY]).num_rows == 3
     assert f"{KEY}!b.py" in reader.graph.numbers  # which nobody asked before
 
 
@@ -324,7 +325,7 @@ def test_the_doctor_names_the_store_that_lost_its_rows_and_a_full_run_mends_it(l
     folder = layout.tantivy / read_generation(layout).tantivy
     shutil.rmtree(folder)
     index = tantivy_index.create(folder)
-    tantivy_index.reconcile(index, KEY, chunks_of({"a.py": FILES["a.py"]}))
+    tantivy_index.reconcile(index, [KEY], chunks_of({"a.py": FILES["a.py"]}))
 
     findings = list(examine(layout))
 
@@ -470,6 +471,32 @@ def test_a_rebuild_keeps_the_date_and_revision_of_content_that_is_the_same(layou
     assert read_generation(layout).sources["git/other"] == before
 
 
+def test_a_rebuild_commits_many_sources_at_once(layout):
+    names = [f"library/s{number}" for number in range(8)]
+    for name in names:
+        publish_files(layout, {"a.py": [f"the text of {name}"]}, name)
+    before = read_generation(layout).table_version
+    layout.current.write_text("damaged")
+
+    publish_files(layout, FILES)
+
+    assert list(read_generation(layout).sources) == sorted([KEY, *names])
+    assert list(examine(layout)) == []
+    # The table is made, and its index; then there is a version of all other sources, and one of this.
+    assert read_generation(layout).table_version - before < len(names)
+
+
+def test_a_rebuild_proves_the_edges_of_each_source_by_its_own_chunks(layout, monkeypatch):
+    publish_files(layout, FILES)
+    publish_files(layout, {"o.py": ["other text"]}, "git/other")
+    graph_of_sample = build_graph(chunks_of(FILES))
+    layout.current.write_text("damaged")
+    monkeypatch.setattr(publishing, "build_graph", lambda chunks, content: graph_of_sample)
+
+    with pytest.raises(VerificationError, match="edges without their chunk"):
+        publish_files(layout, {"p.py": ["third"]}, "git/third")
+
+
 def test_a_source_that_cannot_be_taken_over_is_said(layout):
     publish_files(layout, FILES)
     publish_files(layout, {"o.py": ["other text"]}, "git/other")
@@ -589,7 +616,7 @@ def test_vectors_that_changed_are_replaced_though_the_text_is_the_same(layout):
 
     assert publication.lance.changed == 3
     reader = open_reader(layout)
-    assert disagreement(lance_table.held(reader.table, KEY), lance_table.expected(chunks, turned)) == ""
+    assert disagreement(lance_table.held(reader.table, [KEY]), lance_table.expected(chunks, turned)) == ""
 
 
 def test_a_class_contains_its_methods_also_when_they_share_a_chunk():

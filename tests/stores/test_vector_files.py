@@ -16,8 +16,9 @@ from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.stores import lance_table, matrix
 from docindex_dagster.stores.clean_up import compact
 from docindex_dagster.stores.doctor import check
-from docindex_dagster.stores.publish import SourceRows, publish, withdraw
+from docindex_dagster.stores.publish import publish, withdraw
 from docindex_dagster.stores.reader import Following, open_reader
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, vectors_of
 
 PUMPS = {"lib/pump.py": ["fill fills the tank", "drain empties the tank"], "lib/valve.py": ["shut closes the valve"]}

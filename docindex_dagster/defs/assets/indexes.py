@@ -22,7 +22,8 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.search.golden import golden_query
 from docindex_dagster.stores import graph_files
 from docindex_dagster.stores.difference import Difference
-from docindex_dagster.stores.publish import AGREE, PROVED, STORE_RULES, Publication, SourceRows, publish
+from docindex_dagster.stores.publish import PROVED, STORE_RULES, Publication, publish
+from docindex_dagster.stores.rows import AGREE, SourceRows
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 _STORES = {

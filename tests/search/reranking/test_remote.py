@@ -14,8 +14,9 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.search.reranking.remote import RemoteReranker
-from docindex_dagster.stores.publish import SourceRows, publish
+from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
+from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, vectors_of
 from tests.search.reranking.rerank_api import KEY, RerankApi, serving, unused_url
 

@@ -1,0 +1,90 @@
+"""What it costs to build the stores anew from the tables of many sources: rebuild.py [--sources 2000].
+
+Small sources are read, cut and embedded, `CURRENT` is damaged, and one source is indexed, which builds the stores of
+all. Seconds, sources a second, and the peak of the resident memory are printed.
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+from docindex_dagster import tables
+from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.embedding.reuse import embed
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.indexing import index
+from docindex_dagster.layout import Layout
+from docindex_dagster.settings import Settings
+from docindex_dagster.sources.commits import read_history
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.model import Source
+
+_PYTHON = '''"""Part {number} of the service."""
+
+import logging
+
+
+class Handler{number}:
+    """Answers requests for part {number}."""
+
+    def open(self, name: str) -> str:
+        """Open what has a name."""
+        logging.info("open %s", name)
+        return self.close(name)
+
+    def close(self, name: str) -> str:
+        return name * {number}
+'''
+_MARKDOWN = "# Service {number}\n\nHow to install part {number}.\n\n## Use\n\nCall `Handler{number}.open`.\n"
+
+
+def write_tables(settings: Settings, source: Source, embedder: StaticEmbedder) -> None:
+    """All that a run does before its publication."""
+    layout = Layout(settings.home)
+    files = discover(source, None)
+    commits = read_history(source, None, None, 1).commits
+    chunks = build_chunks(source, gather(files, settings.chunking, commits), None, settings.chunking).table
+    embeddings = embed(layout, source.key, chunks, None, embedder).table
+    made = {"discovered_files": files, "commits": commits, "chunks": chunks, "embeddings": embeddings}
+    for asset, table in made.items():
+        tables.write(layout.table(asset, source.key), table)
+
+
+def main() -> None:
+    """Make the tables, build the stores, and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sources", type=int, default=2000, metavar="N")
+    number = parser.parse_args().sources
+    with tempfile.TemporaryDirectory(prefix="docindex-rebuild-") as folder:
+        root, embedder = Path(folder), StaticEmbedder()
+        settings = Settings(root=root)
+        sources = [_source(root / f"service{each}", each) for each in range(number)]
+        for source in sources:
+            write_tables(settings, source, embedder)
+        layout = Layout(settings.home)
+        layout.stores.mkdir(parents=True, exist_ok=True)
+        layout.current.write_text("damaged")
+        before, started = _peak_mib(), time.perf_counter()
+        publication = index(settings, sources[0], embedder)
+        seconds = time.perf_counter() - started
+        chunks = sum(each.chunks for each in publication.generation.sources.values())
+        print(f"{len(publication.generation.sources)} sources, {chunks} chunks: {seconds:.1f} s, ", end="")
+        print(f"{number / seconds:.0f} sources a second, peak {before:.0f} -> {_peak_mib():.0f} MiB")
+
+
+def _source(folder: Path, number: int) -> Source:
+    folder.mkdir()
+    (folder / "README.md").write_text(_MARKDOWN.format(number=number))
+    for part in range(2):
+        (folder / f"part{part}.py").write_text(_PYTHON.format(number=number * 10 + part))
+    return Source(f"library/{folder.name}", "library", folder.name, folder)
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""What is published of a source: its chunks and vectors, from a run, or from the tables that earlier runs wrote.
+
+What a store holds of them is not here.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster import tables
+from docindex_dagster.embedding.verify import verify_embeddings
+from docindex_dagster.errors import VerificationError, first_line
+from docindex_dagster.layout import Layout
+from docindex_dagster.schemas import CHUNKS, embeddings_schema
+from docindex_dagster.sources.memory import HEAD
+from docindex_dagster.stores.generation import Generation
+from docindex_dagster.stores.staging import Model
+
+AGREE = "stores_agree"
+# Stores that are built anew take so many bytes of rows at once: a commit of each costs more than its rows, where
+# sources are small.
+_BATCH_BYTES = 32 << 20
+_BATCH_SOURCES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRows:
+    """All that is published of one source: its rows, and which revision of it they are."""
+
+    key: str
+    chunks: pa.Table
+    embeddings: pa.Table
+    revision: str | None = None
+
+    def verify(self, model: Model) -> None:
+        """Check that chunks and vectors are of one run and one model.
+
+        Raises:
+            VerificationError: they are not.
+        """
+        try:
+            verify_embeddings(self.embeddings, self.chunks, model.dimension)
+        except VerificationError as error:
+            text = "; ".join(f"{name}: {reason}" for name, reason in error.failures.items())
+            raise VerificationError("publication", {AGREE: text}) from error
+        other = pc.unique(self.embeddings["model"].filter(pc.not_equal(self.embeddings["model"], model.name)))
+        if len(other):
+            raise VerificationError("publication", {AGREE: f"vectors are of {other[0].as_py()}, not of {model.name}"})
+
+
+def rows_of_others(
+    layout: Layout, key: str, model: Model, known: Generation | None, warnings: list[str]
+) -> Iterator[SourceRows]:
+    """The rows of all other sources, from their tables; one that cannot be taken over is said in `warnings`."""
+    for path in layout.tables("chunks"):
+        chunks = tables.read(path)
+        if chunks is None or not chunks.schema.equals(CHUNKS):
+            warnings.append(f"{path.name} cannot be taken over: `docindex index` makes it anew")
+            continue
+        other = chunks["source"][0].as_py() if chunks.num_rows else key
+        if other == key:
+            continue
+        embeddings = tables.read(layout.table("embeddings", other))
+        if embeddings is None:
+            embeddings = embeddings_schema(model.dimension).empty_table()
+        before = known.sources.get(other) if known else None
+        head = tables.metadata_value(layout.table("discovered_files", other), HEAD)
+        try:
+            rows = SourceRows(other, chunks, embeddings, before.revision if before else head)
+            rows.verify(model)
+        except VerificationError as error:
+            warnings.append(f"{other} cannot be taken over ({first_line(error)}): run `docindex index {other}`")
+            continue
+        yield rows
+
+
+def in_batches(rows: Iterable[SourceRows]) -> Iterator[list[SourceRows]]:
+    """Rows of sources by some megabytes, in their order; a source is never cut."""
+    batch: list[SourceRows] = []
+    size = 0
+    for each in rows:
+        batch.append(each)
+        size += each.chunks.nbytes + each.embeddings.nbytes
+        if size >= _BATCH_BYTES or len(batch) == _BATCH_SOURCES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
