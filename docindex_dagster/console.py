@@ -15,14 +15,26 @@ from rich.table import Table
 from rich.text import Text
 
 from docindex_dagster import events
-from docindex_dagster.printable import escaped, in_line, visible
+from docindex_dagster.printable import escaped, in_line, shortened, visible
 from docindex_dagster.search.model import Hit, Signal, Snippet, title
 
-# No markup: brackets in paths and texts are theirs.
+
+class VisibleConsole(Console):
+    """A console that makes each plain string fit to be shown. A `Text` has to be made so by whom it is from."""
+
+    def __init__(self, **options: Any) -> None:
+        """As rich's, without markup: brackets in paths and texts are theirs."""
+        super().__init__(highlight=False, markup=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """The text, without what would steer a terminal."""
+        return super().render_str(visible(text), **options)
+
+
 _IS_TERMINAL = sys.stdout.isatty()
 # Into a file or a pipe, lines are as long as they are.
-out = Console(highlight=False, markup=False, soft_wrap=not _IS_TERMINAL, width=None if _IS_TERMINAL else 1000)
-err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+out = VisibleConsole(soft_wrap=not _IS_TERMINAL, width=None if _IS_TERMINAL else 1000)
+err = VisibleConsole(stderr=True, soft_wrap=True)
 
 _HASH = 10  # characters of a commit's
 _FILES_SHOWN = 3
@@ -147,7 +159,7 @@ def progress() -> Iterator[None]:
         return
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -157,14 +169,14 @@ def progress() -> Iterator[None]:
 
         def show(event: events.Event) -> None:
             if isinstance(event, events.Waiting):
-                bars.console.print(visible(f"{event.source}: waiting for {event.reason}"))
+                bars.console.print(f"{event.source}: waiting for {event.reason}")
             if isinstance(event, events.Notice):
-                bars.console.print(visible(f"{event.source}: {event.text}"))
+                bars.console.print(f"{event.source}: {event.text}")
             if not isinstance(event, events.Progress):
                 return
             key = (event.source, event.stage)
             if key not in tasks:
-                tasks[key] = bars.add_task(f"{event.source}  {event.stage}", total=event.total)
+                tasks[key] = bars.add_task(in_line(f"{event.source}  {event.stage}"), total=event.total)
             bars.update(tasks[key], completed=event.done, total=event.total)
 
         with events.listening(show):
@@ -173,7 +185,7 @@ def progress() -> Iterator[None]:
 
 def _print_finished(event: events.Event) -> None:
     if isinstance(event, events.Waiting):
-        err.print(visible(f"{event.source}: waiting for {event.reason}"))
+        err.print(f"{event.source}: waiting for {event.reason}")
     elif isinstance(event, events.Notice):
         warning(f"{event.source}: {event.text}")
     elif isinstance(event, events.Progress) and event.total and event.done == event.total:
@@ -197,4 +209,4 @@ def plain(text: str) -> None:
 
 def failure(message: str) -> None:
     """Print an error."""
-    err.print(Text(f"error: {visible(message)}", "red"))
+    err.print(Text(f"error: {visible(shortened(message))}", "red"))

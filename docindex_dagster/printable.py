@@ -1,6 +1,7 @@
 """Text of indexed files, made fit to be shown: it may steer a terminal, hide something, or imitate what we write.
 
-All that is printed for people goes through `visible` or `in_line`, all that is printed as data through `escaped`.
+All that is printed for people goes through `visible` or `in_line`, all that is printed as data through `escaped`, or
+`escaped_in_xml`.
 """
 
 import re
@@ -15,6 +16,8 @@ _UNSAFE = (
 )
 _KEPT = "\n\t"
 _REPLACEMENT = 0xFFFD
+_LONGEST_MESSAGE = 4000  # characters: of what fits, nothing is left out
+_FIRST_THAT_XML_TELLS, _HALVES = 0x20, range(0xD800, 0xE000)
 _ANY_UNSAFE = re.compile("[" + "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in _UNSAFE) + "]")
 # Control characters of ASCII are shown as pictures of themselves.
 _PICTURES = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421"}
@@ -32,13 +35,33 @@ def in_line(text: str) -> str:
     return _ANY_UNSAFE.sub(lambda found: _shown(found[0]), text)
 
 
+def shortened(message: str) -> str:
+    """A message that repeats what a user gave, which may be of any length, without its middle where it is long."""
+    if len(message) <= _LONGEST_MESSAGE:
+        return message
+    half = _LONGEST_MESSAGE // 2
+    return f"{message[:half]} … {message[-half:]}"
+
+
 def escaped(json: str) -> str:
     """JSON that holds nothing but characters that can be seen, and says the same."""
     return _ANY_UNSAFE.sub(lambda found: found[0] if found[0] == "\n" else _escape(found[0]), json)
 
 
+def escaped_in_xml(xml: str) -> str:
+    """XML that holds nothing but characters that can be seen, and says the same but for controls that XML lacks."""
+    return _ANY_UNSAFE.sub(lambda found: found[0] if found[0] in _KEPT else _reference(found[0]), xml)
+
+
 def _shown(character: str) -> str:
     return _PICTURES.get(character, chr(_REPLACEMENT))
+
+
+def _reference(character: str) -> str:
+    """A character reference, or a picture where XML 1.0 (2.2, Char) has no such character."""
+    code = ord(character)
+    is_told = (code >= _FIRST_THAT_XML_TELLS or character == "\r") and code not in _HALVES
+    return f"&#x{code:x};" if is_told else _shown(character)
 
 
 def _escape(character: str) -> str:

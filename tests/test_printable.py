@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docindex_dagster.console import VisibleConsole
 from docindex_dagster.graph.export import Format, export
 from docindex_dagster.printable import escaped, in_line, visible
 from tests.graph.samples import opened
@@ -30,6 +31,14 @@ def test_no_character_that_cannot_be_seen_is_left_and_every_other_is():
         assert shown == char or unicodedata.category(char) in {*UNSEEN, "Cn"}
 
 
+def test_a_console_shows_no_plain_string_as_it_is(capsys):
+    VisibleConsole(force_terminal=False).print(f"git/{HOSTILE}: 3 files", "[bold]and brackets[/bold]")
+
+    shown = capsys.readouterr().out
+    assert not unseen(shown, kept="\n")
+    assert "[bold]and brackets[/bold]" in shown
+
+
 @given(st.text())
 def test_lines_and_tabs_stay_where_lines_are_shown(text):
     assert not unseen(visible(text), kept="\n\t")
@@ -49,3 +58,14 @@ def test_a_graph_is_exported_without_such_characters(form):
     graph = opened({f"{HOSTILE}.py": "def open_valve():\n    pass\n"})
 
     assert not unseen("".join(export(graph, form)), kept="\n")
+
+
+def test_graphml_says_which_character_it_was():
+    names = ["a\u202ab.py", "a\u202bb.py", "a\x1bb.py", "a\x9bb.py", "a\rb.py"]
+    graph = opened(dict.fromkeys(names, "def open_valve():\n    pass\n"))
+
+    from networkx import parse_graphml
+
+    nodes = set(parse_graphml("".join(export(graph, Format.GRAPHML))))
+    assert {f"library/sample!{name}" for name in names if name != "a\x1bb.py"} < nodes
+    assert "library/sample!a\u241bb.py" in nodes  # XML has no escape character

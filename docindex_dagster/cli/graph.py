@@ -92,7 +92,7 @@ def cycles(source: Sources = None, json: Json = False) -> None:
     elif not found:
         console.out.print("no files import each other in a circle")
     for group in found if not json else ():
-        console.out.print(f"{len(group)} files:", *(f"\n  {visible(file)}" for file in group), sep="", soft_wrap=True)
+        console.out.print(f"{len(group)} files:", *(f"\n  {file}" for file in group), sep="", soft_wrap=True)
 
 
 @app.command()
@@ -108,7 +108,7 @@ def stats(source: Sources = None, json: Json = False) -> None:
     table.add_row("calls", f"{found.resolved:.1%} resolved; {_counts(found.calls)}")
     table.add_row("components", str(found.components))
     for number, (name, count) in enumerate(found.hubs):
-        table.add_row("called most" if number == 0 else "", f"{visible(name)} by {count}")
+        table.add_row("called most" if number == 0 else "", f"{name} by {count}")
     console.out.print(table)
 
 
@@ -129,7 +129,7 @@ def export_graph(
         return
     with output.open("w", encoding="utf-8", errors="backslashreplace") as file:
         file.writelines(export(graph, form))
-    console.out.print(f"{visible(str(output))}: {graph.nodes.num_rows} nodes, {graph.edges.num_rows} edges")
+    console.out.print(f"{output}: {graph.nodes.num_rows} nodes, {graph.edges.num_rows} edges")
 
 
 def _counts(counts: dict[str, int]) -> str:

@@ -17,7 +17,6 @@ from docindex_dagster.cli.common import (
     reader_of,
     utf8,
 )
-from docindex_dagster.printable import visible
 from docindex_dagster.search.model import Granularity, Mode
 from docindex_dagster.settings import load_settings
 
@@ -209,5 +208,5 @@ def why(
     if json:
         console.as_json(found)
         return
-    console.out.print(visible(f"{found.source}: {found.answer}"))
-    console.out.print(visible(found.findable))
+    console.out.print(f"{found.source}: {found.answer}")
+    console.out.print(found.findable)

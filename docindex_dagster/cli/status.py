@@ -8,7 +8,6 @@ import typer
 
 from docindex_dagster import console
 from docindex_dagster.cli.common import Json
-from docindex_dagster.printable import visible
 from docindex_dagster.settings import load_settings
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def status(
     else:
         _show(found, [_row(present, change) for present in found])
         if change is not None:
-            console.out.print(visible(overview.sentence(change)))
+            console.out.print(overview.sentence(change))
 
 
 def _row(present: "Present", change: "Takeover | None") -> _Row:
@@ -106,7 +105,7 @@ def _show(found: "list[Present]", rows: list[_Row]) -> None:
     console.table(_COLUMNS, [_cells(row) for row in rows])
     for present in found:
         for note in _notes(present.standing):
-            console.out.print(visible(f"{present.standing.source}: {note}"))
+            console.out.print(f"{present.standing.source}: {note}")
     if left := sum(present.was_left for present in found):
         sources = console.count(left, "source")
         console.out.print(f"{sources} not looked at for changes: that takes longer, with `docindex status --check`")

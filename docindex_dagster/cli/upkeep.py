@@ -12,7 +12,7 @@ from docindex_dagster.cli.common import Json, project, publication, reader_of
 from docindex_dagster.cli.indexing import index_sources
 from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
-from docindex_dagster.printable import in_line, visible
+from docindex_dagster.printable import in_line
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 
@@ -96,7 +96,7 @@ def _without_edges(layout: Layout, entry: "CatalogEntry") -> dict[str, str]:
 
 
 def _show_note(note: _Note) -> None:
-    console.out.print(visible(f"note: {note.source}: {note.text}"))
+    console.out.print(f"note: {note.source}: {note.text}")
     for path, reason in islice(note.files.items(), _MOST_FILES):
         console.out.print(f"  {in_line(path)}: {in_line(reason)}")
     if len(note.files) > _MOST_FILES:
@@ -105,7 +105,7 @@ def _show_note(note: _Note) -> None:
 
 def _show(findings: "list[Finding]") -> None:
     for finding in findings:
-        console.out.print(visible(f"{finding.source or 'index'}: {finding.store}: {finding.problem}"))
+        console.out.print(f"{finding.source or 'index'}: {finding.store}: {finding.problem}")
 
 
 def _repair(
@@ -232,7 +232,7 @@ def _tell(layout: Layout, found: "list[Orphan]", freed: int, *, is_done: bool) -
     """Print a line for each orphan, and what a prune freed or would remove."""
     for orphan in found:
         place, busy = orphan.path.relative_to(layout.home), "; it stays while a run uses it" if orphan.is_busy else ""
-        console.out.print(visible(f"{place}: {orphan.reason} ({orphan.size / 1e6:.1f} MB){busy}"))
+        console.out.print(f"{place}: {orphan.reason} ({orphan.size / 1e6:.1f} MB){busy}")
     if is_done:
         console.out.print(
             f"freed {freed / 1e6:.1f} MB" if freed > 0 else "freed nothing: there was nothing to give back"

@@ -16,7 +16,6 @@ from docindex_dagster import console, events, interrupts
 from docindex_dagster.cli.common import project
 from docindex_dagster.cli.indexing import sentence_of, summary_of
 from docindex_dagster.errors import SourceError, first_line, is_debugging
-from docindex_dagster.printable import visible
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
 
@@ -104,7 +103,7 @@ def _preload(settings: Settings) -> None:
 
 
 def _tell(line: str) -> None:
-    console.err.print(visible(line))
+    console.err.print(line)
 
 
 class _Runner:

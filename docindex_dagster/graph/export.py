@@ -8,7 +8,7 @@ import orjson
 
 from docindex_dagster.graph.analysis import as_networkx
 from docindex_dagster.graph.opened import OpenGraph
-from docindex_dagster.printable import escaped, in_line, visible
+from docindex_dagster.printable import escaped, escaped_in_xml, in_line
 
 _MOST_IN_A_PICTURE = 400  # edges: Mermaid draws no more
 
@@ -35,7 +35,7 @@ def export(graph: OpenGraph, form: Format) -> Iterator[str]:
             _without_nothing(attributes)
         for *_, attributes in opened.edges(data=True):
             _without_nothing(attributes)
-        yield from (f"{visible(line)}\n" for line in generate_graphml(opened))  # XML has no escape for most of these
+        yield from (f"{escaped_in_xml(line)}\n" for line in generate_graphml(opened))
 
 
 def _as_json(graph: OpenGraph) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster import __version__
 from docindex_dagster.errors import DocindexError
+from docindex_dagster.printable import shortened
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.settings import Settings
 
@@ -38,6 +39,9 @@ _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
 _REPLACEMENT = rb"\ufffd"
+# A string of JSON, or a number that Python reads no more: by default, it takes 4,300 digits.
+_STRING_OR_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[0-9]{400,}+')
+_BEYOND_ANY_BOUND = b"1e400"
 
 
 def serve(settings: Settings, runs_of: "RunsOf") -> None:
@@ -50,7 +54,11 @@ def serve(settings: Settings, runs_of: "RunsOf") -> None:
 
 
 def well_formed(line: bytes) -> bytes:
-    """A line of JSON in which each surrogate has its other half: the protocol's library answers no other one."""
+    """A line of JSON in which each surrogate has its other half, and each number can be read.
+
+    The protocol's library answers no other one.
+    """
+    line = _STRING_OR_NUMBER.sub(lambda found: found[0] if found[0][:1] == b'"' else _BEYOND_ANY_BOUND, line)
     return _ESCAPE.sub(lambda found: _REPLACEMENT if found[1] else found[0], line)
 
 
@@ -94,8 +102,8 @@ def _telling(tool: Callable[..., str]) -> Callable[..., str]:
         try:
             return tool(*arguments, **options)
         except DocindexError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(shortened(str(error))) from error
         except OSError as error:
-            raise ToolError(f"{error.filename or 'file system'}: {error.strerror or error}") from error
+            raise ToolError(shortened(f"{error.filename or 'file system'}: {error.strerror or error}")) from error
 
     return call

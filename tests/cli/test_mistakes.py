@@ -97,6 +97,14 @@ def test_a_context_larger_than_any_prompt_is_refused(run_indexed):
     assert run_indexed("search", "pump", "--context", "1000000").code == 0
 
 
+def test_a_long_argument_is_not_repeated_whole(run_indexed):
+    told = run_indexed("graph", "callers", "x" * 100_000)
+
+    assert told.code == 1
+    assert "give a qualified name" in told.err.replace("\n", " ")
+    assert len(told.err) < 5000
+
+
 def test_a_path_that_no_file_has_is_told_and_one_that_files_have_is_not(run_indexed):
     found = run_indexed("search", "pump", "--path", "src/nowhere")
 

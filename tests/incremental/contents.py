@@ -13,9 +13,13 @@ import pyarrow as pa
 from docindex_dagster import tables
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import StoreError
+from docindex_dagster.hashing import digest
 from docindex_dagster.indexing import index
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import Settings
+from docindex_dagster.sources.commits import read_history
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import graph_files, tantivy_index, vector_files
 from docindex_dagster.stores.analysis import stems, terms
@@ -30,6 +34,9 @@ _ASSETS = ("discovered_files", "commits", "chunks", "embeddings")
 _NOT_CONTENT = ("changed_at", "graph")
 
 Contents = dict[str, Any]
+
+_MOST_BUILT = 200
+_built: dict[str | None, Contents] = {}  # by their inputs
 
 
 def tables_of(layout: Layout, keys: Iterable[str]) -> Contents:
@@ -63,14 +70,54 @@ def stores_of(layout: Layout, words: Iterable[str] = ()) -> Contents:
 
 
 def from_nothing(settings: Settings, sources: Sequence[Source], home: Path, words: Iterable[str] = ()) -> Contents:
-    """Tables and stores of a full build in a home of its own, which is removed again."""
-    layout = Layout(home)
+    """Tables and stores of full builds, each source in a home of its own, which is removed again.
+
+    A build of a folder is remembered by what discovery and git give of it from nothing, and by the settings.
+    """
+    wanted = settings.model_copy(update={"home": home})
+    return _together([_build(wanted, source, sorted(words)) for source in sources])
+
+
+def _build(settings: Settings, source: Source, words: Sequence[str]) -> Contents:
+    made_from = None if source.remote else _inputs(settings, source, words)
+    if made_from in _built:
+        return _built[made_from]
+    layout = Layout(settings.home)
     try:
-        for source in sources:
-            index(settings.model_copy(update={"home": home}), source, StaticEmbedder())
-        return tables_of(layout, [source.key for source in sources]) | stores_of(layout, words)
+        index(settings, source, StaticEmbedder())
+        contents = tables_of(layout, [source.key]) | stores_of(layout, words)
     finally:
-        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(layout.home, ignore_errors=True)
+    if made_from is not None:
+        if len(_built) == _MOST_BUILT:
+            _built.clear()
+        _built[made_from] = contents
+    return contents
+
+
+def _inputs(settings: Settings, source: Source, words: Sequence[str]) -> str:
+    """All that decides what a build of a folder gives."""
+    files = discover(source, None)
+    head = (files.schema.metadata or {}).get(HEAD)
+    commits = read_history(source, head.decode() if head else None, None, settings.history.commits).commits
+    listed = files.drop_columns(_IGNORED["discovered_files"])
+    return digest(repr((settings, source, words, head, listed.to_pylist(), commits.to_pylist())).encode())
+
+
+def _together(parts: Sequence[Contents]) -> Contents:
+    """The contents of one index of all sources, from those of an index for each."""
+    rows = [row for part in parts for row in part["LanceDB"]]
+    stored = [row for part in parts for row in part["Tantivy rows"]]
+    terms: dict[tuple[str, str], list[str]] = {}
+    for part in parts:
+        for field, term, chunk_ids in part["Tantivy terms"]:
+            terms.setdefault((field, term), []).extend(chunk_ids)
+    of_sources = {name: value for part in parts for name, value in part.items()}
+    return of_sources | {
+        "LanceDB": sorted(rows, key=repr),
+        "Tantivy rows": sorted(stored, key=lambda row: row["chunk_id"]),
+        "Tantivy terms": [(field, term, sorted(ids)) for (field, term), ids in sorted(terms.items())],
+    }
 
 
 def difference(found: Contents, expected: Contents) -> str:

@@ -245,24 +245,25 @@ def test_a_line_of_json_keeps_its_characters_but_for_surrogates_that_stand_alone
     assert made == lone.sub("\ufffd", json.loads(line)["text"])
 
 
-def test_an_argument_with_half_a_character_is_answered(root):
+@pytest.mark.parametrize(
+    ("symbol", "depth", "answer"),
+    [('"x\\ud800"', "1", "the graph has no 'x\ufffd'"), ('"x"', "9" * 5000, "should be a finite number")],
+    ids=["half a character", "a long number"],
+)
+def test_an_argument_that_the_library_cannot_read_is_answered(root, symbol, depth, answer):
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    messages: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": hello},
-        {"method": "notifications/initialized"},
-        {
-            "id": 2,
-            "method": "tools/call",
-            "params": {"name": "graph", "arguments": {"question": "callers", "symbol": "x\ud800"}},
-        },
+    asked = f'{{"question": "callers", "symbol": {symbol}, "depth": {depth}}}'
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        f'{{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {{"name": "graph", "arguments": {asked}}}}}',
     ]
-    lines = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
     with subprocess.Popen(
         [sys.executable, "-m", "docindex_dagster.cli", "mcp"], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
-        process.stdin.write(lines.encode())
+        process.stdin.write("\n".join([*lines, ""]).encode())
         process.stdin.flush()
         answers = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.stdin.close()
 
-    assert answers[1]["result"]["content"][0]["text"].count("the graph has no 'x\ufffd'")
+    assert answer in answers[1]["result"]["content"][0]["text"]

@@ -3,8 +3,6 @@
 import sys
 from pathlib import Path
 
-from rich.console import Console
-
 from docindex_dagster import console
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.ask import Request, hits_of
@@ -19,7 +17,7 @@ def main() -> None:
     settings = load_settings(Path(sys.argv[1]))
     found = hits_of(settings, open_reader(Layout(settings.home)), Request(QUERY, top_k=4))
     with Path("/dev/null").open("w") as nowhere:
-        console.out = Console(record=True, width=112, force_terminal=True, highlight=False, markup=False, file=nowhere)
+        console.out = console.VisibleConsole(record=True, width=112, force_terminal=True, file=nowhere)
         console.out.print(f'$ docindex search "{QUERY}" --explain --top-k 4\n', style="bold")
         console.hits(found, with_source=True, explain=True)
         console.out.save_svg(sys.argv[2], title="docindex")
