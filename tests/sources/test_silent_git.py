@@ -99,8 +99,9 @@ def test_the_commands_of_a_block_share_its_time_and_an_inner_block_gets_no_more(
     fifo(tree, ".git/index")
 
     with git.within(PATIENCE_S):
-        with git.within(60), pytest.raises(NoAnswerError):
+        with git.within(60), pytest.raises(NoAnswerError) as silent:
             fingerprint(tree.source())
+        assert "for 60 seconds" not in str(silent.value)
         with pytest.raises(NoAnswerError, match="for 0 seconds"):
             fingerprint(tree.source())
 
