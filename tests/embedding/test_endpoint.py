@@ -22,14 +22,6 @@ from tests.embedding.openai_server import KEY, serving
 
 
 @pytest.fixture
-def api(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture
 def project(api, tmp_path, monkeypatch):
     """Two libraries, indexed by the API; then the settings forget it, and the key stays in the environment."""
     for name in ("one", "two"):

@@ -36,14 +36,6 @@ TEXTS = [f"text {number} of the pump" for number in range(7)]
 TOO_LONG = "This model's maximum context length is 8192 tokens"
 
 
-@pytest.fixture
-def api(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    with serving() as server:
-        yield server
-
-
 def embedder(api: OpenAIServer, **options: Any) -> OpenAIEmbedder:
     given = {"provider": "openai", "base_url": api.url, "dimensions": 8, "api_key": KEY, "timeout_s": 5, "retries": 3}
     return OpenAIEmbedder(EmbeddingSettings(**given | options), first_wait_s=0.01)
