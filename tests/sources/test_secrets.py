@@ -70,6 +70,13 @@ MASKED = {
         '{{"client_id": "acme", "redirect": "https://acme.io", "client_secret": "{}"}}',
         "GOCSPX-" + some(26) + "9x",
     ),
+    "JSON web key": (
+        "a.md",
+        "```json\n" + '{{"kty": "EC", "crv": "P-256", "d": "{}"}}' + "\n" + "# words\n" * 30,
+        some(43),
+    ),
+    "JSON web key, RSA": ("a.md", '{{\n  "kty": "RSA",\n  "qi" : "{}"\n}}\n' + "# words\n" * 90, some(171)),
+    "JSON web key, symmetric": ("a.md", '{{"kty":"oct","k":"{}"}}\n' + "# words\n" * 30, some(43)),
     "OpenAI": ("a.sh", "OPENAI_API_KEY={}", "sk-" + "proj-" + some(74) + "T3Blbk" + "FJ" + some(74)),
     "Anthropic": ("a.sh", "ANTHROPIC_API_KEY={}", "sk-ant-" + "api03-" + some(93) + "AA"),
     "Hugging Face": ("a.py", 'login("{}")', "hf" + "_" + some(34, string.ascii_letters)),
