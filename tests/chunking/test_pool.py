@@ -121,8 +121,8 @@ def fixture_job(path: Path) -> FileJob:
 
 
 def test_one_worker_and_two_give_the_same_rows(tmp_path):
-    fixtures = [fixture_job(path) for path in sorted(FIXTURES.glob("*/*")) if path.is_file()]
-    jobs = [*fixtures, *(job(tmp_path, f"{number}.py") for number in range(150))]
+    by_suffix = {path.suffix: path for path in sorted(FIXTURES.glob("*/*")) if path.is_file()}
+    jobs = [*map(fixture_job, by_suffix.values()), *(job(tmp_path, f"{number}.py") for number in range(150))]
 
     assert chunk(jobs, workers=1) == chunk(jobs, workers=2)
 
