@@ -30,6 +30,8 @@ from mcp import Client, StdioServerParameters, stdio_client
 from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.graph.extraction import extract
+from docindex_dagster.graph.plan import EVERYTHING
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.search.engine import search
@@ -67,7 +69,8 @@ def publish_share(layout: Layout, sources: Sequence[tuple[str, pa.Table, pa.Tabl
     share = size / sum(chunks.num_rows for _, chunks, _ in sources)
     for key, chunks, vectors in sources:
         count = min(chunks.num_rows, round(chunks.num_rows * share))
-        rows = SourceRows(key, chunks.slice(0, count), vectors.slice(0, count))
+        part = chunks.slice(0, count)
+        rows = SourceRows(key, part, vectors.slice(0, count), extract(layout, key, part, EVERYTHING, None))
         publish(layout, rows, Model(StaticEmbedder.name, StaticEmbedder.dimension))
 
 

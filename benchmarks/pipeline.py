@@ -9,6 +9,8 @@ import pyarrow as pa
 from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.graph.extraction import extract
+from docindex_dagster.graph.plan import EVERYTHING
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.discover import discover
@@ -46,5 +48,6 @@ def index(
     files = discover(source)
     chunks = build_chunks(source, gather(files, settings), None, settings).table
     vectors = build_embeddings(embedded(chunks), None, embedder, source.key).table
-    publish(layout, SourceRows(source.key, chunks, vectors), Model.of(embedder))
+    graph = extract(layout, source.key, chunks, EVERYTHING, None)
+    publish(layout, SourceRows(source.key, chunks, vectors, graph), Model.of(embedder))
     return Indexed(open_reader(layout), len(chunks["path"].unique()), chunks.num_rows)

@@ -9,9 +9,9 @@ from typing import Any
 import dagster as dg
 
 from docindex_dagster.defs.alerts import alert_on_failure
-from docindex_dagster.defs.assets import chunking, discovery, embedding, history, indexes, serving
+from docindex_dagster.defs.assets import chunking, discovery, embedding, graph, history, indexes, serving
 from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
-from docindex_dagster.defs.io_managers import ParquetTables
+from docindex_dagster.defs.io_managers import GraphTables, ParquetTables
 from docindex_dagster.defs.jobs import clean_up_dagster, index_source, remove_source
 from docindex_dagster.defs.resources import EmbeddingModel, Project, SourceRun
 from docindex_dagster.defs.schedules import schedules
@@ -26,6 +26,7 @@ _ASSETS: tuple[dg.AssetsDefinition | dg.AssetSpec, ...] = (
     history.commits,
     chunking.chunks,
     embedding.embeddings,
+    graph.knowledge_graph,
     indexes.publish_stores,
     serving.index_catalog,
 )
@@ -48,6 +49,7 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
             "run": SourceRun(root=root_path),
             "embedding_model": EmbeddingModel(root=root_path),
             "parquet": ParquetTables(home=str(settings.home)),
+            "graph": GraphTables(home=str(settings.home)),
             **(resources or {}),
         },
         # A process a step would cost about two seconds each; a source is indexed in one.

@@ -24,6 +24,7 @@ from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.events import Notice, Waiting, emit, stage
 from docindex_dagster.files import telling_full_disk
+from docindex_dagster.graph import extraction
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
@@ -154,7 +155,7 @@ class _Run:
         return commits
 
     def _build(self, inputs: ChunkInputs, revision: str | None) -> Publication:
-        key = self.source.key
+        key, plan = self.source.key, self._plan
         with ThreadPoolExecutor(1) as writer:  # tables are written while the next stages work
             with stage(key, "chunks"):
                 previous, chunking = self.previous("chunks"), self.settings.chunking
@@ -172,14 +173,18 @@ class _Run:
                 written.append(writer.submit(self._write, "embeddings", embeddings))
             if note := cut_note(self.embedder):
                 self.notice(note)
+            with stage(key, "graph"):
+                before = None if self.full else extraction.read(self.layout, key)
+                graph = extraction.extract(self.layout, key, chunks, plan, before)
+                written.append(writer.submit(extraction.write, self.layout, key, graph))
 
             def ready() -> None:
                 for table in written:
                     table.result()
 
-            rows = SourceRows(key, chunks, embeddings, revision)
+            rows = SourceRows(key, chunks, embeddings, graph, revision)
             with self.holding(self.layout.publication_lock, "another publication"), stage(key, "stores"):
-                publication = publish(self.layout, rows, self._model, plan=self._plan, force=self.full, ready=ready)
+                publication = publish(self.layout, rows, self._model, plan=plan, force=self.full, ready=ready)
         kept.settle(self.layout, key, embeddings)
         return publication
 
@@ -203,8 +208,10 @@ class _Run:
         """Whether the tables are those of the same inputs, as far as their footers tell."""
         chunks, embeddings = (self.layout.table(asset, self.source.key) for asset in ("chunks", "embeddings"))
         version = tables.metadata_value(chunks, tables.VERSION)
-        is_whole = version is not None and tables.metadata_value(embeddings, CHUNKS_VERSION) == version
-        return is_whole and tables.metadata_value(chunks, MADE_FROM) == made_from
+        if version is None or tables.metadata_value(chunks, MADE_FROM) != made_from:
+            return False
+        is_embedded = tables.metadata_value(embeddings, CHUNKS_VERSION) == version
+        return is_embedded and extraction.is_of(self.layout, self.source.key, version, self._plan)
 
     def holding(self, lock: Path, what: str) -> AbstractContextManager[None]:
         """Hold a lock, and say for whom this run waits."""

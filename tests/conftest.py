@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,8 +18,13 @@ from docindex_dagster.code.facts import Fact, as_text
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.graph import extraction
+from docindex_dagster.graph.extraction import Extraction
+from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
 from docindex_dagster.hashing import digest
 from docindex_dagster.layout import Layout
+from docindex_dagster.stores.publish import Publication, publish
+from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 from docindex_dagster.tokenizer import count_tokens
 
@@ -70,6 +76,21 @@ def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample"
 
 def vectors_of(chunks: pa.Table) -> pa.Table:
     return build_embeddings(chunks, None, StaticEmbedder(), "library/sample").table
+
+
+def extracted(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan = EVERYTHING) -> Extraction:
+    """The graph of a source, as its stage makes and keeps it."""
+    made = extraction.extract(layout, key, chunks, plan, extraction.read(layout, key))
+    extraction.write(layout, key, made)
+    return made
+
+
+def publish_rows(
+    layout: Layout, key: str, chunks: pa.Table, vectors: pa.Table, model: Model = MODEL, **options: Any
+) -> Publication:
+    """Publish the rows of a source, with the graph of its chunks."""
+    made = extracted(layout, key, chunks, options.get("plan", EVERYTHING))
+    return publish(layout, SourceRows(key, chunks, vectors, made), model, **options)
 
 
 @pytest.fixture

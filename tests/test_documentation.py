@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from docindex_dagster.layout import Layout
-from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import chunks_of, publish_rows, vectors_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -44,7 +42,7 @@ def test_the_published_rows_are_read_as_told_after_a_rollback(tmp_path, monkeypa
     layout = Layout(tmp_path / ".docindex")
     for text in ("alpha", "regretted"):
         chunks = chunks_of({"a.py": [text]})
-        publish(layout, SourceRows("library/sample", chunks, vectors_of(chunks)), MODEL)
+        publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
     roll_back(layout)
     page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     code = page.partition("## Reading the stores")[2].partition("```python\n")[2].partition("```")[0]

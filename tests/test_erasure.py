@@ -16,11 +16,10 @@ from docindex_dagster.prune import prune
 from docindex_dagster.stores import erasure, lance_table, takeover, tantivy_index
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.publish import publish, withdraw
+from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import Following, open_reader
 from docindex_dagster.stores.rollback import roll_back
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import chunks_of, publish_rows, vectors_of
 from tests.traces import hiding_places, traces
 
 KEY, OTHER = "library/sample", "git/other"
@@ -34,7 +33,7 @@ def publish_files(layout: Layout, files: dict[str, list[str]], key: str = KEY) -
     vectors = vectors_of(chunks)
     tables.write(layout.table("chunks", key), chunks)
     tables.write(layout.table("embeddings", key), vectors)
-    publish(layout, SourceRows(key, chunks, vectors), MODEL)
+    publish_rows(layout, key, chunks, vectors)
 
 
 def ids_of_secret(key: str = KEY) -> list[str]:

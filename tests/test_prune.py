@@ -19,11 +19,9 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import chunks_of, publish_rows, vectors_of
 
 KEY = "library/sample"
 
@@ -33,7 +31,7 @@ def publish_text(layout: Layout, text: str, key: str = KEY) -> None:
     vectors = vectors_of(chunks)
     tables.write(layout.table("chunks", key), chunks)
     tables.write(layout.table("embeddings", key), vectors)
-    publish(layout, SourceRows(key, chunks, vectors), MODEL)
+    publish_rows(layout, key, chunks, vectors)
 
 
 def found(layout: Layout, query: str) -> list[str]:
@@ -123,6 +121,8 @@ def test_what_belongs_to_sources_that_are_gone_goes(layout):
         layout.table("chunks", "git/gone"),
         layout.table("embeddings", "git/gone"),
         layout.table("concepts", "git/gone"),
+        layout.table("graph_nodes", "git/gone"),
+        layout.table("graph_triples", "git/gone"),
         layout.lost_vectors("git/gone"),
         layout.summaries("git/gone"),
         layout.repository("git/gone"),

@@ -1,4 +1,4 @@
-"""The IO manager of the intermediate tables: a Parquet file for each asset and source."""
+"""The IO managers of the intermediate tables: a Parquet file for each asset and source, and two for a graph."""
 
 from pathlib import Path
 
@@ -7,6 +7,8 @@ import pyarrow as pa
 
 from docindex_dagster import tables
 from docindex_dagster.errors import StoreError
+from docindex_dagster.graph import extraction
+from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.layout import Layout
 
 
@@ -32,3 +34,25 @@ class ParquetTables(dg.ConfigurableIOManager):
         if table is None:
             raise StoreError(f"{asset} of {context.partition_key} is missing or damaged: materialise it first")
         return table
+
+
+class GraphTables(dg.ConfigurableIOManager):
+    """Writes the graph of a source, and reads it back for its publication."""
+
+    home: str
+
+    def handle_output(self, context: dg.OutputContext, obj: Extraction) -> None:
+        """Replace both files."""
+        extraction.write(Layout(Path(self.home)), context.partition_key, obj)
+
+    def load_input(self, context: dg.InputContext) -> Extraction:
+        """Read both files.
+
+        Raises:
+            StoreError: the asset has not been materialised for this source.
+        """
+        found = extraction.read(Layout(Path(self.home)), context.partition_key)
+        if found is None:
+            asset = context.asset_key.to_user_string()
+            raise StoreError(f"{asset} of {context.partition_key} is missing or damaged: materialise it first")
+        return found

@@ -147,6 +147,17 @@ def passed(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckResult]:
     return [dg.AssetCheckResult(passed=True, asset_key=asset, check_name=name) for name in rules]
 
 
+def warned(check: str, asset: str, problem: str) -> dg.AssetCheckResult:
+    """The result of a check that warns of a problem; an empty one is none."""
+    return dg.AssetCheckResult(
+        passed=not problem,
+        severity=dg.AssetCheckSeverity.WARN,
+        asset_key=asset,
+        check_name=check,
+        metadata={"reason": problem} if problem else {},
+    )
+
+
 def not_evaluated(asset: str, *names: str) -> list[dg.AssetCheckResult]:
     """Warnings that there was nothing to look at, because a rule was broken before."""
     return [

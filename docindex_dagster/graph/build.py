@@ -32,6 +32,7 @@ from docindex_dagster.graph.program import Index, Program, Units
 from docindex_dagster.graph.resolve import Resolver
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
 from docindex_dagster.graph.triple import OUTSIDE, Node, Triple, node_table, triple_table
+from docindex_dagster.hashing import digest_parts
 from docindex_dagster.schemas import COMMIT
 
 # Raise it when the same chunks give another graph.
@@ -51,6 +52,7 @@ _NEEDED = (
     "has_code",
     "part_number",
     "facts",
+    "row_hash",
 )
 
 
@@ -106,22 +108,19 @@ def build_graph(chunks: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph
 
 
 @without_collection()
-def update_graph(
-    previous: Graph, chunks: pa.Table, is_new: pa.ChunkedArray, content: Content = _ALL_BUT_CONCEPTS
-) -> Graph:
+def update_graph(previous: Graph, chunks: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph:
     """The same graph as `build_graph(chunks, content)`, with the rows of files that look at nothing new taken over.
 
     Args:
         previous: the graph of what the source held before.
         chunks: what it holds now.
-        is_new: one boolean a chunk: it was not held before in this form.
         content: of the same kind as that of `previous`.
     """
     files = _of_files(chunks)
     units = Units(files)
     known = {row["path"]: row for row in _file_nodes(previous)}
-    changed = {path for path in pc.unique(chunks["path"].filter(is_new)).to_pylist() if path in units}
-    changed.update(path for path in units if path not in known or known[path]["problem"])
+    made_from = _made_from(files)
+    changed = {path for path in units if _is_due(known.get(path), made_from[path])}
     seen = {path: units.offers(path).looks for path in changed}
     news = _news(seen, known, {path for path in known if path not in units})
     if any(is_configuration(path) for path in news.paths):
@@ -137,6 +136,19 @@ def update_graph(
 
 def _of_files(chunks: pa.Table) -> pa.Table:
     return chunks.filter(pc.not_equal(chunks["source_type"], COMMIT))
+
+
+def _made_from(files: pa.Table) -> dict[str, str]:
+    """A hash of the chunks of each file, by its path."""
+    hashes: dict[str, list[str]] = {}
+    for path, row_hash in zip(files["path"].to_pylist(), files["row_hash"].to_pylist(), strict=True):
+        hashes.setdefault(path, []).append(row_hash)
+    return {path: digest_parts(*found) for path, found in hashes.items()}
+
+
+def _is_due(known: Mapping[str, Any] | None, made_from: str) -> bool:
+    """Whether nothing can be taken over of a file, of which its node is known."""
+    return known is None or bool(known["problem"]) or known["made_from"] != made_from
 
 
 def _modules(files: pa.Table) -> Modules:
@@ -168,7 +180,7 @@ def _news(seen: Mapping[str, Mapping[int, int]], known: Mapping[str, Mapping[str
 
 def _file_nodes(graph: Graph) -> Iterator[dict[str, Any]]:
     files = graph.nodes.filter(pc.equal(graph.nodes["type"], "file"))
-    rows: Iterator[dict[str, Any]] = iter(files.select(["path", "offers", "looks", "problem"]).to_pylist())
+    rows: Iterator[dict[str, Any]] = iter(files.select(["path", "made_from", "offers", "looks", "problem"]).to_pylist())
     return rows
 
 
@@ -271,7 +283,8 @@ class _File:
         source, chunk = self.rows[0]["source"], self.rows[0]["chunk_id"]
         seen = self.resolver.program.units.offers(self.path).looks
         keys = [*seen], [*seen.values()], self.resolver.looked()
-        return Node(self.path, "file", self.path, source, self.path, chunk, *keys, problem)
+        made_from = digest_parts(*(row["row_hash"] for row in self.rows))
+        return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem)
 
 
 def _assembled(*parts: Graph) -> Graph:

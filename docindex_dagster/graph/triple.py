@@ -32,6 +32,7 @@ class Node(NamedTuple):
     source: str
     path: str | None = None
     chunk_id: str | None = None
+    made_from: str | None = None
     offers: Sequence[int] | None = None
     looks: Sequence[int] | None = None
     depends: Sequence[int] | None = None

@@ -7,6 +7,8 @@ import pyarrow as pa
 
 from docindex_dagster import tables
 from docindex_dagster.errors import DamagedStoreError, StoreError
+from docindex_dagster.graph.extraction import Extraction
+from docindex_dagster.graph.verify import stray_edges
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_index, vector_files
@@ -93,8 +95,8 @@ def _source(layout: Layout, reader: Reader, key: str, published: PublishedSource
     if not chunks.schema.equals(CHUNKS):
         yield Finding(key, "tables", "the chunks have the columns of another version of docindex")
         return
-    rows = SourceRows(key, chunks, embeddings, published.revision)
-    if rows_version(rows, reader.generation.model, graph=published.graph_made_by) == published.version:
+    rows = SourceRows(key, chunks, embeddings, Extraction(None, published.graph_made_by), published.revision)
+    if rows_version(rows, reader.generation.model) == published.version:
         problems = {
             "LanceDB": disagreement(in_lance, lance_table.expected(chunks, embeddings)),
             "Tantivy": disagreement(in_tantivy, chunks),
@@ -127,7 +129,7 @@ def _graph(layout: Layout, published: PublishedSource, chunks: pa.Table) -> str:
     if published.graph is None:
         return ""
     graph = graph_files.read(layout, published.graph)
-    return "its files are missing or damaged" if graph is None else graph_files.stray_edges(graph, chunks)
+    return "its files are missing or damaged" if graph is None else stray_edges(graph, chunks)
 
 
 def _strangers(reader: Reader) -> Iterator[Finding]:

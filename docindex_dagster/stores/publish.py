@@ -1,6 +1,6 @@
 """Publication: the three stores take one source's rows, are verified, and go live together by one file replacement."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,9 +13,6 @@ from docindex_dagster.chunking.build import was_made_from
 from docindex_dagster.chunking.fallbacks import fallbacks
 from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.events import Progress, emit
-from docindex_dagster.graph.build import Graph, build_graph, update_graph
-from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
-from docindex_dagster.graph.failures import sentence
 from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
 from docindex_dagster.hashing import digest_parts
 from docindex_dagster.layout import Layout
@@ -25,7 +22,6 @@ from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
 from docindex_dagster.stores.generation import (
     Generation,
-    GraphFiles,
     PublishedSource,
     read_generation,
     write_generation,
@@ -37,13 +33,8 @@ from docindex_dagster.stores.staging import Model, Staged
 from docindex_dagster.stores.start import Start, start_of
 from docindex_dagster.stores.takeover import Takeover
 
-# The table of what was found in the texts of a source, and by whom, in its metadata.
-_CONCEPTS, _FOUND_BY = "concepts", b"docindex.found_by"
-
-PROVED = "edges_have_their_chunk"
 STORE_RULES = {
     AGREE: "LanceDB and Tantivy hold exactly the chunks of the source, row for row, each with its vector.",
-    PROVED: "No edge of the graph is without the chunk that proves it.",
 }
 
 
@@ -69,33 +60,12 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
-class _Extracted:
-    """A graph, if one is wanted, and why an extractor could not give all of it, if it could not."""
-
-    graph: Graph | None
-    problem: str = ""
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether another try would give the same."""
-        return not self.problem and (self.graph is None or self.graph.is_settled)
-
-    @property
-    def told(self) -> str:
-        """What the graph lacks; empty where it lacks nothing."""
-        of_files = sentence(self.graph.problems, self.graph.files) if self.graph else ""
-        return "; ".join(filter(None, (self.problem, of_files)))
-
-
-@dataclass(frozen=True, slots=True)
 class _Written:
     """What staging some sources did: what the stores are to hold of them, and what is said of each."""
 
-    batch: Sequence[SourceRows]
     in_lance: pa.Table  # as `lance_table.expected` says
     in_tantivy: pa.Table  # the chunks of all
     entries: dict[str, PublishedSource]
-    graphs: dict[str, _Extracted]
     lance: Difference
     tantivy: Difference
 
@@ -128,7 +98,7 @@ def publish(
     rows.verify(model)
     start = start_of(layout, model.name)
     try:
-        found = None if force or start.is_due else _found(layout, rows, model, start, plan=plan, ready=ready)
+        found = None if force or start.is_due else _found(layout, rows, model, start, ready=ready)
         return found or _publish(layout, rows, model, start, plan=plan, force=force, ready=ready)
     except DamagedStoreError as error:
         is_candidate = start.serving is not None  # nobody searches it
@@ -139,7 +109,7 @@ def publish(
 
 
 def _found(
-    layout: Layout, rows: SourceRows, model: Model, start: Start, *, plan: GraphPlan, ready: Callable[[], None] | None
+    layout: Layout, rows: SourceRows, model: Model, start: Start, *, ready: Callable[[], None] | None
 ) -> Publication | None:
     """What is published, if it is what is asked for.
 
@@ -147,14 +117,14 @@ def _found(
         DamagedStoreError: it is, and cannot be opened.
     """
     published = start.base.sources.get(rows.key) if start.base else None
-    version = rows_version(rows, model.name, graph=plan.fingerprint)
+    version = rows_version(rows, model.name)
     if start.base is None or published is None or published.version != version or published.lacks_of_graph:
         return None
     check_generation(layout, start.base)
     clean_up.remove_old_generations(layout)  # a run that was killed may have left some
     if ready:
         ready()
-    inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, plan=plan)
+    inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, rows.extraction.plan)
     left = start.left(start.base)
     # Other files may give the same chunks; and an earlier docindex did not count what is cut as text.
     known = replace(published, inputs=inputs, fallbacks=len(fallbacks(rows.chunks)))
@@ -174,7 +144,7 @@ def published_from(
     except StoreError:
         return None
     published = generation.sources.get(key) if generation else None
-    inputs = _inputs(made_from, revision, model, plan=plan)
+    inputs = _inputs(made_from, revision, model, plan.fingerprint)
     if generation is None or published is None or published.inputs != inputs or generation.endpoint != model.endpoint:
         return None
     return Publication(generation, published, takeover=left)
@@ -243,15 +213,16 @@ def _publish(
         if start.rebuild_because or (start.serving and start.base is None):
             # To have no vectors of a new model yet is nothing to be warned of.
             left_out = [] if start.serving else warnings
-            for batch in in_batches(rows_of_others(layout, rows.key, model, start.known, left_out)):
-                rebuilt = _stage(staged, batch, plan=plan, anew=True)
+            others = rows_of_others(layout, rows.key, model, start.known, left_out, plan=plan)
+            for batch in in_batches(others):
+                rebuilt = _stage(staged, batch, anew=True)
                 _verify(staged, rebuilt)
                 entries |= {key: _dated(entry, key, start.known) for key, entry in rebuilt.entries.items()}
-        written = _stage(staged, [rows], plan=plan, anew=force, tell=True)
+        written = _stage(staged, [rows], anew=force, tell=True)
         if ready:
             ready()
         entry = _dated(written.entries[rows.key], rows.key, start.known)
-        graph_problem = written.graphs[rows.key].told
+        graph_problem = rows.extraction.told
         is_known = (
             start.base is not None
             and entry == start.base.sources.get(rows.key)
@@ -301,102 +272,41 @@ def _check_whole(staged: Staged, base: Generation, written: _Written) -> None:
             raise DamagedStoreError(f"{store} holds {number} rows, {expected} were published")
 
 
-def _stage(staged: Staged, batch: Sequence[SourceRows], *, plan: GraphPlan, anew: bool, tell: bool = False) -> _Written:
+def _stage(staged: Staged, batch: Sequence[SourceRows], *, anew: bool, tell: bool = False) -> _Written:
     """Write the rows of some sources into the staged stores, in one commit of each.
 
-    With `anew`, nothing of the published graphs is reused; with `tell`, each store is reported.
+    With `anew`, no file is taken to be what its name says; with `tell`, each store is reported.
     """
     keys = [rows.key for rows in batch]
     chunks = pa.concat_tables([rows.chunks for rows in batch])
     embeddings = pa.concat_tables([rows.embeddings for rows in batch])
-    target = lance_table.expected(chunks, embeddings)
-    lance = lance_table.reconcile(staged.table, keys, chunks, embeddings, target)
-    if tell:
-        emit(Progress(keys[-1], "stores", 1, 3, "stores"))
-    with ThreadPoolExecutor(1) as other:  # Tantivy writes while the graphs are extracted
+    with ThreadPoolExecutor(1) as other:  # Tantivy writes while LanceDB does
         asked = other.submit(tantivy_index.reconcile, staged.index, keys, chunks)
-        graphs = {}
-        for rows, is_new in zip(batch, _slices(lance.is_new, batch), strict=True):
-            previous = None if anew else _published_graph(staged, rows.key, plan)
-            extracted = _graph(staged.layout, rows, previous, is_new, plan) if plan.is_wanted else _Extracted(None)
-            graphs[rows.key] = extracted
+        target = lance_table.expected(chunks, embeddings)
+        lance = lance_table.reconcile(staged.table, keys, chunks, embeddings, target)
+        if tell:
+            emit(Progress(keys[-1], "stores", 1, 3, "stores"))
         tantivy = asked.result()
     if tell:
         emit(Progress(keys[-1], "stores", 2, 3, "stores"))
-    entries = {rows.key: _stage_files(staged, rows, graphs[rows.key], plan, anew=anew) for rows in batch}
-    return _Written(batch, target, chunks, entries, graphs, lance, tantivy)
+    entries = {rows.key: _stage_files(staged, rows, anew=anew) for rows in batch}
+    return _Written(target, chunks, entries, lance, tantivy)
 
 
-def _slices(column: pa.ChunkedArray, batch: Sequence[SourceRows]) -> Iterator[pa.ChunkedArray]:
-    """The part of each source of a column over the rows of all."""
-    start = 0
-    for rows in batch:
-        yield column.slice(start, rows.chunks.num_rows)
-        start += rows.chunks.num_rows
-
-
-def _stage_files(
-    staged: Staged, rows: SourceRows, extracted: _Extracted, plan: GraphPlan, *, anew: bool
-) -> PublishedSource:
+def _stage_files(staged: Staged, rows: SourceRows, *, anew: bool) -> PublishedSource:
     """Write the files that a source has of its own, and say what is published of it."""
-    version = rows_version(rows, staged.model.name, graph=plan.fingerprint)
-    entry = _entry(rows, version, extracted.graph)
-    entry = replace(entry, graph_made_by=plan.fingerprint, lacks_of_graph=not extracted.is_settled)
-    if extracted.is_settled:
-        inputs = _inputs(was_made_from(rows.chunks), rows.revision, staged.model, plan=plan)
+    entry, graph = _entry(rows, rows_version(rows, staged.model.name)), rows.extraction.graph
+    if rows.extraction.is_settled:
+        inputs = _inputs(was_made_from(rows.chunks), rows.revision, staged.model, rows.extraction.plan)
         entry = replace(entry, inputs=inputs)
-    if extracted.graph:
-        entry = replace(entry, graph=_written_graph(staged.layout, rows.key, extracted, entry.version, plan))
+    if graph:
+        version = digest_parts(entry.version, rows.extraction.version)
+        entry = replace(entry, graph=graph_files.write(staged.layout, rows.key, graph, version))
     published = staged.base.sources if staged.base else {}
     others = sum(source.chunks for key, source in published.items() if key != rows.key)
     if matrix.fits(others + rows.chunks.num_rows, staged.model.dimension):  # more are looked up in LanceDB's index
         vector_files.write(staged.layout, rows.key, entry.version, rows.chunks, rows.embeddings, anew=anew)
     return entry
-
-
-def _published_graph(staged: Staged, key: str, plan: GraphPlan) -> Graph | None:
-    """The graph of the rows that the published table holds of a source, if it is of the same plan."""
-    published = staged.base.sources.get(key) if staged.base else None
-    if published is None or published.graph is None:
-        return None
-    return graph_files.read_complete(staged.layout, published.graph, plan.fingerprint)
-
-
-def _written_graph(layout: Layout, key: str, extracted: _Extracted, version: str, plan: GraphPlan) -> GraphFiles | None:
-    if extracted.graph is None:
-        return None
-    if extracted.problem:
-        return graph_files.write_incomplete(layout, key, extracted.graph, version)
-    return graph_files.write(layout, key, extracted.graph, version, plan.fingerprint)
-
-
-def _graph(
-    layout: Layout, rows: SourceRows, previous: Graph | None, is_new: pa.ChunkedArray, plan: GraphPlan
-) -> _Extracted:
-    """A graph extractor that fails costs the graph of this source, or a part of it, not its publication."""
-    chunks = rows.chunks
-    try:
-        concepts = _concepts(layout, rows, plan)
-        content = plan.content(concepts)
-        if previous is None:
-            return _Extracted(build_graph(chunks, content), concepts.problem)
-        return _Extracted(update_graph(previous, chunks, is_new, content), concepts.problem)
-    except Exception as error:  # noqa: BLE001 it is reported as a failed check
-        problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
-        return _Extracted(build_graph(chunks.slice(0, 0)), problem)
-
-
-def _concepts(layout: Layout, rows: SourceRows, plan: GraphPlan) -> Findings:
-    """What is in the documents of a source. It is kept by their texts, so that an extractor sees new ones alone."""
-    if plan.extractor is None:
-        return NOTHING
-    path = layout.table(_CONCEPTS, rows.key)
-    is_same = tables.metadata_value(path, _FOUND_BY) == plan.extractor.name
-    known = tables.read(path) if is_same else None
-    found = find_concepts(rows.chunks, plan.extractor, known)
-    marked = found.table.replace_schema_metadata({_FOUND_BY: plan.extractor.name.encode()})
-    tables.write(path, tables.stamp(marked, tables.data_version(marked)))
-    return found
 
 
 def _verify(staged: Staged, written: _Written) -> None:
@@ -408,35 +318,28 @@ def _verify(staged: Staged, written: _Written) -> None:
         "LanceDB": disagreement(in_lance, written.in_lance),
         "Tantivy": disagreement(in_tantivy, written.in_tantivy),
     }
-    graphs = ((written.graphs[rows.key].graph, rows.chunks) for rows in written.batch)
-    strays = (graph_files.stray_edges(graph, chunks) for graph, chunks in graphs if graph)
-    broken = {
-        AGREE: "; ".join(f"{store}: {text}" for store, text in differences.items() if text),
-        PROVED: "; ".join(filter(None, strays)),
-    }
-    if any(broken.values()):
-        raise VerificationError("publication", {name: text for name, text in broken.items() if text})
+    if broken := "; ".join(f"{store}: {text}" for store, text in differences.items() if text):
+        raise VerificationError("publication", {AGREE: broken})
 
 
-def _inputs(made_from: str | None, revision: str | None, model: Model, *, plan: GraphPlan) -> str | None:
-    """Identify all that decides what is published of a source."""
-    return (
-        None if made_from is None else _version(made_from, revision=revision, model=model.name, graph=plan.fingerprint)
-    )
+def _inputs(made_from: str | None, revision: str | None, model: Model, plan: str) -> str | None:
+    """Identify all that decides what is published of a source; `plan` is the fingerprint of a GraphPlan."""
+    return None if made_from is None else _version(made_from, revision=revision, model=model.name, plan=plan)
 
 
-def rows_version(rows: SourceRows, model: str, *, graph: str) -> str:
-    """The version of what is published of rows with a graph of some plan: equal rows have an equal one."""
+def rows_version(rows: SourceRows, model: str) -> str:
+    """The version of what is published of rows: equal rows have an equal one."""
     vectors = tables.stamped_version(rows.embeddings.schema.metadata) or tables.data_version(rows.embeddings)
     chunks = tables.column_version(rows.chunks, "row_hash")
-    return _version(chunks, vectors, revision=rows.revision, model=model, graph=graph)
+    return _version(chunks, vectors, revision=rows.revision, model=model, plan=rows.extraction.plan)
 
 
-def _version(*content: str, revision: str | None, model: str, graph: str) -> str:
-    return digest_parts(SCHEMA_VERSION, graph, model, revision or "", *content)
+def _version(*content: str, revision: str | None, model: str, plan: str) -> str:
+    return digest_parts(SCHEMA_VERSION, plan, model, revision or "", *content)
 
 
-def _entry(rows: SourceRows, version: str, graph: Graph | None) -> PublishedSource:
+def _entry(rows: SourceRows, version: str) -> PublishedSource:
+    graph = rows.extraction.graph
     of_files = rows.chunks.filter(pc.not_equal(rows.chunks["source_type"], COMMIT))
     languages = pc.value_counts(pc.fill_null(of_files["language"], NO_LANGUAGE))
     counts = zip(languages.field("values").to_pylist(), languages.field("counts").to_pylist(), strict=True)
@@ -454,4 +357,6 @@ def _entry(rows: SourceRows, version: str, graph: Graph | None) -> PublishedSour
         changed_at=datetime.now(UTC).isoformat(timespec="seconds"),
         commits=rows.chunks.num_rows - of_files.num_rows,
         fallbacks=len(fallbacks(rows.chunks)),
+        graph_made_by=rows.extraction.plan,
+        lacks_of_graph=not rows.extraction.is_settled,
     )

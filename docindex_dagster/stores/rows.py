@@ -1,4 +1,4 @@
-"""What is published of a source: its chunks and vectors, from a run, or from the tables that earlier runs wrote.
+"""What is published of a source: its chunks, vectors and graph, from a run, or from the tables that earlier runs wrote.
 
 What a store holds of them is not here.
 """
@@ -12,6 +12,10 @@ import pyarrow.compute as pc
 from docindex_dagster import tables
 from docindex_dagster.embedding.verify import verify_embeddings
 from docindex_dagster.errors import VerificationError, first_line
+from docindex_dagster.graph import extraction
+from docindex_dagster.graph.extraction import Extraction
+from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.verify import stray_edges
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.sources.memory import HEAD
@@ -32,10 +36,11 @@ class SourceRows:
     key: str
     chunks: pa.Table
     embeddings: pa.Table
+    extraction: Extraction  # its graph
     revision: str | None = None
 
     def verify(self, model: Model) -> None:
-        """Check that chunks and vectors are of one run and one model.
+        """Check that chunks, vectors and graph are of one run, and the vectors of one model.
 
         Raises:
             VerificationError: they are not.
@@ -48,12 +53,18 @@ class SourceRows:
         other = pc.unique(self.embeddings["model"].filter(pc.not_equal(self.embeddings["model"], model.name)))
         if len(other):
             raise VerificationError("publication", {AGREE: f"vectors are of {other[0].as_py()}, not of {model.name}"})
+        graph = self.extraction.graph
+        if strays := stray_edges(graph, self.chunks) if graph else "":
+            raise VerificationError("publication", {AGREE: f"the graph is not of these chunks: {strays}"})
 
 
 def rows_of_others(
-    layout: Layout, key: str, model: Model, known: Generation | None, warnings: list[str]
+    layout: Layout, key: str, model: Model, known: Generation | None, warnings: list[str], *, plan: GraphPlan
 ) -> Iterator[SourceRows]:
-    """The rows of all other sources, from their tables; one that cannot be taken over is said in `warnings`."""
+    """The rows of all other sources, from their tables; one that cannot be taken over is said in `warnings`.
+
+    A graph whose tables are missing, or of other chunks or another plan, is extracted from the chunks.
+    """
     for path in layout.tables("chunks"):
         chunks = tables.read(path)
         if chunks is None or not chunks.schema.equals(CHUNKS):
@@ -68,7 +79,10 @@ def rows_of_others(
         before = known.sources.get(other) if known else None
         head = tables.metadata_value(layout.table("discovered_files", other), HEAD)
         try:
-            rows = SourceRows(other, chunks, embeddings, before.revision if before else head)
+            made = extraction.read(layout, other)
+            if made is None or (made.plan, made.chunks) != (plan.fingerprint, extraction.version_of(chunks)):
+                made = extraction.extract(layout, other, chunks, plan, made)
+            rows = SourceRows(other, chunks, embeddings, made, before.revision if before else head)
             rows.verify(model)
         except VerificationError as error:
             warnings.append(f"{other} cannot be taken over ({first_line(error)}): run `docindex index {other}`")

@@ -25,11 +25,9 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.settings import EmbeddingSettings
 from docindex_dagster.stores.lance_table import table_name
-from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
-from tests.conftest import chunks_of
+from tests.conftest import chunks_of, publish_rows
 from tests.embedding.openai_server import KEY, Fault, OpenAIServer, serving, unused_url, vector_of
 
 TEXTS = [f"text {number} of the pump" for number in range(7)]
@@ -234,7 +232,7 @@ def test_vectors_of_3072_values_are_published_and_found(api, layout):
     model = embedder(api, dimensions=None)
     vectors = build_embeddings(chunks, None, model, "library/sample").table
 
-    publish(layout, SourceRows("library/sample", chunks, vectors), Model.of(model))
+    publish_rows(layout, "library/sample", chunks, vectors, Model.of(model))
 
     found = search(open_reader(layout), TEXTS[3], lambda: model, mode=Mode.VECTOR)
     assert found[0].text == TEXTS[3]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes, SourceFile
 from docindex_dagster.chunking.chunkers import load_chunker
@@ -49,8 +48,3 @@ def edges(graph: OpenGraph, *predicates: str) -> set[Edge]:
         for row in graph.edges.to_pylist()
         if row["predicate"] in predicates
     }
-
-
-def news(before: pa.Table, after: pa.Table) -> pa.ChunkedArray:
-    """Which chunks are new, as a reconciliation of the stores tells."""
-    return pc.invert(pc.is_in(after["row_hash"], before["row_hash"]))

@@ -20,16 +20,15 @@ from docindex_dagster.graph.concepts.providers import load_extractor
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.prose import read_prose
+from docindex_dagster.graph.verify import stray_edges
 from docindex_dagster.llm.protocol import Completion
 from docindex_dagster.settings import GraphSettings, LLMSettings, check_settings
 from docindex_dagster.stores.doctor import examine
-from docindex_dagster.stores.graph_files import stray_edges
-from docindex_dagster.stores.publish import Publication, publish
+from docindex_dagster.stores.publish import Publication
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, vectors_of
+from tests.conftest import publish_rows, vectors_of
 from tests.examples import docindex, install
-from tests.graph.samples import KEY, chunks_of, edges, news
+from tests.graph.samples import KEY, chunks_of, edges
 
 
 def passage(text: str) -> Passage:
@@ -293,7 +292,6 @@ def test_an_updated_graph_equals_one_that_was_extracted_from_nothing(before, aft
     updated = update_graph(
         build_graph(old, plan.content(known)),
         new,
-        news(old, new),
         plan.content(find_concepts(new, Patterns(), known.table)),
     )
 
@@ -310,7 +308,7 @@ def published(layout, files: dict[str, str], plan: GraphPlan | None = None) -> P
     tables.write(layout.table("chunks", KEY), chunks)
     vectors = vectors_of(chunks)
     tables.write(layout.table("embeddings", KEY), vectors)
-    return publish(layout, SourceRows(KEY, chunks, vectors), MODEL, plan=plan or GraphPlan())
+    return publish_rows(layout, KEY, chunks, vectors, plan=plan or GraphPlan())
 
 
 def plan_of(extractor: Extractor) -> GraphPlan:

@@ -13,8 +13,8 @@ from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
 from docindex_dagster.graph.prose import read_prose
 from docindex_dagster.graph.referred import anchor_of
-from docindex_dagster.stores.graph_files import stray_edges
-from tests.graph.samples import KEY, chunks_of, edges, graph_of, news, opened
+from docindex_dagster.graph.verify import stray_edges
+from tests.graph.samples import KEY, chunks_of, edges, graph_of, opened
 
 CODE = "class Queue:\n    def put(self, job):\n        return job\n\n\ndef make_queue():\n    return Queue()\n"
 
@@ -448,7 +448,7 @@ def test_an_updated_graph_equals_one_that_was_extracted_from_nothing(before, aft
     old, new = chunks_of(before | {"q.py": CODE}), chunks_of(after | {"q.py": CODE})
 
     whole = build_graph(new)
-    updated = update_graph(build_graph(old), new, news(old, new))
+    updated = update_graph(build_graph(old), new)
 
     assert updated.nodes.equals(whole.nodes)
     assert updated.triples.equals(whole.triples)

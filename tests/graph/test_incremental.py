@@ -26,8 +26,7 @@ class Edited:
 
     def update(self) -> Graph:
         chunks = chunks_of(self.folder)
-        is_new = pc.invert(pc.is_in(chunks["row_hash"], self.chunks["row_hash"]))
-        self.graph = update_graph(self.graph, chunks, is_new)
+        self.graph = update_graph(self.graph, chunks)
         self.chunks = chunks
         return self.graph
 

@@ -7,10 +7,8 @@ from docindex_dagster import catalog
 from docindex_dagster.graph.build import Content, Graph, build_graph, update_graph
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.graph.following.memo import Limits
-from docindex_dagster.stores.graph_files import stray_edges
-from docindex_dagster.stores.publish import publish
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, vectors_of
+from docindex_dagster.graph.verify import stray_edges
+from tests.conftest import publish_rows, vectors_of
 from tests.graph.samples import chunks_of, opened
 
 FILES = {
@@ -54,8 +52,7 @@ def test_the_next_update_tries_a_file_again_that_has_no_edges(monkeypatch, bad_r
     graph = build_graph(chunks)
     monkeypatch.undo()
 
-    nothing_is_new = pc.equal(chunks["path"], "")
-    again = update_graph(graph, chunks, nothing_is_new)
+    again = update_graph(graph, chunks)
 
     assert again.problems == {}
     assert again.triples.equals(build_graph(chunks).triples)
@@ -79,7 +76,7 @@ def test_a_source_that_takes_too_long_keeps_what_it_has_and_goes_on_with_the_nex
     assert short.problems.keys() == FILES.keys()
     assert "::" in "".join(short.nodes["node"].to_pylist())
     assert not short.is_settled
-    assert update_graph(short, chunks, pc.equal(chunks["path"], "")).triples.equals(build_graph(chunks).triples)
+    assert update_graph(short, chunks).triples.equals(build_graph(chunks).triples)
 
 
 def test_a_file_that_takes_too_long_is_given_up():
@@ -102,7 +99,7 @@ def test_a_document_that_begins_with_code_before_its_first_heading_has_its_secti
 
 def test_a_file_without_edges_is_told_wherever_the_index_is_and_is_no_reason_to_try_again(bad_raises, layout):
     chunks = chunks_of(FILES)
-    publication = publish(layout, SourceRows("library/sample", chunks, vectors_of(chunks)), MODEL)
+    publication = publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
 
     told = "the graph of 1 of 3 files has definitions alone"
     assert publication.graph_problem == f"{told}: bad.py (error: KeyError: 'pump')"

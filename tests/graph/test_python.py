@@ -3,7 +3,7 @@
 from textwrap import dedent
 
 from docindex_dagster.graph.build import update_graph
-from tests.graph.samples import Edge, chunks_of, edges, graph_of, news, opened
+from tests.graph.samples import Edge, chunks_of, edges, graph_of, opened
 
 
 def calls(files: dict[str, str]) -> set[Edge]:
@@ -39,9 +39,9 @@ def test_a_folder_that_becomes_a_package_changes_what_is_imported_in_it():
         "web/logging.py": "def getLogger(name): ...\n",
         "web/page.py": "import logging\n\nlogging.getLogger('page')\n",
     }
-    before, after = chunks_of(files), chunks_of({**files, "web/__init__.py": "NAME = 'web'\n"})
+    after = chunks_of({**files, "web/__init__.py": "NAME = 'web'\n"})
 
-    updated = update_graph(graph_of(files), after, news(before, after))
+    updated = update_graph(graph_of(files), after)
 
     assert updated.triples.to_pylist() == graph_of({**files, "web/__init__.py": "NAME = 'web'\n"}).triples.to_pylist()
 

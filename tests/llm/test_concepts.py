@@ -3,8 +3,10 @@
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from docindex_dagster.indexing import index, is_current
 from docindex_dagster.layout import Layout
 from docindex_dagster.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.publish import Publication
 from docindex_dagster.stores.reader import open_reader
@@ -284,3 +287,32 @@ def test_the_command_ends_well_and_warns(project, healthy, monkeypatch, capfd):
     assert ("the concepts are not complete" in told) is not healthy
     assert KEY not in told
     assert project.said == (SAID if healthy else set())
+
+
+def test_a_model_that_takes_its_time_keeps_no_other_source_waiting(project):
+    asked, may_answer = Event(), Event()
+
+    def slowly(text: str) -> str:
+        asked.set()
+        may_answer.wait(60)
+        return said_of(text)
+
+    project.llm.write = slowly
+    project.llm_options = "timeout_s = 60"
+    settings = project.settings
+    (project.root / "tools").mkdir()
+    (project.root / "tools" / "valve.py").write_text("def shut():\n    return True\n")
+    other = Source("library/tools", "library", "tools", project.root / "tools")
+
+    with ThreadPoolExecutor(1) as beside:
+        slow = beside.submit(index, settings, registry.find(settings, KEY_OF_SOURCE), StaticEmbedder())
+        assert asked.wait(60)
+        index(settings, other, StaticEmbedder())
+        published = [*open_reader(project.layout).generation.sources]
+        is_waiting = not slow.done()
+        may_answer.set()
+        assert slow.result(60).graph_problem == ""
+
+    assert (published, is_waiting) == (["library/tools"], True)
+    assert [*open_reader(project.layout).generation.sources] == [KEY_OF_SOURCE, "library/tools"]
+    assert project.said == SAID

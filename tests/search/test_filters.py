@@ -17,10 +17,8 @@ from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.search.query import understand
 from docindex_dagster.search.scan import Pattern, holding
 from docindex_dagster.search.weights import WEIGHTS
-from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import chunks_of, publish_rows, vectors_of
 
 SOURCES = ("library/a", "git/b")
 LANGUAGES = ("python", "go", None)  # none is asked for as text
@@ -51,7 +49,7 @@ def reader(tmp_path_factory, request) -> Reader:
     layout = Layout(tmp_path_factory.mktemp("index"))
     for source in SOURCES:
         chunks = varied(source)
-        publish(layout, SourceRows(source, chunks, vectors_of(chunks)), MODEL)
+        publish_rows(layout, source, chunks, vectors_of(chunks))
     reader = open_reader(layout)
     if request.param == "in LanceDB":
         vars(reader)["matrix"] = None  # as if the vectors were too many

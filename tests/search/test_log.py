@@ -20,10 +20,8 @@ from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, vectors_of
+from tests.conftest import publish_rows, vectors_of
 
 HISTORY = [
     ("Ada <ada@example.com>", "2024-01-01", "pump/valve.py", "Close the valve before the pump starts"),
@@ -53,7 +51,7 @@ def reader(tmp_path: Path, git, monkeypatch) -> Reader:
         chunks = build_chunks(
             source, gather(discover(source), ChunkingSettings(), tables.read(file)), None, ChunkingSettings()
         ).table
-        publish(layout, SourceRows(source.key, chunks, vectors_of(chunks)), MODEL)
+        publish_rows(layout, source.key, chunks, vectors_of(chunks))
     return open_reader(layout)
 
 

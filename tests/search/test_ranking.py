@@ -8,10 +8,8 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Granularity, Hit, Mode
-from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import chunks_of, publish_rows, vectors_of
 
 FILES = {
     "lib/caller.py": ["run calls parse_token and parse_token and parse_token"],
@@ -34,7 +32,7 @@ def reader(tmp_path_factory) -> Reader:
     chunks = chunks_of(FILES)
     types = [TYPES.get(path, "code") for path in chunks["path"].to_pylist()]
     chunks = chunks.set_column(CHUNKS.get_field_index("source_type"), CHUNKS.field("source_type"), pa.array(types))
-    publish(layout, SourceRows("library/sample", chunks, vectors_of(chunks)), MODEL)
+    publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
     return open_reader(layout)
 
 
@@ -89,7 +87,7 @@ def test_with_granularity_file_no_file_is_shown_twice_not_even_as_a_copy_in_anot
     layout = Layout(tmp_path / "home")
     for source in ("library/one", "library/two"):
         chunks = chunks_of({path: FILES[path] for path in ("lib/big.py", "lib/small.py")}, source)
-        publish(layout, SourceRows(source, chunks, vectors_of(chunks)), MODEL)
+        publish_rows(layout, source, chunks, vectors_of(chunks))
     copied = open_reader(layout)
 
     found = search(copied, "ferries goods", StaticEmbedder, mode=Mode.BM25, granularity=Granularity.FILE)
@@ -104,7 +102,7 @@ def test_with_granularity_file_one_large_file_does_not_keep_the_others_out(tmp_p
     large = {"docs/reference.md": [f"entry_{at} ferries goods goods goods goods" for at in range(300)]}
     small = {f"lib/part{at}.py": [f"ferry_{at} ferries goods and says much else of it"] for at in range(12)}
     chunks = chunks_of(large | small)
-    publish(layout, SourceRows("library/sample", chunks, vectors_of(chunks)), MODEL)
+    publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
 
     found = search(
         open_reader(layout), "ferries goods", StaticEmbedder, mode=mode, granularity=Granularity.FILE, top_k=10

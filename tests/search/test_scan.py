@@ -13,10 +13,8 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.search.scan import Pattern, holding
-from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import chunks_of, publish_rows, vectors_of
 
 FILES = {
     "lib/arrows.py": ["first a ->> b\n  c ->> d", "second says nothing of it"],
@@ -29,7 +27,7 @@ FILES = {
 def reader(tmp_path_factory) -> Reader:
     layout = Layout(tmp_path_factory.mktemp("index"))
     chunks = chunks_of(FILES)
-    publish(layout, SourceRows("library/sample", chunks, vectors_of(chunks)), MODEL)
+    publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
     return open_reader(layout)
 
 

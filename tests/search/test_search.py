@@ -13,10 +13,8 @@ from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.model import RETRIEVING, Hit, Mode
 from docindex_dagster.search.weights import Weights
-from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import chunks_of, publish_rows, vectors_of
 
 PYTHON = {
     "src/http/client.py": ["open_connection connects to a server", "sendRequest sends bytes over the socket"],
@@ -31,7 +29,7 @@ def reader(tmp_path_factory) -> Reader:
     layout = Layout(tmp_path_factory.mktemp("index"))
     for source, files, language in (("library/py", PYTHON, "python"), ("git/go", GO, "go")):
         chunks = chunks_of(files, source, language)
-        publish(layout, SourceRows(source, chunks, vectors_of(chunks)), MODEL)
+        publish_rows(layout, source, chunks, vectors_of(chunks))
     return open_reader(layout)
 
 

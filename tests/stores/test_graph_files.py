@@ -1,17 +1,16 @@
 """The graph of a source: an update takes what did not change from the files before, and equals a full extraction."""
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from docindex_dagster.graph import extraction
 from docindex_dagster.graph.build import build_graph, update_graph
+from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files
 from docindex_dagster.stores import publish as publishing
-from docindex_dagster.stores.publish import publish
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import chunks_of, publish_rows, vectors_of
 
 KEY = "library/sample"
 TEXTS = ["alpha reads a file", "beta writes a file", "gamma sorts numbers"]
@@ -24,9 +23,8 @@ FOLDERS = st.dictionaries(
 @given(before=FOLDERS, after=FOLDERS)
 def test_an_updated_graph_equals_one_that_was_extracted_from_nothing(before, after):
     old, new = chunks_of(before), chunks_of(after)
-    is_new = pc.invert(pc.is_in(new["row_hash"], old["row_hash"]))
 
-    updated = update_graph(build_graph(old), new, is_new)
+    updated = update_graph(build_graph(old), new)
 
     assert updated.nodes.equals(build_graph(new).nodes)
     assert updated.triples.equals(build_graph(new).triples)
@@ -34,22 +32,23 @@ def test_an_updated_graph_equals_one_that_was_extracted_from_nothing(before, aft
 
 def test_only_files_that_changed_are_extracted_again(layout, monkeypatch):
     publish_files(layout, {"a.py": TEXTS[:1], "b.py": TEXTS[1:]})
-    extracted: list[int] = []
+    extracted: list[str] = []
+    collect = FileEdges.collect
 
-    def counting(previous, chunks, is_new, content):
-        extracted.append(pc.sum(is_new).as_py())
-        return update_graph(previous, chunks, is_new, content)
+    def noting(edges):
+        extracted.append(edges.unit.path)
+        collect(edges)
 
-    monkeypatch.setattr(publishing, "update_graph", counting)
+    monkeypatch.setattr(FileEdges, "collect", noting)
 
     publish_files(layout, {"a.py": TEXTS[:1], "b.py": TEXTS[2:]})
 
-    assert extracted == [1]
+    assert extracted == ["b.py"]
 
 
 def test_after_a_failed_extraction_the_whole_graph_is_extracted_again(layout, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr(publishing, "build_graph", fail_on_rows)
+        broken.setattr(extraction, "build_graph", fail_on_rows)
         assert publish_files(layout, {"a.py": TEXTS}).graph_problem
 
     publication = publish_files(layout, {"a.py": TEXTS, "b.py": TEXTS})
@@ -63,7 +62,7 @@ def test_after_a_failed_extraction_the_whole_graph_is_extracted_again(layout, mo
 
 def test_after_a_failed_extraction_the_same_rows_are_extracted_again(layout, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr(publishing, "build_graph", fail_on_rows)
+        broken.setattr(extraction, "build_graph", fail_on_rows)
         publish_files(layout, {"a.py": TEXTS})
         assert publish_files(layout, {"a.py": TEXTS}).graph_problem
 
@@ -75,7 +74,7 @@ def test_after_a_failed_extraction_the_same_rows_are_extracted_again(layout, mon
 
 def publish_files(layout: Layout, files: dict[str, list[str]]) -> publishing.Publication:
     chunks = chunks_of(files)
-    return publish(layout, SourceRows(KEY, chunks, vectors_of(chunks)), MODEL)
+    return publish_rows(layout, KEY, chunks, vectors_of(chunks))
 
 
 def fail_on_rows(chunks: pa.Table, *more: object) -> object:

@@ -13,6 +13,7 @@ import pytest
 from docindex_dagster import catalog, schemas, tables
 from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError
+from docindex_dagster.graph import extraction
 from docindex_dagster.graph.build import build_graph
 from docindex_dagster.layout import Layout
 from docindex_dagster.schemas import CHUNKS
@@ -26,7 +27,6 @@ from docindex_dagster.stores import (
     takeover,
     tantivy_index,
 )
-from docindex_dagster.stores import publish as publishing
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, replace_generation
@@ -34,7 +34,7 @@ from docindex_dagster.stores.publish import Publication, publish, withdraw
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import MODEL, chunks_of, extracted, publish_rows, vectors_of
 
 KEY = "library/sample"
 FILES = {"a.py": ["alpha reads a file", "beta writes a file"], "b.py": ["gamma sorts numbers"]}
@@ -47,7 +47,7 @@ def publish_files(
     tables.write(layout.table("chunks", source), chunks)
     vectors = vectors_of(chunks)
     tables.write(layout.table("embeddings", source), vectors)
-    return publish(layout, SourceRows(source, chunks, vectors), MODEL, force=force)
+    return publish_rows(layout, source, chunks, vectors, force=force)
 
 
 def state(layout: Layout) -> dict[str, tuple[int, int]]:
@@ -133,7 +133,7 @@ def test_a_vector_that_is_not_finite_is_refused(layout):
     bad = bad.set_column(3, bad.schema.field("vector"), vector)
 
     with pytest.raises(VerificationError, match="vectors_are_finite"):
-        publish(layout, SourceRows(KEY, chunks, bad), MODEL)
+        publish_rows(layout, KEY, chunks, bad)
 
     assert layout.current.read_bytes() == before
     assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
@@ -141,7 +141,7 @@ def test_a_vector_that_is_not_finite_is_refused(layout):
 
 def test_vectors_of_other_chunks_are_refused(layout):
     with pytest.raises(VerificationError, match="one_vector_a_chunk"):
-        publish(layout, SourceRows(KEY, chunks_of(FILES), vectors_of(chunks_of({"a.py": ["alpha"]}))), MODEL)
+        publish_rows(layout, KEY, chunks_of(FILES), vectors_of(chunks_of({"a.py": ["alpha"]})))
 
     assert not layout.current.exists()
 
@@ -194,7 +194,7 @@ def test_a_graph_that_cannot_be_extracted_costs_a_warning_not_the_publication(la
         return real(chunks, *more)
 
     real = build_graph
-    monkeypatch.setattr(publishing, "build_graph", fail_on_rows)
+    monkeypatch.setattr(extraction, "build_graph", fail_on_rows)
 
     publication = publish_files(layout, FILES)
 
@@ -208,7 +208,7 @@ def test_files_that_were_cut_as_text_are_counted_also_where_an_earlier_docindex_
     reasons = [None if path == "a.py" else "time-out" for path in chunks["path"].to_pylist()]
     at = chunks.schema.get_field_index("fallback")
     chunks = with_row_hashes(chunks.set_column(at, chunks.schema.field(at), pa.array(reasons, pa.string())))
-    rows = SourceRows(KEY, chunks, vectors_of(chunks))
+    rows = SourceRows(KEY, chunks, vectors_of(chunks), extracted(layout, KEY, chunks))
 
     publish(layout, rows, MODEL)
     counted = read_generation(layout)
@@ -486,15 +486,39 @@ def test_a_rebuild_commits_many_sources_at_once(layout):
     assert read_generation(layout).table_version - before < len(names)
 
 
-def test_a_rebuild_proves_the_edges_of_each_source_by_its_own_chunks(layout, monkeypatch):
+def test_a_graph_that_is_not_of_the_chunks_is_not_published(layout):
     publish_files(layout, FILES)
     publish_files(layout, {"o.py": ["other text"]}, "git/other")
-    graph_of_sample = build_graph(chunks_of(FILES))
+    of_sample = extracted(layout, KEY, chunks_of(FILES))
+    other = extracted(layout, "git/other", chunks_of({"o.py": ["other text"]}, "git/other"))
+    for asset in (extraction.NODES_TABLE, extraction.TRIPLES_TABLE):
+        layout.table(asset, "git/other").unlink()
+    extraction.write(layout, "git/other", replace(other, graph=of_sample.graph))
     layout.current.write_text("damaged")
-    monkeypatch.setattr(publishing, "build_graph", lambda chunks, content: graph_of_sample)
 
-    with pytest.raises(VerificationError, match="edges without their chunk"):
-        publish_files(layout, {"p.py": ["third"]}, "git/third")
+    publication = publish_files(layout, FILES)
+
+    assert list(publication.generation.sources) == [KEY]
+    assert any("git/other cannot be taken over" in warning for warning in publication.warnings)
+    chunks = chunks_of(FILES)
+    with pytest.raises(VerificationError, match=r"the graph is not of these chunks: .* edges without their chunk"):
+        publish(
+            layout, SourceRows(KEY, chunks.slice(1), vectors_of(chunks.slice(1)), extracted(layout, KEY, chunks)), MODEL
+        )
+
+
+def test_a_rebuild_extracts_no_graph_again(layout, monkeypatch):
+    publish_files(layout, FILES)
+    publish_files(layout, {"o.py": ["other text"]}, "git/other")
+    before = read_generation(layout).sources["git/other"]
+    layout.current.write_text("damaged")
+    chunks = chunks_of(FILES)
+    made = extracted(layout, KEY, chunks)
+    monkeypatch.setattr(extraction, "extract", pytest.fail)
+
+    publish(layout, SourceRows(KEY, chunks, vectors_of(chunks), made), MODEL)
+
+    assert read_generation(layout).sources["git/other"].graph == before.graph
 
 
 def test_a_source_that_cannot_be_taken_over_is_said(layout):
@@ -612,7 +636,7 @@ def test_vectors_that_changed_are_replaced_though_the_text_is_the_same(layout):
     turned = vectors_of(chunks).set_column(3, "vector", vectors_of(chunks)["vector"].take([2, 0, 1]))
     turned = turned.cast(vectors_of(chunks).schema).replace_schema_metadata(None)  # its stamp is not true any more
 
-    publication = publish(layout, SourceRows(KEY, chunks, turned), MODEL)
+    publication = publish_rows(layout, KEY, chunks, turned)
 
     assert publication.lance.changed == 3
     reader = open_reader(layout)

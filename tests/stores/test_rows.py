@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.stores import rows
 from docindex_dagster.stores.rows import SourceRows, in_batches
 
@@ -28,7 +29,7 @@ def size(each: SourceRows) -> int:
 def test_batches_hold_every_source_in_order_and_end_where_they_are_full(sizes):
     empty = pa.table({"text": pa.array([], pa.binary())})
     given_rows = [
-        SourceRows(str(number), pa.table({"n": pa.array([0] * size, pa.int8())}), empty)
+        SourceRows(str(number), pa.table({"n": pa.array([0] * size, pa.int8())}), empty, Extraction(None, ""))
         for number, size in enumerate(sizes)
     ]
 

@@ -24,7 +24,7 @@ from docindex_dagster.stores.reader import Following, open_reader, open_written
 from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
-from tests.conftest import chunks_of
+from tests.conftest import chunks_of, extracted, publish_rows
 from tests.models import TinyEmbedder
 
 TEXTS = {"library/a": "alpha reads a file", "library/b": "beta sorts numbers", "git/c": "gamma opens a socket"}
@@ -39,7 +39,7 @@ def embed_and_write(layout: Layout, key: str, embedder: Embedder, text: str) -> 
     vectors = build_embeddings(chunks, None, embedder, key).table
     tables.write(layout.table("chunks", key), chunks)
     tables.write(layout.table("embeddings", key), vectors)
-    return SourceRows(key, chunks, vectors)
+    return SourceRows(key, chunks, vectors, extracted(layout, key, chunks))
 
 
 def index(layout: Layout, key: str, embedder: Embedder, text: str | None = None, *, force: bool = False) -> Publication:
@@ -165,7 +165,7 @@ def test_edits_meanwhile_are_in_the_new_index(half):
 
 def test_a_source_that_is_new_comes_with_the_takeover(half):
     chunks = chunks_of({"a.py": ["delta is new"]}, "library/new")
-    publish(half, SourceRows("library/new", chunks, build_embeddings(chunks, None, NEW, "").table), Model("tiny", 8))
+    publish_rows(half, "library/new", chunks, build_embeddings(chunks, None, NEW, "").table, Model("tiny", 8))
     assert "library/new" not in held(half)
 
     for key in OTHERS:

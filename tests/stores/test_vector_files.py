@@ -16,18 +16,17 @@ from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.stores import lance_table, matrix
 from docindex_dagster.stores.clean_up import compact
 from docindex_dagster.stores.doctor import check
-from docindex_dagster.stores.publish import publish, withdraw
+from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import Following, open_reader
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import chunks_of, publish_rows, vectors_of
 
 PUMPS = {"lib/pump.py": ["fill fills the tank", "drain empties the tank"], "lib/valve.py": ["shut closes the valve"]}
 MORE = {**PUMPS, "lib/relay.py": ["switch starts the motor"]}
 
 
-def publish_rows(layout: Layout, files: dict[str, list[str]], source: str = "library/pumps", **options) -> None:
+def publish_files(layout: Layout, files: dict[str, list[str]], source: str = "library/pumps", **options) -> None:
     chunks = chunks_of(files, source)
-    publish(layout, SourceRows(source, chunks, vectors_of(chunks)), MODEL, **options)
+    publish_rows(layout, source, chunks, vectors_of(chunks), **options)
 
 
 def files_of(layout: Layout) -> list[Path]:
@@ -40,7 +39,7 @@ def hits(layout: Layout) -> list[Hit]:
 
 @pytest.fixture
 def published(layout: Layout) -> Layout:
-    publish_rows(layout, PUMPS)
+    publish_files(layout, PUMPS)
     return layout
 
 
@@ -100,17 +99,17 @@ def test_a_file_with_other_vectors_is_found_by_the_doctor_and_mended_by_a_full_r
     with pytest.raises(DamagedStoreError, match="library/pumps: vector file: "):
         check(published, open_reader(published).generation)
 
-    publish_rows(published, PUMPS, force=True)
+    publish_files(published, PUMPS, force=True)
     check(published, open_reader(published).generation)
     assert hits(published) == expected
 
 
 def test_files_of_generations_that_are_gone_go_and_those_of_the_last_two_stay(layout):
-    publish_rows(layout, PUMPS)
-    publish_rows(layout, MORE)
+    publish_files(layout, PUMPS)
+    publish_files(layout, MORE)
     assert len(files_of(layout)) == 2
 
-    publish_rows(layout, PUMPS, "library/others")
+    publish_files(layout, PUMPS, "library/others")
     assert len(files_of(layout)) == 2
 
     withdraw(layout, "library/pumps")
@@ -119,10 +118,10 @@ def test_files_of_generations_that_are_gone_go_and_those_of_the_last_two_stay(la
 
 
 def test_more_than_fits_into_memory_is_left_to_lancedb(layout, monkeypatch):
-    publish_rows(layout, PUMPS)
+    publish_files(layout, PUMPS)
     expected = [(hit.chunk_id, round(hit.score, 2)) for hit in hits(layout)]
     monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
-    publish_rows(layout, PUMPS, "library/others")
+    publish_files(layout, PUMPS, "library/others")
 
     assert open_reader(layout).matrix is None
     assert len(files_of(layout)) == 1
@@ -131,11 +130,11 @@ def test_more_than_fits_into_memory_is_left_to_lancedb(layout, monkeypatch):
 
 
 def test_a_program_that_goes_on_reads_only_what_was_published_since(layout):
-    publish_rows(layout, PUMPS)
-    publish_rows(layout, PUMPS, "library/others")
+    publish_files(layout, PUMPS)
+    publish_files(layout, PUMPS, "library/others")
     following = Following(layout)
     before = following.reader().matrix.parts
-    publish_rows(layout, MORE)
+    publish_files(layout, MORE)
 
     after = following.reader().matrix.parts
 
@@ -146,11 +145,11 @@ def test_a_program_that_goes_on_reads_only_what_was_published_since(layout):
 
 
 def test_a_program_that_was_idle_while_its_generation_was_cleared_away_goes_on(layout):
-    publish_rows(layout, PUMPS)
+    publish_files(layout, PUMPS)
     following = Following(layout)
     following.reader()  # whose vectors nobody asked for
-    publish_rows(layout, MORE)
-    publish_rows(layout, PUMPS, "library/others")
+    publish_files(layout, MORE)
+    publish_files(layout, PUMPS, "library/others")
     for file in files_of(layout):
         file.unlink()
     compact(layout, keep_previous=False)
@@ -160,7 +159,7 @@ def test_a_program_that_was_idle_while_its_generation_was_cleared_away_goes_on(l
 
 
 def test_where_the_vectors_do_not_fit_none_is_read(layout, monkeypatch):
-    publish_rows(layout, PUMPS)
+    publish_files(layout, PUMPS)
     for file in files_of(layout):
         file.unlink()
     monkeypatch.setattr(matrix, "_MOST_BYTES", 0)

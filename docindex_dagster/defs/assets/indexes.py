@@ -1,4 +1,4 @@
-"""The three stores, published as one: a third of a publication would be a lie."""
+"""The stores, published as one, with the graph: a part of a publication would be a lie."""
 
 import time
 from collections.abc import Iterator
@@ -14,32 +14,19 @@ from docindex_dagster.defs.resources import EmbeddingModel, SourceRun
 from docindex_dagster.embedding import kept
 from docindex_dagster.errors import VerificationError
 from docindex_dagster.files import folder_bytes
-from docindex_dagster.graph.analysis import statistics
-from docindex_dagster.graph.build import GRAPH_VERSION, Graph
-from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.layout import Layout
 from docindex_dagster.search.golden import golden_query
-from docindex_dagster.stores import graph_files
 from docindex_dagster.stores.difference import Difference
-from docindex_dagster.stores.publish import PROVED, STORE_RULES, Publication, publish
-from docindex_dagster.stores.rows import AGREE, SourceRows
+from docindex_dagster.stores.publish import STORE_RULES, Publication, publish
+from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 _STORES = {
     "lancedb_table": ("lancedb", "For semantic search: the vectors and all columns of the chunks."),
     "tantivy_index": ("tantivy", "For the search for words: BM25 over text, symbols, headings and paths."),
-    "knowledge_graph": (
-        "networkx",
-        "For questions of structure: what defines, contains and imports what, and which sections there are.",
-    ),
 }
-_RULES = {
-    "lancedb_table": {AGREE: STORE_RULES[AGREE]},
-    "tantivy_index": {AGREE: STORE_RULES[AGREE]},
-    "knowledge_graph": {PROVED: STORE_RULES[PROVED]},
-}
-_GRAPH_COMPLETE = "graph_is_complete"
 _GOLDEN = "golden_query_finds_itself"
 
 
@@ -47,24 +34,19 @@ def _specs() -> Iterator[dg.AssetSpec]:
     for key, (kind, description) in _STORES.items():
         yield dg.AssetSpec(
             key,
-            deps=["chunks", "embeddings"],
+            deps=["chunks", "embeddings", "knowledge_graph"],
             description=f"{description} See docs/architecture.md, “Publication”.",
             group_name="indexes",
             kinds={kind},
-            code_version=f"{SCHEMA_VERSION[:8]}.{GRAPH_VERSION}",
+            code_version=SCHEMA_VERSION[:8],
             partitions_def=SOURCES,
             skippable=True,
         )
 
 
 def _check_specs() -> Iterator[dg.AssetCheckSpec]:
-    for key, rules in _RULES.items():
-        yield from metadata.rule_specs(key, rules)
-    yield metadata.source_warning_spec(
-        _GRAPH_COMPLETE,
-        "knowledge_graph",
-        "Warns when the graph of a source could not be extracted; its chunks can be searched nevertheless.",
-    )
+    for key in _STORES:
+        yield from metadata.rule_specs(key, STORE_RULES)
     yield metadata.source_warning_spec(
         _GOLDEN,
         "lancedb_table",
@@ -77,21 +59,22 @@ def _check_specs() -> Iterator[dg.AssetCheckSpec]:
     name="publish_stores",
     specs=list(_specs()),
     check_specs=list(_check_specs()),
-    ins={"chunks": dg.AssetIn("chunks"), "embeddings": dg.AssetIn("embeddings")},
+    ins={name: dg.AssetIn(name) for name in ("chunks", "embeddings", "knowledge_graph")},
     can_subset=False,
 )
 @told
-def publish_stores(
+def publish_stores(  # noqa: PLR0917 Dagster gives each input by its name
     context: dg.AssetExecutionContext,
     run: SourceRun,
     embedding_model: EmbeddingModel,
     chunks: pa.Table,
     embeddings: pa.Table,
+    knowledge_graph: Extraction,
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
-    """Write, verify and publish the three stores of one source."""
+    """Write, verify and publish the stores and the graph of one source."""
     started = time.perf_counter()
     key = context.partition_key
-    rows = SourceRows(key, chunks, embeddings, run.revision())
+    rows = SourceRows(key, chunks, embeddings, knowledge_graph, run.revision())
     with run.publication(context.log):
         try:
             published = publish(
@@ -102,32 +85,27 @@ def publish_stores(
                 force=run.is_full or run.is_verifying,
             )
         except VerificationError as error:
-            for store, rules in _RULES.items():
-                yield from metadata.failed(store, rules, error)
-            yield from metadata.not_evaluated("knowledge_graph", _GRAPH_COMPLETE)
+            for store in _STORES:
+                yield from metadata.failed(store, STORE_RULES, error)
             yield from metadata.not_evaluated("lancedb_table", _GOLDEN)
             return
     kept.settle(run.layout, key, embeddings)
-    warnings = [*published.warnings, *filter(None, [published.graph_problem])]
-    for warning in warnings:
+    for warning in published.warnings:
         context.log.warning(warning)
-    extra_checks = {
-        "knowledge_graph": [_warning(_GRAPH_COMPLETE, "knowledge_graph", published.graph_problem)],
-        "lancedb_table": [_warning(_GOLDEN, "lancedb_table", _golden(run, key, embedding_model, published))],
-    }
+    golden = metadata.warned(_GOLDEN, "lancedb_table", _golden(run, key, embedding_model, published))
     seconds = metadata.seconds_since(started)
     for store, details in _details(run.layout, published, chunks).items():
         yield dg.MaterializeResult(
             asset_key=store,
             data_version=dg.DataVersion(published.source.version),
             metadata={
-                **({"warnings": "\n".join(warnings)} if warnings else {}),
+                **({"warnings": "\n".join(published.warnings)} if published.warnings else {}),
                 **({"takeover": str(published.takeover)} if published.takeover else {}),
                 "generation": published.generation.number,
                 "seconds": seconds,
                 **details,
             },
-            check_results=[*metadata.passed(store, _RULES[store]), *extra_checks.get(store, ())],
+            check_results=[*metadata.passed(store, STORE_RULES), *([golden] if store == "lancedb_table" else [])],
         )
 
 
@@ -139,16 +117,6 @@ def _golden(run: SourceRun, key: str, embedding_model: EmbeddingModel, published
         return golden_query(run.layout, key, embedding_model.load)
     except Exception as error:  # noqa: BLE001 it is reported as a failed check
         return f"{type(error).__name__}: {error}"
-
-
-def _warning(check: str, asset: str, problem: str) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        passed=not problem,
-        severity=dg.AssetCheckSeverity.WARN,
-        asset_key=asset,
-        check_name=check,
-        metadata={"reason": problem} if problem else {},
-    )
 
 
 def _details(layout: Layout, published: Publication, chunks: pa.Table) -> dict[str, dict[str, Any]]:
@@ -167,34 +135,7 @@ def _details(layout: Layout, published: Publication, chunks: pa.Table) -> dict[s
             },
             sample=chunks.select(["path", "start_line", "chunk_type", "qualified_name"]),
         )
-    graph = graph_files.read(layout, source.graph) if source.graph else None
-    if graph is None:
-        return {**details, "knowledge_graph": {"nodes": 0, "edges": 0}}
-    details["knowledge_graph"] = metadata.of_table(
-        graph.triples,
-        {
-            "nodes": source.nodes,
-            "edges": source.edges,
-            **_about_graph(graph),
-            "dagster/uri": layout.graph.relative_to(layout.home).as_posix(),
-        },
-        sample=graph.triples.select(["path", "line", "subject_type", "predicate", "object_type", "resolution"]),
-        predicates=metadata.counts(graph.triples["predicate"], "predicate", "edges"),
-    )
     return details
-
-
-def _about_graph(graph: Graph) -> dict[str, Any]:
-    """How much is resolved, what is called most, and how many parts there are."""
-    found = statistics(open_graphs({"": graph}))
-    hubs = [{"symbol": name.partition("!")[2], "callers": count} for name, count in found.hubs]
-    return {
-        "calls": sum(found.calls.values()),
-        "resolved_share": found.resolved,
-        "components": found.components,
-        "kinds": metadata.counts(graph.nodes["type"], "kind", "nodes"),
-        "hubs": metadata.records(hubs, ["symbol", "callers"]),
-    }
 
 
 def _changes(change: Difference | None, rows: int) -> dict[str, Any]:

@@ -14,10 +14,8 @@ from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.search.reranking.remote import RemoteReranker
-from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader
-from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, vectors_of
+from tests.conftest import chunks_of, publish_rows, vectors_of
 from tests.search.reranking.rerank_api import KEY, RerankApi, serving, unused_url
 
 FILES = {
@@ -32,7 +30,7 @@ QUERY = "pump tank valve open"
 def reader(tmp_path_factory) -> Reader:
     layout = Layout(tmp_path_factory.mktemp("index"))
     chunks = chunks_of(FILES)
-    publish(layout, SourceRows("library/sample", chunks, vectors_of(chunks)), MODEL)
+    publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
     return open_reader(layout)
 
 

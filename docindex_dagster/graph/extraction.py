@@ -1,0 +1,144 @@
+"""The stage that makes the graph of a source: extracted from its chunks, and kept in tables until it is published.
+
+An extractor that fails costs the graph of its source, or a part of it; no error of it stops a run. How a graph is
+published is not here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from docindex_dagster import tables
+from docindex_dagster.graph.build import Graph, build_graph, update_graph
+from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
+from docindex_dagster.graph.failures import sentence
+from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.verify import verify_graph
+from docindex_dagster.hashing import digest_parts
+from docindex_dagster.layout import Layout
+from docindex_dagster.schemas import NODES, TRIPLES
+
+NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
+_CONCEPTS = "concepts"
+# In the metadata of these tables: who found the concepts; the plan of a graph, the version of its chunks, why it is not
+# complete, if it is not, and whether the plan wanted one.
+_FOUND_BY = b"docindex.found_by"
+_PLAN, _CHUNKS, _PROBLEM = b"docindex.plan", b"docindex.chunks", b"docindex.problem"
+_IS_WANTED = b"docindex.is_wanted"
+_NO_GRAPH = Graph(NODES.empty_table(), TRIPLES.empty_table())
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """A graph, if the plan wants one, and why an extractor could not give all of it, if it could not."""
+
+    graph: Graph | None
+    plan: str  # the fingerprint of its GraphPlan
+    chunks: str = ""  # the data version of the chunks that it was made from
+    problem: str = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether another try would give the same."""
+        return not self.problem and (self.graph is None or self.graph.is_settled)
+
+    @property
+    def version(self) -> str:
+        """Equal graphs of equal chunks have an equal one."""
+        if self.graph is None or self.is_settled:
+            return digest_parts(self.plan, self.chunks)
+        content = (tables.data_version(table) for table in (self.graph.nodes, self.graph.triples))
+        return digest_parts(self.plan, self.chunks, self.problem, *content)
+
+    @property
+    def told(self) -> str:
+        """What the graph lacks; empty where it lacks nothing."""
+        of_files = sentence(self.graph.problems, self.graph.files) if self.graph else ""
+        return "; ".join(filter(None, (self.problem, of_files)))
+
+
+def extract(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan, previous: Extraction | None) -> Extraction:
+    """Extract the graph of a source from its chunks.
+
+    Args:
+        layout: where the index lives; what was found in texts is kept there, so that an extractor sees new ones alone.
+        key: of the source.
+        chunks: all of them, as the stage before gives them.
+        plan: what goes into the graph.
+        previous: what an earlier run made. Of files that did not change, and looked at nothing that did, its rows are
+            taken over if it is complete and of the same plan.
+
+    Raises:
+        VerificationError: an edge is not proved by a chunk; nothing may be written.
+    """
+    version = version_of(chunks)
+    if not plan.is_wanted:
+        return Extraction(None, plan.fingerprint, version)
+    try:
+        concepts = _concepts(layout, key, chunks, plan)
+        content = plan.content(concepts)
+        if previous is None or previous.graph is None or previous.problem or previous.plan != plan.fingerprint:
+            graph = build_graph(chunks, content)
+        else:
+            graph = update_graph(previous.graph, chunks, content)
+    except Exception as error:  # noqa: BLE001 it is reported as a failed check
+        problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
+        return Extraction(build_graph(chunks.slice(0, 0)), plan.fingerprint, version, problem)
+    verify_graph(graph, chunks)
+    return Extraction(graph, plan.fingerprint, version, concepts.problem)
+
+
+def version_of(chunks: pa.Table) -> str:
+    """What tells whether a graph is of these chunks."""
+    return tables.stamped_version(chunks.schema.metadata) or tables.column_version(chunks, "row_hash")
+
+
+def write(layout: Layout, key: str, extraction: Extraction) -> None:
+    """Keep a graph in the tables of its source."""
+    graph = extraction.graph or _NO_GRAPH
+    about = {_PLAN: extraction.plan, _CHUNKS: extraction.chunks, _PROBLEM: extraction.problem}
+    about[_IS_WANTED] = str(extraction.graph is not None)
+    metadata = {name: text.encode("utf-8", "replace") for name, text in about.items()}
+    for asset, table in ((NODES_TABLE, graph.nodes), (TRIPLES_TABLE, graph.triples)):
+        marked = table.replace_schema_metadata(metadata)
+        tables.write(layout.table(asset, key), tables.stamp(marked, extraction.version))
+
+
+def read(layout: Layout, key: str) -> Extraction | None:
+    """The graph that the last run made of a source; None where there is none, or a table is damaged."""
+    nodes, triples = (tables.read(layout.table(asset, key)) for asset in (NODES_TABLE, TRIPLES_TABLE))
+    if nodes is None or triples is None:
+        return None
+    about, of_triples = (_about(table.schema.metadata) for table in (nodes, triples))
+    nodes, triples = (table.replace_schema_metadata(None) for table in (nodes, triples))
+    if not nodes.schema.equals(NODES) or not triples.schema.equals(TRIPLES) or about != of_triples:
+        return None
+    graph = Graph(nodes, triples) if about.get(_IS_WANTED) == str(True) else None
+    return Extraction(graph, about.get(_PLAN, ""), about.get(_CHUNKS, ""), about.get(_PROBLEM, ""))
+
+
+def is_of(layout: Layout, key: str, chunks: str, plan: GraphPlan) -> bool:
+    """Whether the tables are of some version of the chunks and of a plan, as far as their footers tell."""
+    return all(
+        tables.metadata_value(layout.table(asset, key), name) == value
+        for asset in (NODES_TABLE, TRIPLES_TABLE)
+        for name, value in ((_CHUNKS, chunks), (_PLAN, plan.fingerprint))
+    )
+
+
+def _about(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, str]:
+    return {name: value.decode() for name, value in (metadata or {}).items()}
+
+
+def _concepts(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan) -> Findings:
+    """What is in the documents of a source. It is kept by their texts, so that an extractor sees new ones alone."""
+    if plan.extractor is None:
+        return NOTHING
+    path = layout.table(_CONCEPTS, key)
+    is_same = tables.metadata_value(path, _FOUND_BY) == plan.extractor.name
+    known = tables.read(path) if is_same else None
+    found = find_concepts(chunks, plan.extractor, known)
+    marked = found.table.replace_schema_metadata({_FOUND_BY: plan.extractor.name.encode()})
+    tables.write(path, tables.stamp(marked, tables.data_version(marked)))
+    return found
