@@ -25,7 +25,7 @@ from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from tests.models import TinyEmbedder
 
-_STORES = ("LanceDB", "Tantivy", "graph")
+_STORES = ("LanceDB", "Tantivy", "CURRENT")
 _SAVED = {f".{asset}" for asset in ("discovered_files", "commits", "chunks", "embeddings")}
 _GIT_COMMANDS = ("clone", "fetch", "checkout", "worktree", "status", "log")
 _out = os.dup(1)
