@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from docindex_dagster import events, indexing, runs
+from docindex_dagster import events, runs
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Mode
@@ -99,7 +100,7 @@ def library(project: Path) -> Iterator[Callable[[], None]]:
     settings = load_settings(project)
     (source,) = registry.sources(settings).values()
     embedder = load_embedder(settings.embedding)
-    yield lambda: void(indexing.index(settings, source, embedder))
+    yield lambda: void(index(settings, source, embedder))
 
 
 @contextmanager

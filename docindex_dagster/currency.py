@@ -7,8 +7,8 @@ from math import inf
 
 from docindex_dagster import catalog, standing
 from docindex_dagster.errors import DocindexError
-from docindex_dagster.indexing import is_current
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import is_current
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.model import Source

@@ -9,27 +9,16 @@ from typing import Any
 import dagster as dg
 
 from docindex_dagster.defs.alerts import alert_on_failure
-from docindex_dagster.defs.assets import chunking, discovery, embedding, graph, history, indexes, serving
+from docindex_dagster.defs.assets import serving, stages
 from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
-from docindex_dagster.defs.io_managers import GraphTables, ParquetTables
+from docindex_dagster.defs.io_managers import TABLES, StageTables
 from docindex_dagster.defs.jobs import clean_up_dagster, index_source, remove_source
-from docindex_dagster.defs.resources import EmbeddingModel, Project, SourceRun
+from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource
 from docindex_dagster.defs.schedules import schedules
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
 from docindex_dagster.defs.sensors.sources import sources_changed
 from docindex_dagster.errors import SettingsError, first_line
 from docindex_dagster.settings import ScheduleSettings, Settings, load_settings
-
-_ASSETS: tuple[dg.AssetsDefinition | dg.AssetSpec, ...] = (
-    discovery.source,
-    discovery.discovered_files,
-    history.commits,
-    chunking.chunks,
-    embedding.embeddings,
-    graph.knowledge_graph,
-    indexes.publish_stores,
-    serving.index_catalog,
-)
 
 
 def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -38,18 +27,18 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
     root_path = str(settings.root)
     project = Project(root=root_path)
     removal = remove_source(project)
+    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [stages.source, *stages.stage_assets(), serving.index_catalog]
     return dg.Definitions(
-        assets=list(dg.map_asset_specs(partial(_with_freshness, settings.schedule), _ASSETS)),
+        assets=list(dg.map_asset_specs(partial(_with_freshness, settings.schedule), assets)),
         jobs=[index_source, removal, clean_up_dagster],
         sensors=[sources_changed(removal), library_files_changed, git_head_changed, alert_on_failure],
         asset_checks=[every_folder_is_there, every_remote_answers],
         schedules=_schedules(settings),
         resources={
             "project": project,
-            "run": SourceRun(root=root_path),
+            "run": RunResource(root=root_path),
             "embedding_model": EmbeddingModel(root=root_path),
-            "parquet": ParquetTables(home=str(settings.home)),
-            "graph": GraphTables(home=str(settings.home)),
+            TABLES: StageTables(home=str(settings.home)),
             **(resources or {}),
         },
         # A process a step would cost about two seconds each; a source is indexed in one.
@@ -59,7 +48,7 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
 
 def _with_freshness(settings: ScheduleSettings, spec: dg.AssetSpec) -> dg.AssetSpec:
     """Let Dagster warn when no run has reached an asset for as long as a source may wait, and fail after twice that."""
-    if spec.key == discovery.source.key:
+    if spec.key == stages.source.key:
         return spec
     warn = timedelta(hours=settings.max_age_hours)
     return spec.replace_attributes(freshness_policy=dg.FreshnessPolicy.time_window(2 * warn, warn))

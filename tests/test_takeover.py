@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from docindex_dagster import indexing, overview, standing
+from docindex_dagster import overview, standing
 from docindex_dagster.catalog import entries
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import QueryError
-from docindex_dagster.indexing import is_current
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline import chunking, publication
+from docindex_dagster.pipeline.run import index, is_current
 from docindex_dagster.search import ask
 from docindex_dagster.search.ask import Request, context_of, hits_of
 from docindex_dagster.search.golden import golden_query
@@ -32,7 +33,7 @@ HALF_WAY = f"the index goes over from {StaticEmbedder.name} to tiny: 1 of 3 sour
 
 
 def run(settings: Settings, key: str, model: Embedder) -> Publication:
-    return indexing.index(settings, registry.find(settings, key), model)
+    return index(settings, registry.find(settings, key), model)
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_each_source_is_to_be_indexed_again_until_next_holds_it(settings, tiny):
 
 def test_a_run_over_what_next_holds_does_nothing(half, tiny, layout, monkeypatch):
     embedded, named = len(tiny.embedded), layout.next.read_bytes()
-    monkeypatch.setattr(indexing, "build_chunks", NotImplemented)
+    monkeypatch.setattr(chunking, "build_chunks", NotImplemented)
 
     assert run(half, KEYS[0], tiny).takeover.missing == KEYS[1:]
 
@@ -115,7 +116,7 @@ def test_nothing_is_embedded_twice_by_runs_that_go_on_from_one_that_died(half, t
     def die(*_, **__):
         raise Killed
 
-    monkeypatch.setattr(indexing, "publish", die)
+    monkeypatch.setattr(publication, "publish", die)
     with pytest.raises(Killed):
         run(half, KEYS[1], tiny)
     monkeypatch.undo()

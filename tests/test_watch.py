@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster import indexing, runs
+from docindex_dagster import runs
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.settings import Settings, load_settings
@@ -62,7 +63,7 @@ class Project:
     def index(self, settings: Settings, key: str) -> bool:
         self.runs.append(key)
         if not self.is_broken:
-            indexing.index(settings, registry.find(settings, key), StaticEmbedder())
+            index(settings, registry.find(settings, key), StaticEmbedder())
         return not self.is_broken
 
     @contextmanager
@@ -415,7 +416,7 @@ def test_what_another_process_has_indexed_is_not_indexed_again(project):
         project.write("notes/guide.md", "# Guide\n\nMarmots live in burrows.\n")
         settings = load_settings(project.root)
         time.sleep(0.01)
-        indexing.index(settings, registry.find(settings, "notes"), StaticEmbedder())
+        index(settings, registry.find(settings, "notes"), StaticEmbedder())
         for_a_while(watch)
 
     assert not project.runs

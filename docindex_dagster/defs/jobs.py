@@ -18,7 +18,6 @@ from docindex_dagster.sources import clone, registry, withdrawn
 from docindex_dagster.stores.publish import withdraw
 
 REMOVE_SOURCE = "remove_source"
-_ASSETS_WITH_TABLES = ("discovered_files", "commits", "chunks", "embeddings")
 _FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 index_source = dg.define_asset_job(
@@ -52,7 +51,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
     ):
         with exclusive(layout.publication_lock, owner, on_wait=context.log.info):
             withdraw(layout, key)
-            for asset in _ASSETS_WITH_TABLES:
+            for asset in layout.assets():
                 layout.table(asset, key).unlink(missing_ok=True)
             catalog.rebuild(layout)
         kept.remove(layout, key)

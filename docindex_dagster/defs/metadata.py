@@ -11,7 +11,6 @@ from typing import Any
 
 import dagster as dg
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.errors import VerificationError
@@ -20,45 +19,13 @@ from docindex_dagster.schemas import DESCRIPTIONS
 _SAMPLE_ROWS = 5
 _CELL_CHARS = 200
 _REASON_CHARS = 1000
-_SHOWN_ROWS = 20
+SHOWN_ROWS = 20
 _WHERE_TO_READ = "See docs/operations.md, “What a failure looks like”."
-
-
-def of_table(
-    table: pa.Table, numbers: Mapping[str, Any], sample: pa.Table, **tables: dg.TableMetadataValue
-) -> dict[str, Any]:
-    """What a table shows: what can be read at a glance first, its long sample last.
-
-    A sample has no text of the source, such as of a chunk, heading, concept or message: Dagster's record keeps what it
-    is told, and the text may be removed.
-    """
-    return {
-        "dagster/partition_row_count": table.num_rows,
-        **numbers,
-        "dagster/column_schema": column_schema(table.schema),
-        **tables,
-        "sample": sample_rows(sample),
-    }
 
 
 def seconds_since(started: float) -> float:
     """How long ago `time.perf_counter()` said `started`, to the millisecond."""
     return round(time.perf_counter() - started, 3)
-
-
-def changes(table: pa.Table, previous: pa.Table | None, key: str, content: str) -> dict[str, int]:
-    """How many rows are added, changed, reused and removed: `key` names a row, `content` tells its versions apart."""
-    if previous is None or not {key, content} <= set(previous.column_names):
-        return {"added": table.num_rows, "changed": 0, "reused": 0, "removed": 0}
-    old, new = ({*zip(rows[key].to_pylist(), rows[content].to_pylist(), strict=True)} for rows in (previous, table))
-    known = {name for name, _ in old} & {name for name, _ in new}
-    same = len(old & new)
-    return {
-        "added": len(new) - len(known),
-        "changed": len(known) - same,
-        "reused": same,
-        "removed": len(old) - len(known),
-    }
 
 
 def column_schema(schema: pa.Schema) -> dg.TableSchema:
@@ -101,13 +68,6 @@ def _cell(value: object, most: int = _CELL_CHARS) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def counts(column: pa.ChunkedArray, name: str, unit: str) -> dg.TableMetadataValue:
-    """How often each value of a column occurs, the most frequent first."""
-    found = pc.value_counts(pc.fill_null(column, "none")).to_pylist()
-    ranked = sorted(found, key=lambda item: (-item["counts"], item["values"]))
-    return records([{name: item["values"], unit: item["counts"]} for item in ranked], [name, unit])
-
-
 def records(rows: list[dict[str, Any]], columns: list[str]) -> dg.TableMetadataValue:
     """Rows as a table; an empty one keeps its columns."""
     schema = dg.TableSchema(columns=[dg.TableColumn(name) for name in columns])
@@ -147,17 +107,6 @@ def passed(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckResult]:
     return [dg.AssetCheckResult(passed=True, asset_key=asset, check_name=name) for name in rules]
 
 
-def warned(check: str, asset: str, problem: str) -> dg.AssetCheckResult:
-    """The result of a check that warns of a problem; an empty one is none."""
-    return dg.AssetCheckResult(
-        passed=not problem,
-        severity=dg.AssetCheckSeverity.WARN,
-        asset_key=asset,
-        check_name=check,
-        metadata={"reason": problem} if problem else {},
-    )
-
-
 def not_evaluated(asset: str, *names: str) -> list[dg.AssetCheckResult]:
     """Warnings that there was nothing to look at, because a rule was broken before."""
     return [
@@ -189,7 +138,7 @@ def concerned(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:
     """What a check shows that warns of some sources: how many, what to do, and of the first ones why."""
     if not sources:
         return {"count": 0}
-    left_out = len(sources) - _SHOWN_ROWS
+    left_out = len(sources) - SHOWN_ROWS
     return {
         "count": len(sources),
         "what to do": what_to_do,
@@ -198,7 +147,17 @@ def concerned(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:
     }
 
 
-def texts(columns: Sequence[str], rows: Iterable[Sequence[str]], most: int = _SHOWN_ROWS) -> dg.TableMetadataValue:
+def table_value(table: pa.Table, most: int | None = None) -> dg.TableMetadataValue:
+    """At most so many rows, each text in one line of at most 1,000 characters."""
+    rows = table.slice(0, most).to_pylist()
+    shown = [
+        {name: _cell(cell, _REASON_CHARS) if isinstance(cell, str) else cell for name, cell in row.items()}
+        for row in rows
+    ]
+    return records(shown, table.column_names)
+
+
+def texts(columns: Sequence[str], rows: Iterable[Sequence[str]], most: int = SHOWN_ROWS) -> dg.TableMetadataValue:
     """At most so many rows, each cell in one line of at most 1,000 characters."""
     shown = [[_cell(text, _REASON_CHARS) for text in row] for row in islice(rows, most)]
     return records([dict(zip(columns, row, strict=True)) for row in shown], list(columns))

@@ -2,28 +2,24 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import dagster as dg
-import pyarrow as pa
 from pydantic import PrivateAttr
 
-from docindex_dagster import tables
 from docindex_dagster.access import writing
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.events import Notice, Waiting, emit
+from docindex_dagster.events import Event, Notice, Waiting, emit
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
+from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.memory import HEAD
-from docindex_dagster.sources.model import Source
-from docindex_dagster.stores.staging import Model
 
 # Dagster's own tag for the partition of a run.
 PARTITION_TAG = "dagster/partition"
@@ -61,106 +57,55 @@ class EmbeddingModel(Project):
         """The embedder; its weights are loaded when it first embeds."""
         return load_embedder(self.read_settings().embedding)
 
-    def model(self) -> Model:
-        """What the stores need to know of it."""
-        return Model.of(self.load())
 
-
-class SourceRun(Project):
+class RunResource(Project):
     """One run over one source. It holds the source's lock from the run's first step to its last."""
 
     _settings: Settings = PrivateAttr()
-    _key: str = PrivateAttr()
-    _is_full: bool = PrivateAttr()
-    _is_verifying: bool = PrivateAttr()
-    _only: tuple[str, ...] = PrivateAttr()
+    _tags: Mapping[str, str] = PrivateAttr()
 
     @contextmanager
-    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["SourceRun"]:
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["RunResource"]:
         """Wait for the source's lock, and say for whom."""
-        tags = context.run.tags if context.run else {}
-        if PARTITION_TAG not in tags:
+        self._tags = context.run.tags if context.run else {}
+        if PARTITION_TAG not in self._tags:
             raise dg.Failure("choose one partition: a run indexes one source")
-        self._key = tags[PARTITION_TAG]
-        self._is_full = tags.get(FULL_TAG) == "true"
-        self._is_verifying = tags.get(VERIFY_TAG) == "true"
-        self._only = tuple(json.loads(tags.get(ONLY_TAG, "[]")))
+        key = self._tags[PARTITION_TAG]
         self._settings = self.read_settings()
         run_id = context.run.run_id if context.run else ""
         if context.instance and run_id:
             context.instance.add_run_tags(run_id, process_tags(run_id))
+
+        def wait(owner: str) -> None:
+            _tell(context.log, Waiting(key, f"another run of this source ({owner})"))
+
         with (
             writing(self._settings) as layout,
-            exclusive(
-                layout.source_lock(self._key),
-                owner=f"run {run_id} of process {os.getpid()}",
-                on_wait=partial(self._report_waiting, context.log, "another run of this source"),
-            ),
+            exclusive(layout.source_lock(key), f"run {run_id} of process {os.getpid()}", wait),
         ):
             yield self
 
-    @property
-    def settings(self) -> Settings:
-        """The settings at the start of the run."""
-        return self._settings
-
-    @property
-    def layout(self) -> Layout:
-        """Where the index lives."""
-        return Layout(self._settings.home)
-
-    @property
-    def is_full(self) -> bool:
-        """Nothing may be reused."""
-        return self._is_full
-
-    @property
-    def is_verifying(self) -> bool:
-        """No time stamp and no store may be trusted."""
-        return self._is_verifying
-
-    @property
-    def only(self) -> tuple[str, ...]:
-        """The files to look at; empty for all."""
-        return self._only
-
-    @property
-    def source(self) -> Source:
-        """The source of this run.
+    def of(self, log: dg.DagsterLogManager, load_embedder: Callable[[], Embedder]) -> SourceRun:
+        """What the stages of this run get.
 
         Raises:
-            SourceError: the settings do not declare it any more.
+            SourceError: the settings do not declare the source any more.
         """
-        return registry.find(self._settings, self._key)
+        return SourceRun(
+            self._settings,
+            registry.find(self._settings, self._tags[PARTITION_TAG]),
+            load_embedder,
+            is_full=self._tags.get(FULL_TAG) == "true",
+            is_verifying=self._tags.get(VERIFY_TAG) == "true",
+            only=tuple(json.loads(self._tags.get(ONLY_TAG, "[]"))),
+            tell=partial(_tell, log),
+        )
 
-    def previous(self, asset: str) -> pa.Table | None:
-        """The table that an earlier run wrote, to take rows from; None in a full run."""
-        return None if self._is_full else tables.read(self.layout.table(asset, self._key))
 
-    def revision(self) -> str | None:
-        """The version that the settings give the source, or for git the commit that discovery saw."""
-        return self.source.version or tables.metadata_value(self.layout.table("discovered_files", self._key), HEAD)
-
-    @contextmanager
-    def publication(self, log: dg.DagsterLogManager) -> Iterator[None]:
-        """Hold the lock under which generations are written."""
-        with exclusive(
-            self.layout.publication_lock,
-            owner=f"{self._key} of process {os.getpid()}",
-            on_wait=partial(self._report_waiting, log, "another publication"),
-        ):
-            yield
-
-    def reporter(self, log: dg.DagsterLogManager) -> Callable[[str], None]:
-        """Tells the log and whoever listens what the user should know."""
-
-        def report(text: str) -> None:
-            emit(Notice(self._key, text))
-            log.warning(f"{self._key}: {text}")
-
-        return report
-
-    def _report_waiting(self, log: dg.DagsterLogManager | None, what: str, owner: str) -> None:
-        emit(Waiting(self._key, f"{what} ({owner})"))
-        if log:
-            log.info(f"{self._key} waits for {what} ({owner})")
+def _tell(log: dg.DagsterLogManager | None, event: Event) -> None:
+    """Tell the log and whoever listens."""
+    emit(event)
+    if log and isinstance(event, Notice):
+        log.warning(f"{event.source}: {event.text}")
+    elif log and isinstance(event, Waiting):
+        log.info(f"{event.source} waits for {event.reason}")

@@ -17,12 +17,10 @@ from docindex_dagster.embedding.verify import usable, verify_embeddings
 from docindex_dagster.errors import EmbeddingError, PartialEmbeddingError
 from docindex_dagster.events import Progress, emit
 from docindex_dagster.schemas import embeddings_schema
-from docindex_dagster.tables import data_version, stamp, stamped_version
+from docindex_dagster.tables import data_version, stamp
 
 # What a table needs so that vectors can be taken from it.
 COLUMNS = ("embed_text_hash", "model", "vector")
-# The key under which the metadata of an `embeddings` table hold the data version of its chunks.
-CHUNKS_VERSION = b"docindex.chunks"
 _BATCH = 256  # texts of a call, where the model does not say how many
 Keep = Callable[[pa.Table], None]
 
@@ -88,9 +86,7 @@ def build_embeddings(
         schema=schema,
     )
     verify_embeddings(table, chunks, embedder.dimension)
-    of_chunks = stamped_version(chunks.schema.metadata)
-    about = {CHUNKS_VERSION: of_chunks.encode()} if of_chunks else {}
-    stamped = stamp(table.replace_schema_metadata(about), data_version(table))
+    stamped = stamp(table, data_version(table))
     reused = pc.sum(pc.is_in(hashes, known["embed_text_hash"]), min_count=0).as_py() or 0
     return EmbeddingResult(stamped, len(fresh.hashes), reused)
 

@@ -26,6 +26,7 @@ _CONCEPTS = "concepts"
 _FOUND_BY = b"docindex.found_by"
 _PLAN, _CHUNKS, _PROBLEM = b"docindex.plan", b"docindex.chunks", b"docindex.problem"
 _IS_WANTED = b"docindex.is_wanted"
+_NO_METADATA: Mapping[bytes, bytes] = {}
 _NO_GRAPH = Graph(NODES.empty_table(), TRIPLES.empty_table())
 
 
@@ -94,15 +95,17 @@ def version_of(chunks: pa.Table) -> str:
     return tables.stamped_version(chunks.schema.metadata) or tables.column_version(chunks, "row_hash")
 
 
-def write(layout: Layout, key: str, extraction: Extraction) -> None:
-    """Keep a graph in the tables of its source."""
+def write(layout: Layout, key: str, extraction: Extraction, metadata: Mapping[bytes, bytes] = _NO_METADATA) -> bool:
+    """Keep a graph in the tables of its source, with metadata for them, and say whether they differ now."""
     graph = extraction.graph or _NO_GRAPH
     about = {_PLAN: extraction.plan, _CHUNKS: extraction.chunks, _PROBLEM: extraction.problem}
     about[_IS_WANTED] = str(extraction.graph is not None)
-    metadata = {name: text.encode("utf-8", "replace") for name, text in about.items()}
+    described = {**metadata, **{name: text.encode("utf-8", "replace") for name, text in about.items()}}
+    is_written = False
     for asset, table in ((NODES_TABLE, graph.nodes), (TRIPLES_TABLE, graph.triples)):
-        marked = table.replace_schema_metadata(metadata)
-        tables.write(layout.table(asset, key), tables.stamp(marked, extraction.version))
+        marked = table.replace_schema_metadata(described)
+        is_written |= tables.write(layout.table(asset, key), tables.stamp(marked, extraction.version))
+    return is_written
 
 
 def read(layout: Layout, key: str) -> Extraction | None:
@@ -116,15 +119,6 @@ def read(layout: Layout, key: str) -> Extraction | None:
         return None
     graph = Graph(nodes, triples) if about.get(_IS_WANTED) == str(True) else None
     return Extraction(graph, about.get(_PLAN, ""), about.get(_CHUNKS, ""), about.get(_PROBLEM, ""))
-
-
-def is_of(layout: Layout, key: str, chunks: str, plan: GraphPlan) -> bool:
-    """Whether the tables are of some version of the chunks and of a plan, as far as their footers tell."""
-    return all(
-        tables.metadata_value(layout.table(asset, key), name) == value
-        for asset in (NODES_TABLE, TRIPLES_TABLE)
-        for name, value in ((_CHUNKS, chunks), (_PLAN, plan.fingerprint))
-    )
 
 
 def _about(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, str]:

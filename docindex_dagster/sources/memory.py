@@ -31,6 +31,21 @@ def rules_version(secrets: Literal["skip", "index"]) -> bytes:
     return " ".join((_RULES_VERSION, secrets, detector_version() if secrets == "skip" else "")).encode()
 
 
+def head_of(files: pa.Table) -> str | None:
+    """The id of the commit that discovery saw; None outside of git, and before the first commit."""
+    return _value(files, HEAD)
+
+
+def fingerprint_of(files: pa.Table) -> str | None:
+    """What `fingerprint` said of the source when its files were found; None where that is no state of it."""
+    return _value(files, FINGERPRINT)
+
+
+def _value(files: pa.Table, key: bytes) -> str | None:
+    value = (files.schema.metadata or {}).get(key)
+    return value.decode() if value else None
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """The previous table, by path; its columns are lists, which are quicker to look into than Arrow's."""

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.errors import DocindexError
-from docindex_dagster.indexing import index
+from docindex_dagster.pipeline.run import index
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources.model import Source
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docindex_dagster.errors import DocindexError
-from docindex_dagster.indexing import is_current
+from docindex_dagster.pipeline.run import is_current
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source

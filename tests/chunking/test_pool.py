@@ -153,7 +153,7 @@ def test_a_file_that_is_gone_is_reported_and_the_others_go_on(tmp_path):
 WITHOUT_GUARD = """
 from pathlib import Path
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.indexing import index
+from docindex_dagster.pipeline.run import index
 from docindex_dagster.settings import Settings, SourceSettings
 from docindex_dagster.sources.registry import find
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from docindex_dagster import catalog, indexing, tables
+from docindex_dagster import catalog, tables
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.settings import load_settings
@@ -136,7 +137,7 @@ def test_a_run_of_dagster_and_one_of_the_library_publish_the_same(project, repos
         assert project.index(GIT).success
         settings = load_settings(project.root)
         elsewhere = settings.model_copy(update={"home": tmp_path / name})
-        indexing.index(elsewhere, registry.sources(settings)[GIT], StaticEmbedder())
+        index(elsewhere, registry.sources(settings)[GIT], StaticEmbedder())
         by_dagster, by_library = (
             read_generation(Layout(home)).sources[GIT] for home in (settings.home, elsewhere.home)
         )

@@ -10,8 +10,8 @@ import pytest
 from docindex_dagster.embedding.openai import OpenAIEmbedder
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
 from docindex_dagster.errors import QueryError
-from docindex_dagster.indexing import index, is_current
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import index, is_current
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.settings import EmbeddingSettings, Settings, load_settings

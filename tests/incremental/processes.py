@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.indexing import index
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import index
 from docindex_dagster.sources import registry
 from tests.incremental.contents import Contents, from_nothing, stores_of, tables_of
 from tests.incremental.projects import TOPICS, Project

@@ -15,8 +15,8 @@ import pytest
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import FullDiskError
 from docindex_dagster.files import telling_full_disk
-from docindex_dagster.indexing import index
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import index
 from docindex_dagster.prune import prune
 from docindex_dagster.search.engine import search
 from docindex_dagster.stores.reader import open_reader

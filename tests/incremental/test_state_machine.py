@@ -26,8 +26,8 @@ from hypothesis.stateful import (
 
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import StoreError
-from docindex_dagster.indexing import index
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import index
 from docindex_dagster.settings import ChunkingSettings, GraphSettings, Settings
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.clean_up import compact

@@ -16,8 +16,8 @@ import pytest
 from docindex_dagster import tables
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.events import Event, Notice, Progress, listening
-from docindex_dagster.indexing import index, is_current
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import index, is_current
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.settings import CONFIG_NAME, Settings, load_settings
@@ -427,7 +427,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.indexing import index
+from docindex_dagster.pipeline.run import index
 from docindex_dagster.settings import load_settings
 from docindex_dagster.sources import registry
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ import pytest
 
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import QueryError
-from docindex_dagster.indexing import index
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.graph import lifted

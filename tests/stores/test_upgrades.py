@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.indexing import index, is_current
 from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.run import index, is_current
 from docindex_dagster.search.engine import search
 from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry

@@ -11,7 +11,6 @@ from pathlib import Path
 import dagster as dg
 from pydantic import Field
 
-from docindex_dagster import indexing
 from docindex_dagster.chunking.build import fingerprint as chunking_fingerprint
 from docindex_dagster.chunking.summaries import summariser_of
 from docindex_dagster.deadline import Attempts
@@ -26,6 +25,7 @@ from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.errors import SourceError
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.hashing import digest_parts
+from docindex_dagster.pipeline.run import is_current
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.fingerprint import fingerprint
@@ -278,7 +278,7 @@ class _Look:
         try:
             if self.commit is not None and (checked_out(self.source) or "") != self.commit:
                 return False
-            return indexing.is_current(settings, self.source, self.files)
+            return is_current(settings, self.source, self.files)
         except (SourceError, OSError):
             return False
 

@@ -1,0 +1,138 @@
+"""The stages of the pipeline as assets: what they make, what they promise, and what is shown of it.
+
+What a stage does stands in `docindex_dagster.pipeline`.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from docindex_dagster.defs import metadata
+from docindex_dagster.defs.failures import told
+from docindex_dagster.defs.io_managers import TABLES, Made
+from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.errors import VerificationError
+from docindex_dagster.pipeline.run import execute, versions
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stage import CheckResult, Outcome, Product, Report, Stage
+from docindex_dagster.pipeline.stages import by_name, stages
+
+source = dg.AssetSpec(
+    "source",
+    description="The files themselves, outside of Dagster: a folder of documentation or a git work tree. Sensors "
+    "observe them. See docs/operations.md, “How changes are noticed”.",
+    group_name="discovery",
+    kinds={"file", "git"},
+    partitions_def=SOURCES,
+)
+
+_Event = dg.MaterializeResult[Any] | dg.AssetCheckResult
+
+
+def stage_assets() -> list[dg.AssetsDefinition]:
+    """The assets of all stages."""
+    known = by_name()
+    return [_assets_of(stage, known) for stage in stages()]
+
+
+def _assets_of(stage: Stage, known: dict[str, Stage]) -> dg.AssetsDefinition:
+    """One step that makes all products of a stage, or none."""
+    inputs = {name: dg.AssetIn(known[name].products[0].name, input_manager_key=TABLES) for name in stage.inputs}
+    deps = [known[name].products[0].name for name in stage.inputs] or ["source"]
+
+    @dg.multi_asset(
+        name=stage.name,
+        specs=[_spec(stage, product, deps) for product in stage.products],
+        check_specs=list(_check_specs(stage)),
+        ins=inputs,
+        can_subset=False,
+        required_resource_keys={"run", "embedding_model"},
+    )
+    @told
+    def body(context: dg.AssetExecutionContext, **values: Any) -> Iterator[_Event]:
+        yield from _materialise(stage, context, values)
+
+    return body
+
+
+def _spec(stage: Stage, product: Product, deps: list[str]) -> dg.AssetSpec:
+    spec = dg.AssetSpec(
+        product.name,
+        deps=deps,
+        description=product.description,
+        group_name=stage.group,
+        kinds=set(product.kinds),
+        code_version=stage.version,
+        partitions_def=SOURCES,
+        skippable=True,  # where a rule is broken, there is nothing
+    )
+    return spec if stage.storage is None else spec.with_io_manager_key(TABLES)
+
+
+def _check_specs(stage: Stage) -> Iterator[dg.AssetCheckSpec]:
+    for product in stage.products:
+        yield from metadata.rule_specs(product.name, stage.rules)
+    for name, description in stage.warnings.items():
+        yield metadata.source_warning_spec(name, stage.products[0].name, description)
+
+
+def _materialise(stage: Stage, context: dg.AssetExecutionContext, inputs: dict[str, Any]) -> Iterator[_Event]:
+    started = time.perf_counter()
+    run: SourceRun = context.resources.run.of(context.log, context.resources.embedding_model.load)
+    try:
+        outcome = execute(stage, run, inputs)
+    except VerificationError as error:
+        for product in stage.products:
+            yield from metadata.failed(product.name, stage.rules, error)
+        yield from metadata.not_evaluated(stage.products[0].name, *stage.warnings)
+        return
+    for text in outcome.warnings:
+        context.log.warning(text)
+    seconds = metadata.seconds_since(started)
+    made_of = versions(inputs)
+    for product in stage.products:
+        report = outcome.reports[product.name]
+        is_first = product is stage.products[0]
+        yield dg.MaterializeResult(
+            asset_key=product.name,
+            value=Made(lambda: stage.keep(run, outcome.value, made_of)) if stage.storage else None,
+            data_version=dg.DataVersion(report.version),
+            metadata=_metadata(report, outcome, seconds),
+            check_results=[
+                *metadata.passed(product.name, stage.rules),
+                *(_check_results(product.name, outcome) if is_first else []),
+            ],
+        )
+
+
+def _metadata(report: Report, outcome: Outcome, seconds: float) -> dict[str, Any]:
+    """What can be read at a glance first, a long sample last."""
+    rows, sample = report.rows, report.sample
+    return {
+        **({} if rows is None else {"dagster/partition_row_count": rows.num_rows}),
+        **({"warnings": "\n".join(outcome.warnings)} if outcome.warnings else {}),
+        **report.numbers,
+        "seconds": seconds,
+        **({} if rows is None else {"dagster/column_schema": metadata.column_schema(rows.schema)}),
+        **{name: metadata.table_value(table) for name, table in report.breakdowns.items()},
+        **({} if sample is None else {"sample": metadata.sample_rows(sample)}),
+    }
+
+
+def _check_results(asset: str, outcome: Outcome) -> list[dg.AssetCheckResult]:
+    return [_check_result(asset, name, result) for name, result in outcome.checks.items()]
+
+
+def _check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckResult:
+    details = {key: metadata.table_value(table, metadata.SHOWN_ROWS) for key, table in result.details.items()}
+    reason = {"reason": result.reason} if result.reason and not result.passed else {}
+    return dg.AssetCheckResult(
+        passed=result.passed,
+        severity=dg.AssetCheckSeverity.WARN,
+        asset_key=asset,
+        check_name=name,
+        description=result.reason or None,
+        metadata={**reason, **details},
+    )

@@ -1,0 +1,130 @@
+"""The stage that cuts the files of a source into chunks."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.chunking.build import EXTRACTOR_VERSION, ChunkingResult, ChunkInputs, build_chunks, gather
+from docindex_dagster.chunking.fallbacks import are_many, fallbacks, left_out_warning, phrase, warning
+from docindex_dagster.chunking.summaries import SummaryCounts
+from docindex_dagster.chunking.verify import CHUNK_RULES
+from docindex_dagster.pipeline.breakdown import counts, texts
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stage import (
+    CheckResult,
+    Inputs,
+    Outcome,
+    Product,
+    Report,
+    Stage,
+    previous,
+    table_storage,
+)
+from docindex_dagster.schemas import COMMIT
+
+_NAME = "chunks"
+_STORAGE = table_storage(_NAME)
+_FEW_FALLBACKS = "few_fallbacks"
+_SUMMARIES_WRITTEN = "summaries_are_written"
+_SAMPLE = ("path", "start_line", "end_line", "chunk_type", "qualified_name")
+
+
+def inputs_of(run: SourceRun, files: pa.Table, commits: pa.Table) -> ChunkInputs:
+    """What the chunks are made of."""
+    return gather(files, run.settings.chunking, commits, run.summariser)
+
+
+def _cut(run: SourceRun, inputs: Inputs) -> Outcome:
+    gathered = inputs_of(run, inputs["discovered_files"], inputs["commits"])
+    before = previous(run, _STORAGE)
+    result = build_chunks(run.source, gathered, before, run.settings.chunking, run.summariser)
+    for problem in result.summaries.problems if result.summaries else ():
+        run.notice(problem)
+    of_files = result.table.filter(pc.not_equal(result.table["source_type"], COMMIT))
+    files = len(of_files["path"].unique())
+    as_text = fallbacks(of_files)
+    return Outcome(
+        result.table,
+        {_NAME: _report(result, of_files, as_text)},
+        checks={
+            _FEW_FALLBACKS: _few_fallbacks(as_text, files),
+            _SUMMARIES_WRITTEN: _summaries_are_written(result.summaries),
+        },
+        warnings=tuple(filter(None, (left_out_warning(result.left_out), warning(as_text, files)))),
+    )
+
+
+def _report(result: ChunkingResult, of_files: pa.Table, as_text: Mapping[str, str]) -> Report:
+    table = result.table
+    left_out = {"left_out_files": texts(("path", "reason"), result.left_out)} if result.left_out else {}
+    return Report(
+        version=_STORAGE.version_of(table),
+        numbers={
+            "files": len(of_files["path"].unique()),
+            "commits": table.num_rows - of_files.num_rows,
+            "added": result.added,
+            "changed": result.changed,
+            "reused": result.reused,
+            "removed": result.removed,
+            "fallbacks": len(as_text),
+            "unreadable": len(result.left_out),
+            **_of_summaries(result.summaries),
+        },
+        rows=table,
+        sample=of_files.select(list(_SAMPLE)),
+        breakdowns={
+            **left_out,
+            "languages": counts(of_files["language"], "language", "chunks"),
+            "chunk_types": counts(table["chunk_type"], "type", "chunks"),
+        },
+    )
+
+
+def _of_summaries(summaries: SummaryCounts | None) -> dict[str, int]:
+    """What is told of summaries; nothing where they are off."""
+    if summaries is None:
+        return {}
+    return {
+        "summarised": summaries.summarised,
+        "summaries_reused": summaries.reused,
+        "summaries_failed": summaries.failed,
+        "summaries_left": summaries.left,
+        "summary_input_tokens": summaries.input_tokens,
+        "summary_output_tokens": summaries.output_tokens,
+    }
+
+
+def _few_fallbacks(as_text: Mapping[str, str], files: int) -> CheckResult:
+    details = {"files": texts(("path", "reason"), as_text.items())} if as_text else {}
+    return CheckResult(not are_many(len(as_text), files), phrase(len(as_text), files), details)
+
+
+def _summaries_are_written(summaries: SummaryCounts | None) -> CheckResult:
+    is_complete = summaries is None or not summaries.failed
+    return CheckResult(is_complete, "\n".join(summaries.problems) if summaries else "")
+
+
+CHUNKS = Stage(
+    name=_NAME,
+    products=(
+        Product(
+            _NAME,
+            "The pieces that a search returns, one row each: text, place, symbol and headings. A commit is a piece, "
+            "too.\n\nSee docs/architecture.md, “What is reused”.",
+            frozenset({"treesitter", "parquet"}),
+        ),
+    ),
+    group="chunking",
+    version=EXTRACTOR_VERSION,
+    inputs=("discovered_files", "commits"),
+    run=_cut,
+    storage=_STORAGE,
+    rules=CHUNK_RULES,
+    warnings={
+        _FEW_FALLBACKS: "Warns when over 2 % of the files of a source had to be cut as text because they could not be "
+        "parsed: `docindex doctor --json` lists them, `docindex index` tries those again that took too long.",
+        _SUMMARIES_WRITTEN: "Warns when chunks are without a summary because the LLM failed; they can be searched "
+        "nevertheless.",
+    },
+)

@@ -1,0 +1,62 @@
+"""The stage that finds the files of a source: what is there, and what will be indexed."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster import tables
+from docindex_dagster.pipeline.breakdown import changes, counts
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stage import Inputs, Outcome, Product, Report, Stage, previous, table_storage
+from docindex_dagster.sources import clone
+from docindex_dagster.sources.discover import discover
+
+_NAME = "discovered_files"
+_STORAGE = table_storage(_NAME)
+
+
+def _discover(run: SourceRun, _inputs: Inputs) -> Outcome:
+    clone.update(run.source, run.layout, history=run.settings.history.commits, report=run.notice)
+    before = previous(run, _STORAGE)
+    found = discover(run.source, None if run.is_verifying else before, run.only)
+    table = tables.stamp(found, tables.data_version(found))
+    return Outcome(table, {_NAME: _report(table, before)})
+
+
+def _report(table: pa.Table, before: pa.Table | None) -> Report:
+    indexed = table.filter(pc.is_null(table["skipped_reason"]))
+    skipped = table.filter(pc.is_valid(table["skipped_reason"]))
+    rules = pc.list_element(pc.split_pattern(skipped["skipped_reason"], ":", max_splits=1), 0)
+    return Report(
+        version=tables.data_version(table.drop_columns(["mtime_ns"])),
+        numbers={
+            "files": indexed.num_rows,
+            "skipped": skipped.num_rows,
+            **changes(table, before, "path", "content_hash"),
+            "lossy": pc.sum(indexed["is_lossy"], min_count=0).as_py() or 0,
+            "source_bytes": pc.sum(indexed["size"], min_count=0).as_py() or 0,
+        },
+        rows=table,
+        sample=table.select(["path", "size", "source_type", "language", "skipped_reason"]),
+        breakdowns={
+            "languages": counts(indexed["language"], "language", "files"),
+            "skip_reasons": counts(rules, "rule", "files"),
+        },
+    )
+
+
+DISCOVERED_FILES = Stage(
+    name=_NAME,
+    products=(
+        Product(
+            _NAME,
+            "The files of a source, one row each: what it is, or why it is skipped.\n\nSee docs/configuration.md, "
+            "“What is skipped”.",
+            frozenset({"python", "parquet"}),
+        ),
+    ),
+    group="discovery",
+    version="1",
+    inputs=(),
+    run=_discover,
+    storage=_STORAGE,
+)

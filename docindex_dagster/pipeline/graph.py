@@ -1,0 +1,93 @@
+"""The stage that extracts the knowledge graph of a source from its chunks."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from docindex_dagster.graph import extraction
+from docindex_dagster.graph.analysis import Statistics, statistics
+from docindex_dagster.graph.build import GRAPH_VERSION, Graph
+from docindex_dagster.graph.extraction import NODES_TABLE, TRIPLES_TABLE, Extraction
+from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.verify import GRAPH_RULES
+from docindex_dagster.pipeline.breakdown import counts
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, Storage, previous
+
+_NAME = "knowledge_graph"
+_COMPLETE = "graph_is_complete"
+_SAMPLE = ("path", "line", "subject_type", "predicate", "object_type", "resolution")
+
+
+def _version_of(extracted: Extraction) -> str:
+    return extracted.version
+
+
+_STORAGE = Storage((NODES_TABLE, TRIPLES_TABLE), extraction.read, extraction.write, _version_of)
+
+
+def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
+    before = previous(run, _STORAGE)
+    extracted = extraction.extract(run.layout, run.key, inputs["chunks"], run.graph_plan, before)
+    return Outcome(
+        extracted,
+        {_NAME: _report(extracted)},
+        checks={_COMPLETE: CheckResult(not extracted.told, extracted.told)},
+        warnings=tuple(filter(None, [extracted.told])),
+    )
+
+
+def _report(extracted: Extraction) -> Report:
+    graph = extracted.graph
+    if graph is None:
+        return Report(extracted.version, {"nodes": 0, "edges": 0})
+    found = statistics(open_graphs({"": graph}))
+    return Report(
+        version=extracted.version,
+        numbers={
+            "nodes": graph.nodes.num_rows,
+            "edges": graph.triples.num_rows,
+            "calls": sum(found.calls.values()),
+            "resolved_share": found.resolved,
+            "components": found.components,
+        },
+        rows=graph.triples,
+        sample=graph.triples.select(list(_SAMPLE)),
+        breakdowns=_breakdowns(graph, found),
+    )
+
+
+def _breakdowns(graph: Graph, found: Statistics) -> Mapping[str, pa.Table]:
+    hubs = {"symbol": [name.partition("!")[2] for name, _ in found.hubs], "callers": [count for _, count in found.hubs]}
+    return {
+        "kinds": counts(graph.nodes["type"], "kind", "nodes"),
+        "hubs": pa.table(hubs, schema=pa.schema([("symbol", pa.string()), ("callers", pa.int64())])),
+        "predicates": counts(graph.triples["predicate"], "predicate", "edges"),
+    }
+
+
+def _plan(run: SourceRun) -> str:
+    return run.graph_plan.fingerprint
+
+
+KNOWLEDGE_GRAPH = Stage(
+    name=_NAME,
+    products=(
+        Product(
+            _NAME,
+            "For questions of structure: what defines, contains, imports and calls what, and what documents it.\n\nSee "
+            "docs/graph.md, “Nodes and edges”.",
+            frozenset({"networkx", "parquet"}),
+        ),
+    ),
+    group="graph",
+    version=GRAPH_VERSION,
+    inputs=("chunks",),
+    run=_extract,
+    storage=_STORAGE,
+    rules=GRAPH_RULES,
+    warnings={
+        _COMPLETE: "Warns when the graph of a source could not be extracted; its chunks can be searched nevertheless."
+    },
+    depends_on=_plan,
+)

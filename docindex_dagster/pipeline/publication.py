@@ -1,0 +1,122 @@
+"""The stage that writes the stores and publishes them as one: a part of a publication would be a lie."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from docindex_dagster import tables
+from docindex_dagster.embedding import kept
+from docindex_dagster.files import folder_bytes
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage
+from docindex_dagster.search.golden import golden_query
+from docindex_dagster.sources.memory import HEAD
+from docindex_dagster.stores.difference import Difference
+from docindex_dagster.stores.publish import STORE_RULES, Publication, publish
+from docindex_dagster.stores.rows import SourceRows
+from docindex_dagster.stores.schema_version import SCHEMA_VERSION
+from docindex_dagster.stores.staging import Model
+
+_LANCE, _TANTIVY = "lancedb_table", "tantivy_index"
+_GOLDEN = "golden_query_finds_itself"
+_SAMPLE = ("path", "start_line", "chunk_type", "qualified_name")
+
+
+def revision_of(run: SourceRun) -> str | None:
+    """The version that the settings give the source, or for git the commit that discovery saw."""
+    return run.source.version or tables.metadata_value(run.layout.table("discovered_files", run.key), HEAD)
+
+
+def _publish(run: SourceRun, inputs: Inputs) -> Outcome:
+    chunks, embeddings, graph = (inputs[name] for name in ("chunks", "embeddings", "knowledge_graph"))
+    rows = SourceRows(run.key, chunks, embeddings, graph, revision_of(run))
+    with run.publishing():
+        published = publish(
+            run.layout,
+            rows,
+            Model.of(run.load_embedder()),
+            plan=run.graph_plan,
+            force=run.is_full or run.is_verifying,
+            ready=run.wait_for_tables,
+        )
+    kept.settle(run.layout, run.key, embeddings)
+    missed = _golden(run, published)
+    return Outcome(
+        published,
+        _reports(run, published, chunks),
+        checks={_GOLDEN: CheckResult(not missed, missed)},
+        warnings=published.warnings,
+    )
+
+
+def _golden(run: SourceRun, published: Publication) -> str:
+    """Why the golden query failed; it is a warning, so no error of it may undo what is published."""
+    if not published.is_new:
+        return ""
+    try:
+        return golden_query(run.layout, run.key, run.load_embedder)
+    except Exception as error:  # noqa: BLE001 it is reported as a failed check
+        return f"{type(error).__name__}: {error}"
+
+
+def _reports(run: SourceRun, published: Publication, chunks: pa.Table) -> dict[str, Report]:
+    """Counts, sizes and a sample of each store."""
+    generation, source, layout = published.generation, published.source, run.layout
+    takeover = {"takeover": str(published.takeover)} if published.takeover else {}
+    stores: tuple[tuple[str, Difference | None, Path, dict[str, int]], ...] = (
+        (_LANCE, published.lance, layout.lance, {"table_version": generation.table_version}),
+        (_TANTIVY, published.tantivy, layout.tantivy / generation.tantivy, {}),
+    )
+    return {
+        store: Report(
+            version=source.version,
+            numbers={
+                **takeover,
+                "generation": generation.number,
+                **_changes(change, source.chunks),
+                "bytes": folder_bytes(folder),
+                **of_store,
+                "dagster/uri": folder.relative_to(layout.home).as_posix(),
+            },
+            rows=chunks,
+            sample=chunks.select(list(_SAMPLE)),
+        )
+        for store, change, folder, of_store in stores
+    }
+
+
+def _changes(change: Difference | None, rows: int) -> dict[str, int]:
+    """Counts under the same names whether or not there was anything to do."""
+    return {
+        "added": change.added if change else 0,
+        "changed": change.changed if change else 0,
+        "reused": change.reused if change else rows,
+        "removed": change.removed if change else 0,
+    }
+
+
+_WHERE_TO_READ = "See docs/architecture.md, “Publication”."
+STORES = Stage(
+    name="stores",
+    products=(
+        Product(
+            _LANCE,
+            f"For semantic search: the vectors and all columns of the chunks. {_WHERE_TO_READ}",
+            frozenset({"lancedb"}),
+        ),
+        Product(
+            _TANTIVY,
+            f"For the search for words: BM25 over text, symbols, headings and paths. {_WHERE_TO_READ}",
+            frozenset({"tantivy"}),
+        ),
+    ),
+    group="indexes",
+    version=SCHEMA_VERSION[:8],
+    inputs=("chunks", "embeddings", "knowledge_graph"),
+    run=_publish,
+    rules=STORE_RULES,
+    warnings={
+        _GOLDEN: "Warns when a search for the text of a chunk does not find that chunk: `docindex doctor` says what is "
+        "damaged, `docindex rollback` takes the publication back.",
+    },
+)

@@ -1,0 +1,193 @@
+"""Running the stages over a source, without Dagster's record of it.
+
+For programs that embed docindex, for tests, and for measuring what a run costs beside what Dagster adds.
+"""
+
+import os
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from docindex_dagster import tables
+from docindex_dagster.access import writing
+from docindex_dagster.chunking.build import MADE_FROM
+from docindex_dagster.chunking.pool import check_main_guard
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.events import Waiting, emit
+from docindex_dagster.events import stage as timed
+from docindex_dagster.files import telling_full_disk
+from docindex_dagster.locks import exclusive
+from docindex_dagster.pipeline import chunking
+from docindex_dagster.pipeline.publication import revision_of
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stage import Outcome, Stage
+from docindex_dagster.pipeline.stages import by_name, stages
+from docindex_dagster.schemas import DISCOVERED_FILES
+from docindex_dagster.settings import Settings
+from docindex_dagster.sources.commits import is_history
+from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.memory import fingerprint_of, head_of
+from docindex_dagster.sources.model import Source
+from docindex_dagster.stores import clean_up
+from docindex_dagster.stores.publish import Publication, published_from
+from docindex_dagster.stores.reader import can_be_opened, check_published
+from docindex_dagster.stores.staging import Model
+
+_FILES, _COMMITS, _CHUNKS, _STORES = "discovered_files", "commits", "chunks", "stores"
+
+
+def index(
+    settings: Settings,
+    source: Source,
+    embedder: Embedder,
+    *,
+    full: bool = False,
+    verify: bool = False,
+    only: Collection[str] = (),
+) -> Publication:
+    """Bring the index of one source up to date, waiting for another run of it.
+
+    Args:
+        settings: sizes, models, and where the index lives.
+        source: what to index.
+        embedder: the model of the vectors.
+        full: reuse nothing, and compare every row of the stores.
+        verify: trust no time stamp and no store: read every file, and compare every row.
+        only: names of the files to look at, as tables have them; none for all.
+
+    Raises:
+        SourceError: the source cannot be read.
+        EmbeddingError: the provider failed.
+        VerificationError: rows break a rule; what was published stays.
+        DamagedStoreError: the stores are damaged, and neither `full` nor `verify` was asked for.
+        FullDiskError: there is no space left; what was published stays.
+        WorkerError: the script that calls it has no main guard.
+    """
+    check_main_guard()
+    run = SourceRun(settings, source, lambda: embedder, full, verify, tuple(only))
+
+    def wait(owner: str) -> None:
+        emit(Waiting(source.key, f"another run of this source ({owner})"))
+
+    lock = exclusive(run.layout.source_lock(source.key), f"process {os.getpid()}", wait)
+    with telling_full_disk(settings.home), writing(settings), lock:
+        return run_stages(run)
+
+
+def run_stages(run: SourceRun) -> Publication:
+    """Do all stages; those after the files and commits only where something differs from what is published.
+
+    Raises:
+        DocindexError: what a stage raises; those after it are not done.
+    """
+    with ThreadPoolExecutor(1) as writer:  # tables are written while the next stages work
+        written: list[Future[bool]] = []
+        run = replace(run, wait_for_tables=lambda: _wait(written))
+        values: dict[str, Any] = {}
+        for stage in stages():
+            if stage.name == _CHUNKS:
+                run.wait_for_tables()
+                if (published := _unchanged(run, values[_FILES], values[_COMMITS])) is not None:
+                    return published
+            inputs = {name: values[name] for name in stage.inputs}
+            outcome = execute(stage, run, inputs)
+            written.append(writer.submit(stage.keep, run, outcome.value, versions(inputs)))
+            for text in outcome.warnings:
+                run.notice(text)
+            values[stage.name] = outcome.value
+        run.wait_for_tables()
+    publication: Publication = values[_STORES]
+    return publication
+
+
+def execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome:
+    """Do one stage, and tell how long it took.
+
+    Raises:
+        VerificationError: a rule of the stage is broken; nothing of it may be written.
+        DocindexError: it failed.
+    """
+    with timed(run.key, stage.name):
+        return stage.run(run, inputs)
+
+
+def versions(inputs: Mapping[str, Any]) -> dict[str, str]:
+    """The data versions of values, by the stages that made them."""
+    known = by_name()
+    kept = {name: known[name].storage for name in inputs}
+    return {name: storage.version_of(inputs[name]) for name, storage in kept.items() if storage is not None}
+
+
+def is_current(settings: Settings, source: Source, seen: str | None = None) -> bool:
+    """Whether what is published of a source was made from its files and settings as they are now.
+
+    No file is read, and no stage runs. Of a repository that docindex clones, its files are those that are checked out.
+    It is False where nobody can tell: after a run over single files, and while files were written as they were read.
+
+    Args:
+        settings: as they are now.
+        source: what is asked about.
+        seen: what `fingerprint` says of it now, where that is known.
+
+    Raises:
+        SourceError: the source cannot be listed.
+    """
+    seen = fingerprint(source) if seen is None else seen
+    run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
+    files, commits = (tables.read(run.layout.table(name, source.key)) for name in (_FILES, _COMMITS))
+    if files is None or commits is None or not files.schema.equals(DISCOVERED_FILES):
+        return False
+    if fingerprint_of(files) != seen or not is_history(source, commits, head_of(files), settings.history.commits):
+        return False
+    return _published(run, files, commits) is not None
+
+
+def _unchanged(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publication | None:
+    """What is published, if it was made from these files and commits, and there is nothing to do about it.
+
+    Raises:
+        DamagedStoreError: searches use it, and it cannot be opened.
+    """
+    published = None if run.is_full or run.is_verifying else _published(run, files, commits)
+    if published is None:
+        return None
+    if published.takeover is not None:  # a candidate that is damaged, or that is late, is mended by a publication
+        is_settled = bool(published.takeover.missing) and can_be_opened(run.layout, published.generation)
+        return published if is_settled else None
+    check_published(run.layout)  # nothing would be found, and no later run would notice
+    if run.layout.next.exists():
+        with run.publishing():
+            clean_up.give_up_next(run.layout, published.generation.model)
+    return published
+
+
+def _published(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publication | None:
+    """What is published, if it and all tables were made from exactly this."""
+    made_from = chunking.inputs_of(run, files, commits).made_from
+    model = Model.of(run.load_embedder())
+    published = published_from(run.layout, run.key, made_from, revision_of(run), model, plan=run.graph_plan)
+    return published if published is not None and _are_kept(run, made_from) else None
+
+
+def _are_kept(run: SourceRun, made_from: str) -> bool:
+    """Whether the tables of all stages after the first two were made from this, as far as their footers tell."""
+    if tables.metadata_value(run.layout.table(_CHUNKS, run.key), MADE_FROM) != made_from:
+        return False
+    known = by_name()
+    kept = {name: stage.storage.kept_version(run.layout, run.key) for name, stage in known.items() if stage.storage}
+    for stage in known.values():
+        if stage.storage is None or stage.name in {_FILES, _COMMITS, _CHUNKS}:
+            continue
+        of_inputs = {name: kept.get(name) or "" for name in stage.inputs}
+        if stage.storage.made_of(run.layout, run.key) != stage.made_of(run, of_inputs):
+            return False
+    return True
+
+
+def _wait(written: list[Future[bool]]) -> None:
+    for table in written:
+        table.result()

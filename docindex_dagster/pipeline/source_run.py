@@ -1,0 +1,78 @@
+"""One run over one source: what its stages may know of the world around their rows."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from docindex_dagster.chunking.summaries import Summariser, summariser_of
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.events import Event, Notice, Waiting, emit
+from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.layout import Layout
+from docindex_dagster.locks import exclusive
+from docindex_dagster.settings import Settings
+from docindex_dagster.sources.model import Source
+
+
+def _nothing_to_wait_for() -> None:
+    """All tables are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRun:
+    """A run, which holds the lock of its source.
+
+    Attributes:
+        settings: as they were when it began.
+        source: what is indexed.
+        load_embedder: gives the model of the vectors; its weights are loaded when it first embeds.
+        is_full: nothing may be reused, and every row of the stores is compared.
+        is_verifying: no time stamp and no store is trusted: every file is read, and every row compared.
+        only: names of the files to look at, as tables have them; none for all.
+        tell: hears what happens.
+        wait_for_tables: returns when all that earlier stages made is on the disk.
+    """
+
+    settings: Settings
+    source: Source
+    load_embedder: Callable[[], Embedder]
+    is_full: bool = False
+    is_verifying: bool = False
+    only: tuple[str, ...] = ()
+    tell: Callable[[Event], None] = emit
+    wait_for_tables: Callable[[], None] = _nothing_to_wait_for
+
+    @property
+    def key(self) -> str:
+        """Of its source."""
+        return self.source.key
+
+    @property
+    def layout(self) -> Layout:
+        """Where the index lives."""
+        return Layout(self.settings.home)
+
+    @property
+    def graph_plan(self) -> GraphPlan:
+        """What goes into the graph."""
+        return GraphPlan(self.settings.graph, self.settings.llm)
+
+    @property
+    def summariser(self) -> Summariser | None:
+        """Who writes summaries, if the settings want any."""
+        return summariser_of(self.settings, self.key)
+
+    def notice(self, text: str) -> None:
+        """Tell the user something that stops nothing."""
+        self.tell(Notice(self.key, text))
+
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Hold the lock under which generations are written, and say for whom the run waits."""
+
+        def wait(owner: str) -> None:
+            self.tell(Waiting(self.key, f"another publication ({owner})"))
+
+        with exclusive(self.layout.publication_lock, f"{self.key} of process {os.getpid()}", wait):
+            yield

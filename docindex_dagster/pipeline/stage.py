@@ -1,0 +1,155 @@
+"""What a stage is: what it reads, makes and promises, and how its result is kept until the next run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from docindex_dagster import tables
+from docindex_dagster.hashing import digest_parts
+from docindex_dagster.layout import Layout
+from docindex_dagster.pipeline.source_run import SourceRun
+
+Inputs = Mapping[str, Any]
+"""The values of earlier stages, by the names of these."""
+
+# The key under which the metadata of a table hold what it was made of.
+_MADE_OF = b"docindex.made_of"
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One thing that a stage makes, which Dagster shows as an asset."""
+
+    name: str
+    description: str
+    kinds: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is told of a product.
+
+    `version` is the same for the same content. Neither `sample` nor `breakdowns` have text of the source: Dagster's
+    record keeps what it is told, and the text may be removed.
+    """
+
+    version: str
+    numbers: Mapping[str, int | float | str]
+    rows: pa.Table | None = None  # they are counted, and their columns are listed
+    sample: pa.Table | None = None
+    breakdowns: Mapping[str, pa.Table] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """How a check went that warns and stops nothing; `reason` may also say something where it passed."""
+
+    passed: bool
+    reason: str = ""
+    details: Mapping[str, pa.Table] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a stage did: a value for later stages, what is told of each of its products, and of its checks that warn."""
+
+    value: Any
+    reports: Mapping[str, Report]
+    checks: Mapping[str, CheckResult] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How the value of a stage is kept in tables of its source.
+
+    Attributes:
+        tables: their names.
+        read: gives the value; None where there is none, or it is damaged.
+        write: keeps the value, with metadata for the tables; leaves alone what is the same already, and says whether it
+            wrote.
+        version_of: the data version of a value.
+    """
+
+    tables: tuple[str, ...]
+    read: Callable[[Layout, str], Any]
+    write: Callable[[Layout, str, Any, Mapping[bytes, bytes]], bool]
+    version_of: Callable[[Any], str]
+
+    def kept_version(self, layout: Layout, key: str) -> str | None:
+        """The data version of what is kept of a source, by a footer."""
+        return tables.metadata_value(layout.table(self.tables[0], key), tables.VERSION)
+
+    def made_of(self, layout: Layout, key: str) -> str | None:
+        """What the tables of a source were made of; None where one is missing, or they differ."""
+        found = {tables.metadata_value(layout.table(table, key), _MADE_OF) for table in self.tables}
+        return found.pop() if len(found) == 1 else None
+
+
+def table_storage(name: str) -> Storage:
+    """A stage's value is one table."""
+
+    def read(layout: Layout, key: str) -> pa.Table | None:
+        return tables.read(layout.table(name, key))
+
+    def write(layout: Layout, key: str, table: pa.Table, about: Mapping[bytes, bytes]) -> bool:
+        described = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
+        return tables.write(layout.table(name, key), described)
+
+    return Storage((name,), read, write, _version_of)
+
+
+def _version_of(table: pa.Table) -> str:
+    return tables.stamped_version(table.schema.metadata) or tables.data_version(table)
+
+
+def _nothing_else(_run: SourceRun) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step from files to stores.
+
+    Attributes:
+        name: of the step, and of its value.
+        products: what it makes, all of it or nothing.
+        group: of the products in the asset graph.
+        version: raise it where the same inputs give something else.
+        inputs: the stages whose values it is given.
+        run: does it.
+        storage: how its value is kept; None where no later stage reads it.
+        rules: what holds for all that it makes, described by name: where one is broken, `run` raises a
+            VerificationError, and nothing is written.
+        warnings: checks that warn, described by name; they are the first product's.
+        depends_on: besides the inputs, what of a run decides its value, such as settings.
+    """
+
+    name: str
+    products: tuple[Product, ...]
+    group: str
+    version: str
+    inputs: tuple[str, ...]
+    run: Callable[[SourceRun, Inputs], Outcome]
+    storage: Storage | None = None
+    rules: Mapping[str, str] = field(default_factory=dict)
+    warnings: Mapping[str, str] = field(default_factory=dict)
+    depends_on: Callable[[SourceRun], str] = _nothing_else
+
+    def made_of(self, run: SourceRun, versions: Mapping[str, str]) -> str:
+        """Identify what decides its value, by the data versions of its inputs."""
+        return digest_parts(self.version, self.depends_on(run), *(versions[name] for name in self.inputs))
+
+    def keep(self, run: SourceRun, value: Any, versions: Mapping[str, str]) -> bool:
+        """Write its value, unless the same is there; says whether it wrote."""
+        if self.storage is None:
+            return False
+        about = {_MADE_OF: self.made_of(run, versions).encode()}
+        return self.storage.write(run.layout, run.key, value, about)
+
+
+def previous(run: SourceRun, storage: Storage) -> Any:
+    """What an earlier run made, to take rows from; None where nothing may be reused."""
+    return None if run.is_full else storage.read(run.layout, run.key)
