@@ -48,6 +48,10 @@ class EmbeddingError(DocindexError):
     """An embedding provider failed or returned vectors that cannot be used."""
 
 
+class PluginError(DocindexError):
+    """A stage that a package offers cannot be loaded, or does not fit between the others."""
+
+
 class ConceptError(DocindexError):
     """An extractor of concepts is not there, cannot be loaded, or returned what are no concepts."""
 

@@ -6,7 +6,6 @@
 import os
 import re
 import tomllib
-from importlib.metadata import entry_points
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -28,6 +27,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as EnvironmentSettingsError
 
+from docindex_dagster import plugins
 from docindex_dagster.errors import SettingsError, first_line
 from docindex_dagster.urls import check_url, scrub
 
@@ -39,15 +39,11 @@ _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|$)|[/.]$|^@?$")
 # They come from the environment alone.
 _SECRETS = (("alerts", "webhook"), ("embedding", "api_key"), ("llm", "api_key"), ("rerank", "api_key"))
-# The embedding providers that docindex has, and the entry-point group under which packages offer others.
-EMBEDDERS = ("static", "openai", "minilm", "sentence-transformers")
-EMBEDDERS_GROUP = "docindex.embedders"
-# The same of language models.
-LLMS = ("none", "openai", "anthropic")
-LLMS_GROUP = "docindex.llms"
-# As well of extractors of concepts.
-EXTRACTORS = ("patterns", "spacy", "llm", "none")
-EXTRACTORS_GROUP = "docindex.extractors"
+# What docindex has to choose from; packages offer more.
+_EMBEDDERS = ("static", "openai", "minilm", "sentence-transformers")
+_LLMS = ("none", "openai", "anthropic")
+_EXTRACTORS = ("patterns", "spacy", "llm", "none")
+_RERANKERS = ("none", "mmr", "cross-encoder", "remote")
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
@@ -220,25 +216,22 @@ class ChunkingSettings(_Section):
         return self
 
 
-def _embedder(value: str) -> str:
-    return _offered(value, EMBEDDERS, EMBEDDERS_GROUP)
+def _one_of(ours: tuple[str, ...], group: str) -> AfterValidator:
+    """A name of ours, or one that a package offers in an entry-point group."""
 
+    def check(value: str) -> str:
+        if value not in ours and value not in (others := plugins.offered(group)):
+            names = ", ".join(repr(name) for name in (*ours, *others))
+            raise ValueError(f"there is no {value!r}; must be one of {names}, or what a further package offers")
+        return value
 
-def _llm(value: str) -> str:
-    return _offered(value, LLMS, LLMS_GROUP)
-
-
-def _offered(value: str, ours: tuple[str, ...], group: str) -> str:
-    if value not in ours and value not in (offered := entry_points(group=group).names):
-        names = ", ".join(repr(name) for name in (*ours, *sorted(offered)))
-        raise ValueError(f"there is no {value!r}; must be one of {names}, or what a further package offers")
-    return value
+    return AfterValidator(check)
 
 
 class EmbeddingSettings(_Section):
     """Which model turns text into vectors. What a provider has no use for, it does not look at."""
 
-    provider: Annotated[str, AfterValidator(_embedder)] = "static"
+    provider: Annotated[str, _one_of(_EMBEDDERS, plugins.EMBEDDERS)] = "static"
     # A name that the provider knows, or the path of a folder, which begins with "/", "./", "../" or "~/".
     model: Annotated[str, AfterValidator(_path)] | None = None
     dimensions: int | None = Field(default=None, ge=2, le=65_536)  # values of a vector, where the model offers a choice
@@ -258,7 +251,7 @@ class EmbeddingSettings(_Section):
 class LLMSettings(_Section):
     """Which language model is asked, where something asks one."""
 
-    provider: Annotated[str, AfterValidator(_llm)] = "none"
+    provider: Annotated[str, _one_of(_LLMS, plugins.LLMS)] = "none"
     model: str | None = Field(default=None, min_length=1)
     base_url: Annotated[str, AfterValidator(_http)] | None = None  # of another endpoint that speaks the provider's API
     timeout_s: float = Field(default=60, gt=0, le=3600)  # for one answer
@@ -290,19 +283,12 @@ class HistorySettings(_Section):
     commits: int = Field(default=500, ge=0, le=100_000)  # the newest ones; 0: none
 
 
-def _extractor(value: str) -> str:
-    if value not in EXTRACTORS and value not in (offered := entry_points(group=EXTRACTORS_GROUP).names):
-        names = ", ".join(repr(name) for name in (*EXTRACTORS, *sorted(offered)))
-        raise ValueError(f"there is no {value!r}; must be one of {names}, or what a further package offers")
-    return value
-
-
 class GraphSettings(_Section):
     """What goes into the knowledge graph."""
 
     enabled: bool = True
     code: bool = True  # what code defines, imports and calls
-    concepts: Annotated[str, AfterValidator(_extractor)] = "patterns"  # who finds them in documents
+    concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS)] = "patterns"  # who finds them in documents
     max_triples_per_chunk: int = Field(default=10, ge=1, le=100)  # relations between concepts, and as many concepts
     file_timeout_s: float = Field(default=60, gt=0, le=3600)  # for the edges of one file
     timeout_s: float = Field(default=600, gt=0, le=86_400)  # for those of all files of a source
@@ -319,7 +305,7 @@ class SearchSettings(_Section):
 class RerankSettings(_Section):
     """What looks at the best results once more."""
 
-    provider: Literal["none", "mmr", "cross-encoder", "remote"] = "none"
+    provider: Annotated[str, _one_of(_RERANKERS, plugins.RERANKERS)] = "none"
     candidates: int = Field(default=50, ge=2, le=1000)  # how many of the best it looks at
     weight: float = Field(default=0.5, ge=0, le=1)  # of its opinion, beside the score of the search
     relevance: float = Field(default=0.5, ge=0, le=1)  # mmr: against variety; the lambda of the paper

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.metadata import EntryPoint, entry_points
-from typing import cast, get_args
+from functools import partial
+from typing import get_args
 
+from docindex_dagster import plugins
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile
 from docindex_dagster.chunking.code import chunk_code
 from docindex_dagster.chunking.documents import chunk_document
@@ -15,11 +15,10 @@ from docindex_dagster.chunking.messages import chunk_messages
 from docindex_dagster.code.languages import grammar_for
 from docindex_dagster.documents.load import Loader
 from docindex_dagster.errors import ChunkerError
+from docindex_dagster.plugins import Plugins
 from docindex_dagster.sources.ignore import RuleSet, from_globs
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.tokenizer import count_tokens
-
-GROUP = "docindex.chunkers"
 
 
 def _cut_code(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
@@ -45,6 +44,9 @@ _OURS: Mapping[str, Chunker] = {
 }
 
 
+CHUNKERS = Plugins("chunker", plugins.CHUNKERS, _OURS, ChunkerError)
+
+
 def is_ours(name: str) -> bool:
     """Whether a chunker is part of docindex, and its drafts need no check."""
     return name in _OURS
@@ -56,17 +58,12 @@ def load_chunker(name: str) -> Chunker:
     Raises:
         ChunkerError: there is none, or its package cannot be imported.
     """
-    if name in _OURS:
-        return _OURS[name]
-    try:
-        return cast("Chunker", _entry_point(name).load())
-    except (ImportError, AttributeError) as error:
-        raise ChunkerError(f"the chunker {name!r} cannot be loaded: {error}") from error
+    return CHUNKERS.load(name)
 
 
 def versions(names: Iterable[str]) -> list[str]:
     """The names of chunkers, each with the version of the package that it comes from, where that is not ours."""
-    return [f"{name} {_version(name)}" for name in sorted(set(names))]
+    return [f"{name} {CHUNKERS.distribution(name)}" for name in sorted(set(names))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +87,5 @@ def choice_of(chunkers: Mapping[str, str]) -> Choice:
         ChunkerError: a chunker is not there.
     """
     for name in chunkers.values():
-        if name not in _OURS:
-            _entry_point(name)
+        CHUNKERS.check(name)
     return Choice(from_globs([*chunkers], "chunking.chunkers"), tuple(chunkers.values()))
-
-
-def _version(name: str) -> str:
-    if name in _OURS:
-        return ""
-    try:
-        distribution = _entry_point(name).dist
-    except ChunkerError:
-        return "missing"
-    return f"{distribution.name} {distribution.version}" if distribution else ""
-
-
-@cache
-def _entry_point(name: str) -> EntryPoint:
-    found = entry_points(group=GROUP)
-    if name not in found.names:
-        names = ", ".join(sorted({*_OURS, *found.names}))
-        raise ChunkerError(
-            f"there is no chunker {name!r}, which chunking.chunkers names; there are {names}. "
-            f"Packages offer further ones under the entry-point group {GROUP}"
-        )
-    return found[name]

@@ -41,15 +41,6 @@ PathGlob = Annotated[
 ]
 
 
-class Rerank(StrEnum):
-    """What looks at the best results once more."""
-
-    NONE = "none"
-    MMR = "mmr"
-    CROSS_ENCODER = "cross-encoder"
-    REMOTE = "remote"
-
-
 def search(
     query: Annotated[list[str], typer.Argument(help="What to look for, in words or names.")],
     source: Sources = None,
@@ -75,7 +66,12 @@ def search(
     ] = None,
     path: PathGlob = None,
     rerank: Annotated[
-        Rerank | None, typer.Option("--rerank", help="What looks at the best results once more.", show_default=False)
+        str | None,
+        typer.Option(
+            "--rerank",
+            help="Looks at the best results once more: none, mmr, cross-encoder, remote, or what a package offers.",
+            show_default=False,
+        ),
     ] = None,
     context: Annotated[
         int | None,
@@ -110,9 +106,7 @@ def search(
         path_glob=None if path is None else utf8(path),
     )
     filters = filters_of(settings, reader.generation, said)
-    request = Request(
-        " ".join(query), mode, granularity, top_k or settings.search.top_k, filters, rerank.value if rerank else None
-    )
+    request = Request(" ".join(query), mode, granularity, top_k or settings.search.top_k, filters, rerank)
     if context is not None:
         packed = context_of(settings, reader, request, context, warn=console.warning)
         if json:

@@ -1,20 +1,18 @@
 """The embedding providers by name, ours and those of installed packages.
 
-A provider makes an embedder of the settings. Packages offer further ones under the entry-point group
-`docindex.embedders`; see docs/embedders.md.
+A provider makes an embedder of the settings. For those of packages see docs/embedders.md.
 """
 
-from collections.abc import Callable, Mapping
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import cast
+from collections.abc import Callable
 
+from docindex_dagster import plugins
 from docindex_dagster.embedding.minilm import MODEL, MiniLMEmbedder
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.sentence_transformers import DEFAULT_BATCH, SentenceTransformersEmbedder
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.errors import EmbeddingError
-from docindex_dagster.settings import EMBEDDERS_GROUP, EmbeddingSettings
+from docindex_dagster.plugins import Plugins
+from docindex_dagster.settings import EmbeddingSettings
 
 Provider = Callable[[EmbeddingSettings], Embedder]
 
@@ -46,12 +44,17 @@ def _sentence_transformers(settings: EmbeddingSettings) -> Embedder:
     )
 
 
-_OURS: Mapping[str, Provider] = {
-    "static": _static,
-    "openai": _openai,
-    "minilm": _minilm,
-    "sentence-transformers": _sentence_transformers,
-}
+PROVIDERS: Plugins[Provider] = Plugins(
+    "embedding provider",
+    plugins.EMBEDDERS,
+    {
+        "static": _static,
+        "openai": _openai,
+        "minilm": _minilm,
+        "sentence-transformers": _sentence_transformers,
+    },
+    EmbeddingError,
+)
 
 
 def load_embedder(settings: EmbeddingSettings) -> Embedder:
@@ -60,7 +63,7 @@ def load_embedder(settings: EmbeddingSettings) -> Embedder:
     Raises:
         EmbeddingError: there is no such provider, its package cannot be imported, or the settings lack what it needs.
     """
-    return _provider(settings.provider)(settings)
+    return PROVIDERS.load(settings.provider)(settings)
 
 
 def embedder_named(name: str, settings: EmbeddingSettings | None = None) -> Embedder | None:
@@ -75,7 +78,7 @@ def embedder_named(name: str, settings: EmbeddingSettings | None = None) -> Embe
     if model and dimension.isdecimal():
         updates: list[dict[str, object]] = [{"provider": provider, "model": model, "dimensions": int(dimension)}]
     else:
-        updates = [{"provider": each, "model": None, "dimensions": None} for each in _names()]
+        updates = [{"provider": each, "model": None, "dimensions": None} for each in PROVIDERS.names()]
     own, foreign = settings, settings.model_copy(update={"api_key": None})
     candidates = (
         (own if update["provider"] == own.provider else foreign).model_copy(update=update) for update in updates
@@ -90,24 +93,3 @@ def _if_named(settings: EmbeddingSettings, name: str) -> Embedder | None:
     except EmbeddingError:
         return None
     return embedder if is_named else None
-
-
-def _names() -> list[str]:
-    return [*_OURS, *sorted(entry_points(group=EMBEDDERS_GROUP).names - _OURS.keys())]
-
-
-def _provider(name: str) -> Provider:
-    if name in _OURS:
-        return _OURS[name]
-    try:
-        return cast("Provider", _entry_point(name).load())
-    except (ImportError, AttributeError) as error:
-        raise EmbeddingError(f"the embedding provider {name!r} cannot be loaded: {error}") from error
-
-
-@cache
-def _entry_point(name: str) -> EntryPoint:
-    found = entry_points(group=EMBEDDERS_GROUP)
-    if name not in found.names:
-        raise EmbeddingError(f"there is no embedding provider {name!r}; there are {', '.join(_names())}")
-    return found[name]

@@ -1,17 +1,16 @@
 """The language models by the name of who provides them, ours and those of installed packages.
 
-A provider makes an LLM of the settings. Packages offer further ones under the entry-point group `docindex.llms`; see
-docs/summaries.md.
+A provider makes an LLM of the settings. For those of packages see docs/summaries.md.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
-from typing import cast
 
+from docindex_dagster import plugins
 from docindex_dagster.errors import LLMError, first_line
 from docindex_dagster.llm.protocol import LLM, Completion
-from docindex_dagster.settings import LLMS_GROUP, LLMSettings
+from docindex_dagster.plugins import Plugins
+from docindex_dagster.settings import LLMSettings
 
 Provider = Callable[[LLMSettings], LLM]
 
@@ -28,7 +27,9 @@ def _anthropic(settings: LLMSettings) -> LLM:
     return AnthropicLLM(settings)
 
 
-_OURS: Mapping[str, Provider] = {"openai": _openai, "anthropic": _anthropic}
+PROVIDERS: Plugins[Provider] = Plugins(
+    "LLM provider", plugins.LLMS, {"openai": _openai, "anthropic": _anthropic}, LLMError
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +52,7 @@ def load_llm(settings: LLMSettings) -> LLM:
     """The model that the settings name. Whatever is wrong with it, it tells when it is asked: no run fails for it."""
     name = settings.provider
     try:
-        provider = _OURS.get(name) or _of_a_package(name)
-        return provider(settings)
+        return PROVIDERS.load(name)(settings)
     except Exception as error:  # noqa: BLE001 it may be anybody's code
         problem = str(error) if isinstance(error, LLMError) else f"{type(error).__name__}: {first_line(error)}"
-        return UnavailableLLM(f"{name}/{settings.model}", f"the LLM provider {name!r} cannot be loaded: {problem}")
-
-
-def _of_a_package(name: str) -> Provider:
-    found = entry_points(group=LLMS_GROUP)
-    if name not in found.names:
-        raise LLMError(f"no package offers it under {LLMS_GROUP}")
-    return cast("Provider", found[name].load())
+        return UnavailableLLM(f"{name}/{settings.model}", f"the LLM provider {name!r} cannot be used: {problem}")

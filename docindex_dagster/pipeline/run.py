@@ -6,7 +6,7 @@ For programs that embed docindex, for tests, and for measuring what a run costs 
 import os
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -38,6 +38,14 @@ from docindex_dagster.stores.reader import can_be_opened, check_published
 from docindex_dagster.stores.staging import Model
 
 _FILES, _COMMITS, _CHUNKS, _STORES = "discovered_files", "commits", "chunks", "stores"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run found or made, and what the stages did that had something to do, by name."""
+
+    publication: Publication
+    outcomes: Mapping[str, Outcome]
 
 
 def index(
@@ -75,10 +83,10 @@ def index(
 
     lock = exclusive(run.layout.source_lock(source.key), f"process {os.getpid()}", wait)
     with telling_full_disk(settings.home), writing(settings), lock:
-        return run_stages(run)
+        return run_stages(run).publication
 
 
-def run_stages(run: SourceRun) -> Publication:
+def run_stages(run: SourceRun) -> Ran:
     """Do all stages; those after the files and commits only where something differs from what is published.
 
     Raises:
@@ -87,21 +95,20 @@ def run_stages(run: SourceRun) -> Publication:
     with ThreadPoolExecutor(1) as writer:  # tables are written while the next stages work
         written: list[Future[bool]] = []
         run = replace(run, wait_for_tables=lambda: _wait(written))
-        values: dict[str, Any] = {}
+        outcomes: dict[str, Outcome] = {}
         for stage in stages():
             if stage.name == _CHUNKS:
                 run.wait_for_tables()
-                if (published := _unchanged(run, values[_FILES], values[_COMMITS])) is not None:
-                    return published
-            inputs = {name: values[name] for name in stage.inputs}
-            outcome = execute(stage, run, inputs)
+                published = _unchanged(run, outcomes[_FILES].value, outcomes[_COMMITS].value)
+                if published is not None:
+                    return Ran(published, outcomes)
+            inputs = {name: outcomes[name].value for name in stage.inputs}
+            outcome = outcomes[stage.name] = execute(stage, run, inputs)
             written.append(writer.submit(stage.keep, run, outcome.value, versions(inputs)))
             for text in outcome.warnings:
                 run.notice(text)
-            values[stage.name] = outcome.value
         run.wait_for_tables()
-    publication: Publication = values[_STORES]
-    return publication
+    return Ran(outcomes[_STORES].value, outcomes)
 
 
 def execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome:

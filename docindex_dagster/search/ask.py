@@ -61,7 +61,7 @@ def hits_of(
         top_k=request.top_k,
         filters=request.filters,
         pool=settings.search.candidates,
-        reranker=_reranker(settings.rerank, request.rerank),
+        reranker=_reranker(settings.rerank, request.rerank, warn),
         former=partial(_former, settings.embedding),
         warn=warn,
     )
@@ -94,10 +94,10 @@ def _former(settings: EmbeddingSettings, name: str) -> Embedder | None:
     return embedder_named(name, settings)
 
 
-def _reranker(settings: RerankSettings, name: str | None) -> Reranker | None:
+def _reranker(settings: RerankSettings, name: str | None, warn: Callable[[str], None]) -> Reranker | None:
     if name is None:
-        return load_reranker(settings)
+        return load_reranker(settings, warn)
     try:
-        return load_reranker(RerankSettings(**{**dict(settings), "provider": name}))
+        return load_reranker(RerankSettings(**{**dict(settings), "provider": name}), warn)
     except ValidationError as error:
         raise SettingsError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error

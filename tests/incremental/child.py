@@ -13,11 +13,13 @@ import select
 import sys
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from docindex_dagster import events
 from docindex_dagster.embedding import providers
+from docindex_dagster.embedding.providers import Provider
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.settings import Settings, load_settings
@@ -84,7 +86,8 @@ def main() -> None:
     """Get ready, wait, run."""
     is_command = sys.argv[1] == "command"
     if os.environ.get("DOCINDEX_TEST_MODEL"):
-        providers._OURS = {"static": lambda _: TinyEmbedder(), "former": lambda _: StaticEmbedder()}
+        ours: dict[str, Provider] = {"static": lambda _: TinyEmbedder(), "former": lambda _: StaticEmbedder()}
+        providers.PROVIDERS = replace(providers.PROVIDERS, ours=ours)
     if is_command:
         import docindex_dagster.definitions  # noqa: F401 it takes seconds
     else:

@@ -1,20 +1,20 @@
 """The extractors of concepts by name, ours and those of installed packages.
 
-A provider makes an extractor of the settings. Packages offer further ones under the entry-point group
-`docindex.extractors`; see docs/concepts.md.
+A provider makes an extractor of the settings. For those of packages see docs/concepts.md.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
-from typing import cast
 
+from docindex_dagster import plugins
 from docindex_dagster.errors import ConceptError, first_line
 from docindex_dagster.graph.concepts.extractor import Extractor, Found, Passage
 from docindex_dagster.llm.providers import load_llm
-from docindex_dagster.settings import EXTRACTORS_GROUP, GraphSettings, LLMSettings
+from docindex_dagster.plugins import Plugins
+from docindex_dagster.settings import GraphSettings, LLMSettings
 
 Provider = Callable[[GraphSettings], Extractor]
+"""What a package offers."""
 
 
 def _patterns(_: GraphSettings, __: LLMSettings) -> Extractor:
@@ -42,6 +42,7 @@ _OURS: Mapping[str, Callable[[GraphSettings, LLMSettings], Extractor]] = {
     "spacy": _spacy,
     "llm": _llm,
 }
+_OF_PACKAGES: Plugins[Provider] = Plugins("extractor", plugins.EXTRACTORS, {}, ConceptError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def load_extractor(settings: GraphSettings, llm: LLMSettings) -> Extractor | Non
         return None
     try:
         own = _OURS.get(name)
-        extractor = _checked(own(settings, llm) if own else _of_a_package(name)(settings))
+        extractor = _checked(own(settings, llm) if own else _OF_PACKAGES.load(name)(settings))
     except Exception as error:  # noqa: BLE001 it may be anybody's code
         problem = str(error) if isinstance(error, ConceptError) else f"{type(error).__name__}: {first_line(error)}"
         return UnavailableExtractor(f"{name}/unavailable", f"graph.concepts = {name!r} cannot be used: {problem}")
@@ -78,10 +79,3 @@ def _checked(extractor: Extractor) -> Extractor:
     if not isinstance(extractor, Extractor) or not isinstance(extractor.name, str):
         raise ConceptError(f"it gives a {type(extractor).__name__}, which is no extractor")
     return extractor
-
-
-def _of_a_package(name: str) -> Provider:
-    found = entry_points(group=EXTRACTORS_GROUP)
-    if name not in found.names:
-        raise ConceptError(f"no package offers it under {EXTRACTORS_GROUP}")
-    return cast("Provider", found[name].load())

@@ -1,11 +1,12 @@
 """What a reranker is, and how its opinion is blended with the first one."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from docindex_dagster.errors import RerankError
+from docindex_dagster.errors import RerankError, first_line
 from docindex_dagster.search.model import Scored
 
 
@@ -43,10 +44,18 @@ def reranked(reranker: Reranker, query: str, passages: Sequence[Passage], warn: 
         return first
     looked_at, others = passages[: reranker.candidates], first[reranker.candidates :]
     try:
-        return [*reranker.rerank(query, looked_at), *others]
-    except RerankError as error:
-        warn(f"the results are not reranked: {error}")
+        found = list(reranker.rerank(query, looked_at))
+        _check_same(looked_at, found)
+    except Exception as error:  # noqa: BLE001 it may be anybody's code
+        problem = str(error) if isinstance(error, RerankError) else f"{type(error).__name__}: {first_line(error)}"
+        warn(f"the results are not reranked: {problem}")
         return first
+    return [*found, *others]
+
+
+def _check_same(given: Sequence[Passage], found: Sequence[Scored]) -> None:
+    if Counter(item.chunk_id for item in found) != Counter(passage.scored.chunk_id for passage in given):
+        raise RerankError("it gave back other passages than it was given")
 
 
 def blend(name: str, passages: Sequence[Passage], opinions: Sequence[float], weight: float) -> list[Scored]:

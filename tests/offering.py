@@ -1,0 +1,46 @@
+"""The packages of docs/plugins.md, as pip would install them: a module, and what says what it offers."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster import plugins
+from docindex_dagster.pipeline import stages
+
+_PAGE = Path(__file__).parent.parent / "docs" / "plugins.md"
+
+
+def install(folder: Path, heading: str, patch: pytest.MonkeyPatch, *, edit: tuple[str, str] = ("", "")) -> str:
+    """Install the example of a part of the page, for this process and for a test; returns what `PYTHONPATH` names.
+
+    Args:
+        folder: an empty one.
+        heading: of the part.
+        patch: undoes it.
+        edit: what to replace in the module, and by what.
+    """
+    part = _PAGE.read_text().partition(f"## {heading}\n")[2]
+    (module,) = re.findall(r"```python\n# (\w+)\.py\n", part.partition("\n## ")[0])
+    code, project = (re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)[0] for language in ("python", "toml"))
+    about = tomllib.loads(project)["project"]
+    (folder / f"{module}.py").write_text(code.replace(*edit))
+    info = folder / f"{module}-{about['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {about['name']}\nVersion: {about['version']}\n")
+    lines = [
+        f"[{group}]\n{name} = {what}\n"
+        for group, all_of in about["entry-points"].items()
+        for name, what in all_of.items()
+    ]
+    (info / "entry_points.txt").write_text("".join(lines))
+    patch.syspath_prepend(str(folder))
+    forget()
+    return str(folder)
+
+
+def forget() -> None:
+    """Look again at what is installed."""
+    plugins._entry_point.cache_clear()
+    stages.stages.cache_clear()
