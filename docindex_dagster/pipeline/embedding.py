@@ -42,10 +42,6 @@ def _paid(embedder: Embedder) -> dict[str, int | float]:
     return {"requests": used.requests, "tokens": used.tokens, **cost, "cut": used.cut}
 
 
-def _model(run: SourceRun) -> str:
-    return run.load_embedder().name
-
-
 EMBEDDINGS = Stage(
     name=_NAME,
     products=(
@@ -62,5 +58,4 @@ EMBEDDINGS = Stage(
     run=_embed,
     storage=_STORAGE,
     rules=EMBEDDING_RULES,
-    depends_on=_model,
 )
