@@ -7,18 +7,13 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from docindex_dagster.errors import AlertError
+from docindex_dagster.retry import Retry
 
-if TYPE_CHECKING:
-    import requests
-
-_TRIES = 3
-_FIRST_WAIT_S = 1.0  # doubled each time
+_RETRY = Retry(2, first_wait_s=1.0)
 _TIMEOUT_S = (3, 7)  # to connect, and for the answer
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
@@ -53,29 +48,30 @@ def post(url: SecretStr, payload: Mapping[str, object], sleep: Callable[[float],
     Raises:
         AlertError: it did not take the message; why, without the URL.
     """
-    problem = ""
-    for number in range(_TRIES):
-        if number:
-            sleep(_FIRST_WAIT_S * 2 ** (number - 1))
-        outcome = _try(url, payload)
-        if not outcome.problem:
-            return outcome.is_answered
-        problem = outcome.problem
-        if outcome.is_final:
-            break
-    raise AlertError(f"the webhook {problem}; see whether DOCINDEX_ALERTS__WEBHOOK is right")
+    try:
+        return _RETRY.call(lambda: _try(url, payload), _is_passing, lambda _: None, sleep)
+    except _PostError as error:
+        raise AlertError(f"the webhook {error}; see whether DOCINDEX_ALERTS__WEBHOOK is right") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What went wrong, empty if nothing did; whether trying again would bring the same; and whether it answered."""
+class _PostError(Exception):
+    """The message was not taken, and why."""
 
-    problem: str = ""
-    is_final: bool = True
-    is_answered: bool = True
+    def __init__(self, problem: str, *, is_passing: bool) -> None:
+        self.is_passing = is_passing
+        super().__init__(problem)
 
 
-def _try(url: SecretStr, payload: Mapping[str, object]) -> _Outcome:
+def _is_passing(error: BaseException) -> bool:
+    return isinstance(error, _PostError) and error.is_passing
+
+
+def _try(url: SecretStr, payload: Mapping[str, object]) -> bool:
+    """Post once; says whether an answer came in time.
+
+    Raises:
+        _PostError: the message was not taken.
+    """
     import requests
 
     body = io.BytesIO(json.dumps(payload).encode())
@@ -91,22 +87,18 @@ def _try(url: SecretStr, payload: Mapping[str, object]) -> _Outcome:
                 stream=True,  # what it answers is not read
             ) as answer,
         ):
-            return _verdict(answer)
+            status = answer.status_code
     except (requests.ConnectionError, requests.Timeout) as error:
         # A TLS handshake that takes too long is a `ReadTimeout` as well, but then nothing of the body was read yet.
         if isinstance(error, requests.ReadTimeout) and body.tell():
-            return _Outcome(is_answered=False)
-        return _Outcome(f"cannot be reached ({type(error).__name__})", is_final=False)
+            return False
+        raise _PostError(f"cannot be reached ({type(error).__name__})", is_passing=True) from None
     except (requests.RequestException, ValueError) as error:  # the message of either names the URL
-        return _Outcome(f"cannot be used ({type(error).__name__})")
-
-
-def _verdict(answer: "requests.Response") -> _Outcome:
-    status = answer.status_code
-    if status < _REDIRECT:
-        return _Outcome()
-    is_final = status != _TOO_MANY_REQUESTS and status < _SERVER_ERROR
-    return _Outcome(f"answered with status {status}", is_final)
+        raise _PostError(f"cannot be used ({type(error).__name__})", is_passing=False) from None
+    if status >= _REDIRECT:
+        is_passing = status == _TOO_MANY_REQUESTS or status >= _SERVER_ERROR
+        raise _PostError(f"answered with status {status}", is_passing=is_passing)
+    return True
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,5 +36,5 @@ class TinyEmbedder:
 def offer(monkeypatch, model: Embedder, *, with_default: bool = False) -> None:
     """Let the settings name this model, and no provider have the default one, unless `with_default`."""
     offered = {"static": lambda _: model, **({"former": lambda _: StaticEmbedder()} if with_default else {})}
-    monkeypatch.setattr(providers, "_OURS", offered)
+    monkeypatch.setattr(providers, "PROVIDERS", replace(providers.PROVIDERS, ours=offered))
     ask._former.cache_clear()

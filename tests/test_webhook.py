@@ -46,6 +46,12 @@ def test_a_server_that_has_the_message_and_does_not_answer_is_not_asked_again(mo
     assert hook.posted == [PAYLOAD]
 
 
+def assert_doubled(waits: list[float]) -> None:
+    """Of one and two seconds, each by chance up to half shorter."""
+    assert len(waits) == 2
+    assert all(bound / 2 <= wait <= bound for wait, bound in zip(waits, (1, 2), strict=True))
+
+
 @pytest.mark.parametrize("status", [500, 503, 429])
 def test_a_server_that_cannot_answer_now_is_asked_again_after_a_wait(status):
     waits: list[float] = []
@@ -53,7 +59,7 @@ def test_a_server_that_cannot_answer_now_is_asked_again_after_a_wait(status):
         post(hook.url, PAYLOAD, sleep=waits.append)
 
         assert hook.posted == [PAYLOAD] * 3
-    assert waits == [1, 2]
+    assert_doubled(waits)
 
 
 def test_a_server_that_stays_unable_is_given_up_after_three_tries():
@@ -89,7 +95,7 @@ def test_a_place_that_cannot_be_reached_is_tried_three_times():
     with pytest.raises(AlertError, match="cannot be reached"):
         post(nowhere(), PAYLOAD, sleep=waits.append)
 
-    assert waits == [1, 2]
+    assert_doubled(waits)
 
 
 def test_a_connection_that_takes_too_long_is_tried_three_times(monkeypatch):
@@ -103,7 +109,7 @@ def test_a_connection_that_takes_too_long_is_tried_three_times(monkeypatch):
     with pytest.raises(AlertError, match=r"cannot be reached \(ConnectTimeout\)"):
         post(SecretStr("http://127.0.0.1"), PAYLOAD, sleep=waits.append)
 
-    assert waits == [1, 2]
+    assert_doubled(waits)
 
 
 def test_a_handshake_that_takes_too_long_is_tried_again_as_nothing_was_sent_yet(monkeypatch):
@@ -115,7 +121,7 @@ def test_a_handshake_that_takes_too_long_is_tried_again_as_nothing_was_sent_yet(
         with pytest.raises(AlertError, match=r"cannot be reached \(ReadTimeout\)"):
             post(url, PAYLOAD, sleep=waits.append)
 
-    assert waits == [1, 2]
+    assert_doubled(waits)
 
 
 @pytest.mark.parametrize("case", ["taken", "silent", "refused", "unable", "unreachable", "no URL"])

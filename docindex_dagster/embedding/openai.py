@@ -18,6 +18,7 @@ from docindex_dagster.embedding.openai_api import OpenAIApi, Patience
 from docindex_dagster.embedding.protocol import Usage, Vectors
 from docindex_dagster.embedding.rate import Rate
 from docindex_dagster.errors import EmbeddingError, PartialEmbeddingError
+from docindex_dagster.retry import Retry
 from docindex_dagster.settings import EmbeddingSettings
 from docindex_dagster.tokenizer import count_tokens
 
@@ -31,7 +32,7 @@ _SHORTEST_CUT = 64  # bytes: a text that is refused for its length and is no lon
 _CUT = 0.75  # of a text is left each time that it is refused for its length
 _PROBE = "docindex"  # a text that every model takes
 # A search waits for its query, and can do without.
-_QUERY = Patience(retries=1, timeout_s=5.0, first_wait_s=0.2, longest_wait_s=1.0, longest_asked_s=1.0)
+_QUERY = Patience(5.0, Retry(1, first_wait_s=0.2, longest_wait_s=1.0, longest_asked_s=1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class OpenAIEmbedder:
         self.endpoint = _endpoint(_base_url(settings))
         self.batch_size = settings.batch_size or _BATCH
         self.concurrency = settings.concurrency
-        self._patience = Patience(settings.retries, settings.timeout_s, first_wait_s)
+        self._patience = Patience(settings.timeout_s, Retry(settings.retries, first_wait_s))
         self._rate = Rate(settings.requests_per_minute, settings.tokens_per_minute)
         self._budget = min(_TOKENS_A_REQUEST, settings.tokens_per_minute or _TOKENS_A_REQUEST)
         self._lock = Lock()
@@ -121,7 +122,8 @@ class OpenAIEmbedder:
 
     def _query_patience(self) -> Patience:
         own = self._patience
-        return replace(_QUERY, retries=min(_QUERY.retries, own.retries), timeout_s=min(_QUERY.timeout_s, own.timeout_s))
+        retries = min(_QUERY.retry.retries, own.retry.retries)
+        return Patience(min(_QUERY.timeout_s, own.timeout_s), replace(_QUERY.retry, retries=retries))
 
     def _shorten(self, call: "_Call") -> list[int]:
         """Cut what is too long by our count; returns about how many tokens each text is."""

@@ -3,8 +3,6 @@
 import base64
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +10,7 @@ from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.errors import EmbeddingError
+from docindex_dagster.retry import retry_after_s
 from docindex_dagster.urls import scrub
 
 if TYPE_CHECKING:
@@ -111,7 +110,9 @@ def explained(error: "APIStatusError", key: str | None) -> AgainError | RefusedE
         return EmbeddingError(f"answered {status}: the quota of the account is used up, see its billing")
     if status in _AGAIN or status >= _SERVER_FAILS:
         why = _WHY.get(status, "it fails: try again later")
-        return AgainError(f"answered {status}: {why}", is_limit=status == _LIMIT, asked_s=_asked(error))
+        return AgainError(
+            f"answered {status}: {why}", is_limit=status == _LIMIT, asked_s=retry_after_s(error.response.headers)
+        )
     if status in _REDIRECTS:
         return EmbeddingError(f"answered {status}: embedding.base_url must name the place that it redirects to")
     return EmbeddingError(f"answered {status}: {_WHY.get(status, said)}")
@@ -146,17 +147,3 @@ def _said(body: object, key: str | None) -> str:
     text = str(body or "it does not say why").replace(key or "\0", "…")
     text = " ".join(scrub(text).split())
     return "".join(char for char in text if char.isprintable())[:_LONGEST_SAID]
-
-
-def _asked(error: "APIStatusError") -> float | None:
-    """How many seconds the API asks to wait: `Retry-After` is a number or a date."""
-    headers = error.response.headers
-    for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
-        value = headers.get(name, "").strip()
-        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
-            return float(value) * unit
-    try:
-        until = parsedate_to_datetime(headers.get("retry-after", ""))
-        return max(0.0, (until - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError, OverflowError):  # none, or no date
-        return None

@@ -4,7 +4,6 @@ The official client makes the requests. Whether and when one is made again is de
 meets holds all of them back, an answer that cannot be used counts as a failure, and a run that ends waits no more.
 """
 
-import random
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from docindex_dagster.embedding.at_once import pause
 from docindex_dagster.embedding.openai_answers import AgainError, Answer, RefusedError
 from docindex_dagster.embedding.rate import Rate
 from docindex_dagster.errors import EmbeddingError
+from docindex_dagster.retry import Retry
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -30,13 +30,10 @@ _MOST_GARBLED = 2  # answers that cannot be used are paid for, too
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to try."""
+    """How long to try: so long for one answer, in seconds, and so often."""
 
-    retries: int
-    timeout_s: float  # of one answer
-    first_wait_s: float = 0.5  # before the second try; then twice as long each time, and by chance up to half less
-    longest_wait_s: float = 60.0
-    longest_asked_s: float = 600.0  # an API that asks to wait longer is asked no more
+    timeout_s: float
+    retry: Retry
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -66,28 +63,33 @@ class OpenAIApi:
             EmbeddingError: it fails, or answers what cannot be used.
         """
         tries = garbled = 0
-        while True:
+        is_limit = False
+
+        def attempt() -> Answer:
+            nonlocal tries, garbled, is_limit
             rate.wait(tokens)
             tries += 1
             try:
                 return self._ask(texts, patience.timeout_s)
-            except EmbeddingError as error:
-                raise EmbeddingError(f"{self.name} {error}") from None
             except AgainError as error:
                 garbled += error.is_garbled
-                wait = _backoff(patience, tries) if error.asked_s is None else error.asked_s
-                is_too_long = error.asked_s is not None and wait > patience.longest_asked_s
-                if tries > patience.retries or garbled > _MOST_GARBLED or is_too_long:
-                    raise self._given_up(error, tries) from None
-                if error.is_limit:
-                    rate.hold(wait)
-                else:
-                    pause(wait)
+                is_limit = error.is_limit
+                raise
 
-    def _given_up(self, error: AgainError, tries: int) -> EmbeddingError:
-        asked = f"; it asks to wait for {error.asked_s:,.0f} s" if error.asked_s else ""
-        times = f" ({tries} tries)" if tries > 1 else ""
-        return EmbeddingError(f"{self.name} {error}{asked}{times}")
+        def is_passing(error: BaseException) -> bool:
+            return isinstance(error, AgainError) and garbled <= _MOST_GARBLED
+
+        def sleep(seconds: float) -> None:
+            (rate.hold if is_limit else pause)(seconds)  # a limit is one for all threads
+
+        try:
+            return patience.retry.call(attempt, is_passing, _asked_s, sleep)
+        except EmbeddingError as error:
+            raise EmbeddingError(f"{self.name} {error}") from None
+        except AgainError as error:
+            asked = f"; it asks to wait for {error.asked_s:,.0f} s" if error.asked_s else ""
+            times = f" ({tries} tries)" if tries > 1 else ""
+            raise EmbeddingError(f"{self.name} {error}{asked}{times}") from None
 
     def _ask(self, texts: Sequence[str], timeout_s: float) -> Answer:
         options = self.options
@@ -153,6 +155,5 @@ def _blocks(response: Any, deadline: float) -> Iterator[bytes]:
         raise AgainError(_LATE if is_late else f"broke off its answer ({type(error).__name__})") from None
 
 
-def _backoff(patience: Patience, tries: int) -> float:
-    wait = min(patience.longest_wait_s, patience.first_wait_s * 2.0 ** (tries - 1))
-    return wait * random.uniform(0.5, 1)  # noqa: S311 it keeps threads from asking at the same moment
+def _asked_s(error: BaseException) -> float | None:
+    return error.asked_s if isinstance(error, AgainError) else None

@@ -4,22 +4,19 @@ Both vendors' clients raise errors of the same names. What these say may repeat 
 of it is told but the status.
 """
 
-import math
-import random
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import count
 from types import ModuleType
 from typing import Any, TypeVar
 
 from docindex_dagster.deadline import within
 from docindex_dagster.errors import LLMError
+from docindex_dagster.retry import Retry, retry_after_s
 
 _Answer = TypeVar("_Answer")
 _MOST_BYTES = 4 << 20  # of an answer
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 8.0
+_LONGEST_WAIT_S = 8.0
 _LONGEST_ASKED_S = 60.0  # what asks for more patience is asked again in the next run
 _PASSING = {408, 409, 429}
 _SERVER_ERROR = 500
@@ -41,28 +38,20 @@ class Api:
         Raises:
             LLMError: none did.
         """
-        for tried in count():
-            try:
-                return within(self.timeout_s, attempt)
-            except Exception as error:  # noqa: BLE001 a library's own errors, and those of what it stands on
-                problem, wait_s = self._explained(error), self._wait_s(error, tried)
-            if wait_s is None or tried >= self.retries:
-                break
-            time.sleep(wait_s)
-        raise LLMError(problem)
+        patience = Retry(self.retries, longest_wait_s=_LONGEST_WAIT_S, longest_asked_s=_LONGEST_ASKED_S)
+        try:
+            return patience.call(lambda: within(self.timeout_s, attempt), self._is_passing, self._asked_s)
+        except Exception as error:  # noqa: BLE001 a library's own errors, and those of what it stands on
+            raise LLMError(self._explained(error)) from None
 
-    def _wait_s(self, error: Exception, tried: int) -> float | None:
-        """How long to wait before the next attempt; None where it would fail, too, or has taken long enough."""
+    def _is_passing(self, error: BaseException) -> bool:
+        """Whether another attempt may succeed; one that took all its time has taken long enough."""
         if isinstance(error, self.sdk.APIStatusError):
-            if error.status_code not in _PASSING and error.status_code < _SERVER_ERROR:
-                return None
-            asked = _seconds(error.response.headers.get("retry-after"))
-            if asked is not None:
-                return asked if asked <= _LONGEST_ASKED_S else None
-        elif not isinstance(error, self.sdk.APIConnectionError) or isinstance(error, self.sdk.APITimeoutError):
-            return None
-        longest = min(_FIRST_WAIT_S * 2.0**tried, _LONGEST_WAIT_S)
-        return random.uniform(longest / 2, longest)  # noqa: S311 no secret
+            return error.status_code in _PASSING or error.status_code >= _SERVER_ERROR
+        return isinstance(error, self.sdk.APIConnectionError) and not isinstance(error, self.sdk.APITimeoutError)
+
+    def _asked_s(self, error: BaseException) -> float | None:
+        return retry_after_s(error.response.headers) if isinstance(error, self.sdk.APIStatusError) else None
 
     def _explained(self, error: Exception) -> str:
         if isinstance(error, LLMError):
@@ -101,12 +90,3 @@ def body_of(streamed: AbstractContextManager[Any]) -> bytes:
             if len(body) > _MOST_BYTES:
                 raise ValueError("too long")
     return body
-
-
-def _seconds(value: str | None) -> float | None:
-    """The seconds of a `Retry-After`; None where it is none, or a date."""
-    try:
-        seconds = float(value or "")
-    except ValueError:
-        return None
-    return None if math.isnan(seconds) else max(0.0, seconds)

@@ -17,6 +17,7 @@ from docindex_dagster.defs.alerts import ALERT_TAG, alert_on_failure
 from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
 from docindex_dagster.errors import AlertError, DamagedStoreError
+from docindex_dagster.retry import Retry
 from tests.defs.conftest import KEY, Project
 from tests.defs.quick_runs import quick_run
 from tests.webhooks import SECRET, Webhook, listening
@@ -58,7 +59,7 @@ def sensor(project) -> Sensor:
 def hook(monkeypatch, request) -> Iterator[Webhook]:
     """A webhook that the settings name, which answers 200 or as it is told; nobody waits between two tries."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(webhook, "_FIRST_WAIT_S", 0)
+    monkeypatch.setattr(webhook, "_RETRY", Retry(2, first_wait_s=0))
     with listening(getattr(request, "param", ())) as served:
         monkeypatch.setenv("DOCINDEX_ALERTS__WEBHOOK", served.url.get_secret_value())
         yield served
