@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from math import inf
 
 from docindex_dagster import catalog, standing
@@ -12,7 +13,9 @@ from docindex_dagster.pipeline.run import is_current
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.model import Source
-from docindex_dagster.standing import Runs, RunsOf, Standing
+from docindex_dagster.sources.repository import RepositoryFigures
+from docindex_dagster.standing import Outcome, Runs, RunsOf, Standing, State
+from docindex_dagster.stores.takeover import Takeover
 
 _LONGEST_LOOK_S = 10  # at one source that git is slow with, or for ever, where there is a budget
 
@@ -28,6 +31,30 @@ class Present:
     standing: Standing
     is_current: bool | None
     was_left: bool  # the time was over before anybody looked
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """One source, as all that may be said of it is told. Times are UTC in ISO 8601."""
+
+    source: str
+    state: State
+    problem: str | None  # why it needs attention, and what to do
+    files: int
+    chunks: int
+    commits: int
+    megabytes: float
+    fallbacks: int  # files that are cut as text, since they could not be parsed
+    lacks_of_graph: bool
+    changed_at: str  # when the content did that can be found
+    checked_at: str | None  # when the last run ended well that looked at all files
+    is_current: bool | None  # whether the index is that of the present files; None: not looked at
+    last_run: Outcome | None
+    run_id: str | None
+    failure: str | None  # why the last run that ended failed
+    repository: RepositoryFigures | None
+    goes_over_to: str | None  # the model of the settings, as long as searches use another one
+    is_done: bool | None  # whether the source has vectors of that one
 
 
 def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Callable[[str], None]) -> list[Present]:
@@ -81,3 +108,42 @@ def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None)
         except (DocindexError, OSError):
             found[source.key] = None
     return found
+
+
+def told(found: Iterable[Present], change: Takeover | None) -> list[SourceStatus]:
+    """The same in a form that programs read.
+
+    Args:
+        found: as `of_all` gives them.
+        change: how far the index is on its way to another model.
+    """
+    return [_told(present, change) for present in found]
+
+
+def _told(present: Present, change: Takeover | None) -> SourceStatus:
+    one = present.standing
+    entry, runs = one.entry, one.runs
+    return SourceStatus(
+        source=one.source,
+        state=one.state,
+        problem=one.problem,
+        files=entry.files if entry else 0,
+        chunks=entry.chunks if entry else 0,
+        commits=entry.commits if entry else 0,
+        megabytes=round(entry.text_bytes / 1e6, 2) if entry else 0.0,
+        fallbacks=entry.fallbacks if entry else 0,
+        lacks_of_graph=bool(entry and entry.lacks_of_graph),
+        changed_at=entry.changed_at if entry else "",
+        checked_at=None if runs.checked_at is None else datetime.fromtimestamp(runs.checked_at, UTC).isoformat(),
+        is_current=present.is_current,
+        last_run=runs.outcome,
+        run_id=runs.run_id,
+        failure=runs.failure,
+        repository=entry.repository if entry else None,
+        goes_over_to=change.new if change else None,
+        is_done=one.source not in change.missing and _is_indexed(one) if change else None,
+    )
+
+
+def _is_indexed(one: Standing) -> bool:
+    return one.entry is not None or one.state == "waiting for the takeover"

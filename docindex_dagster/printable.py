@@ -18,9 +18,15 @@ _KEPT = "\n\t"
 _REPLACEMENT = 0xFFFD
 _LONGEST_MESSAGE = 4000  # characters: of what fits, nothing is left out
 _FIRST_THAT_XML_TELLS, _HALVES = 0x20, range(0xD800, 0xE000)
+_HALF = re.compile(r"[\ud800-\udfff]")
 _ANY_UNSAFE = re.compile("[" + "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in _UNSAFE) + "]")
 # Control characters of ASCII are shown as pictures of themselves.
 _PICTURES = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421"}
+
+
+def well_formed(text: str) -> str:
+    """A text whose every character can be encoded: half a surrogate pair, which stands for no text, is replaced."""
+    return _HALF.sub("\ufffd", text)
 
 
 def visible(text: str) -> str:

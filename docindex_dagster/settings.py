@@ -28,7 +28,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from pydantic_settings import SettingsError as EnvironmentSettingsError
 
 from docindex_dagster import plugins
-from docindex_dagster.errors import SettingsError, first_line
+from docindex_dagster.errors import SettingsError, SourceError, first_line
 from docindex_dagster.urls import check_url, scrub
 
 CONFIG_NAME = "docindex.toml"
@@ -459,6 +459,20 @@ def load_settings(root: Path | None = None) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     return check_settings(root, values)
+
+
+def load_project(start: Path | None = None) -> Settings:
+    """Read the settings of the project around a folder (default: found from the working directory).
+
+    Raises:
+        SourceError: there is none; it says how to begin.
+        SettingsError: as `load_settings`.
+    """
+    settings = load_settings(find_root(start))
+    if not settings.config_file.exists():
+        here = "here" if start is None else f"in {start}"
+        raise SourceError(f"there is no {CONFIG_NAME} {here} or above: begin with `docindex index PATH`")
+    return settings
 
 
 def check_settings(root: Path, values: dict[str, Any]) -> Settings:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from docindex_dagster import access, console
-from docindex_dagster.errors import SourceError
 from docindex_dagster.layout import Layout
 from docindex_dagster.locks import exclusive
-from docindex_dagster.settings import CONFIG_NAME, Settings, load_settings
+from docindex_dagster.settings import Settings
 from docindex_dagster.sources.model import Source
 
 if TYPE_CHECKING:
@@ -24,18 +23,6 @@ Sources = Annotated[
 ]
 AllSources = Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=1000, help="How many at most.")]
-
-
-def project() -> Settings:
-    """The settings of the project around the working directory.
-
-    Raises:
-        SourceError: there is none; it says how to begin.
-    """
-    settings = load_settings()
-    if not settings.config_file.exists():
-        raise SourceError(f"there is no {CONFIG_NAME} here or above: begin with `docindex index PATH`")
-    return settings
 
 
 def reader_of(settings: Settings) -> "Reader":

@@ -11,13 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from docindex_dagster import console
-from docindex_dagster.cli.common import Json, Sources, project, reader_of, utf8
+from docindex_dagster.cli.common import Json, Sources, reader_of, utf8
 from docindex_dagster.graph import analysis, ask
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.printable import in_line, visible
-from docindex_dagster.search.scope import keys_of
+from docindex_dagster.search.scope import graph_of
+from docindex_dagster.settings import load_project
 
 app = typer.Typer(help="Who calls what, what may break, how things hang together.", no_args_is_help=True)
 
@@ -31,10 +32,8 @@ Depth = Annotated[int, typer.Option("--depth", "-d", min=1, max=50, help="How ma
 
 
 def _open(source: Sequence[str] | None) -> OpenGraph:
-    settings = project()
-    reader = reader_of(settings)
-    keys = keys_of(settings, reader.generation, source or (), all_sources=not source)
-    return reader.graph_of(keys) if keys else reader.graph
+    settings = load_project()
+    return graph_of(settings, reader_of(settings), source or ())
 
 
 @app.command()

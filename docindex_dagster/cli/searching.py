@@ -13,12 +13,11 @@ from docindex_dagster.cli.common import (
     Json,
     Sources,
     TopK,
-    project,
     reader_of,
     utf8,
 )
 from docindex_dagster.search.model import Granularity, Mode
-from docindex_dagster.settings import load_settings
+from docindex_dagster.settings import load_project, load_settings
 
 
 class SourceType(StrEnum):
@@ -95,7 +94,7 @@ def search(
     if context is not None and (top_k is not None or explain):
         raise typer.BadParameter("goes with neither --top-k nor --explain", param_hint="--context")
 
-    settings = project()
+    settings = load_project()
     reader = reader_of(settings)
     said = Narrowing(
         sources=source or (),
@@ -141,7 +140,7 @@ def log(
     from docindex_dagster.search.log import log as read_log
     from docindex_dagster.search.scope import keys_of
 
-    settings = project()
+    settings = load_project()
     reader = reader_of(settings)
     filters = CommitFilters(
         sources=keys_of(settings, reader.generation, source or (), all_sources=all_sources),
@@ -178,7 +177,7 @@ def show(
     from docindex_dagster.search.places import as_indexed
     from docindex_dagster.search.scope import keys_of
 
-    settings = project()
+    settings = load_project()
     reader = reader_of(settings)
     keys = keys_of(settings, reader.generation, source or (), all_sources=True)
     found = find_chunks(reader, as_indexed(settings, reference), keys)

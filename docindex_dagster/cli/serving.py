@@ -10,10 +10,9 @@ import typer
 
 from docindex_dagster import console
 from docindex_dagster.access import writing
-from docindex_dagster.cli.common import project
 from docindex_dagster.errors import SourceError, is_debugging
 from docindex_dagster.locks import hold_for_life
-from docindex_dagster.settings import load_settings
+from docindex_dagster.settings import load_project, load_settings
 
 _LOCK = "ui.lock"  # in the folder of the Dagster instance, which has one daemon
 
@@ -57,7 +56,7 @@ def mcp() -> None:
     from docindex_dagster import runs
     from docindex_dagster.serving.mcp_server import serve
 
-    serve(project(), runs.outcomes)
+    serve(load_project(), runs.outcomes)
 
 
 def _refuse_busy_port(host: str, port: int) -> None:

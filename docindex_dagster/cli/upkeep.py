@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from docindex_dagster import console
-from docindex_dagster.cli.common import Json, project, publication, reader_of
+from docindex_dagster.cli.common import Json, publication, reader_of
 from docindex_dagster.cli.indexing import index_sources
 from docindex_dagster.errors import StoreError
 from docindex_dagster.layout import Layout
 from docindex_dagster.printable import in_line
-from docindex_dagster.settings import Settings, load_settings
+from docindex_dagster.settings import Settings, load_project, load_settings
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def doctor(
     """
     from docindex_dagster.stores.doctor import examine
 
-    settings = project()
+    settings = load_project()
     layout = Layout(settings.home)
     if not layout.current.exists():
         reader_of(settings)  # says what to do first
@@ -166,7 +166,7 @@ def rollback() -> None:
     from docindex_dagster import catalog, standing
     from docindex_dagster.stores.rollback import roll_back
 
-    settings = project()
+    settings = load_project()
     with publication(settings, "rollback") as layout:
         generation = roll_back(layout)
         catalog.rebuild(layout)
@@ -192,7 +192,7 @@ def prune(
     from docindex_dagster.stores import takeover
     from docindex_dagster.stores.generation import read_generation
 
-    settings = project()
+    settings = load_project()
     with publication(settings, "prune") as layout:
         before = folder_bytes(layout.home)
         generation = read_generation(layout)

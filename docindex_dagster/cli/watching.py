@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from docindex_dagster import console, events, interrupts
-from docindex_dagster.cli.common import project
 from docindex_dagster.cli.indexing import sentence_of, summary_of
 from docindex_dagster.errors import SourceError, first_line, is_debugging
-from docindex_dagster.settings import Settings
+from docindex_dagster.settings import Settings, load_project
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def watch(
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        settings = project()
+        settings = load_project()
         named = _chosen(settings, sources or ())
         with ExitStack() as stack:
             runner = stack.enter_context(closing(_Runner(settings, as_json=json)))

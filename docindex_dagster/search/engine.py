@@ -1,6 +1,5 @@
 """`search`: candidates from each retriever, fused, ranked by what is known of code, with the rows to show."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.errors import DamagedStoreError, EmbeddingError, QueryError
+from docindex_dagster.printable import well_formed
 from docindex_dagster.search import candidates, graph, scan, snippets
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
@@ -26,7 +26,6 @@ _SCANNED = 500  # chunks that a reading of all texts may give, of which the best
 _LARGEST_POOL, _LARGER = 10_000, 8
 # Of what the retrievers found, so many are ranked: more cost time and bring nothing, as benchmarks/quality shows.
 _RANKED = 75
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _BY_MEANING = (Mode.HYBRID, Mode.VECTOR, Mode.GRAPH)
 
 
@@ -68,7 +67,7 @@ def search(
         EmbeddingError: vectors or the graph alone were asked for, and the model failed.
         DamagedStoreError: a store cannot be read, or the graph is asked, and a file of it is missing or damaged.
     """
-    query = _LONE_SURROGATE.sub("\ufffd", query)  # stands for bytes that are no text
+    query = well_formed(query)  # it may come from a shell, with bytes that are no text
     if not query.strip():
         raise QueryError("the query is empty: say what to search for")
     filters = filters or Filters()

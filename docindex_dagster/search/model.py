@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 
 class Mode(StrEnum):
@@ -16,6 +17,7 @@ class Mode(StrEnum):
     REGEX = "regex"
 
 
+ModeName = Literal["hybrid", "vector", "bm25", "graph", "literal", "regex"]
 # Those that rank by meaning and words, not by an exact text.
 RETRIEVING = (Mode.HYBRID, Mode.VECTOR, Mode.BM25, Mode.GRAPH)
 
@@ -25,6 +27,10 @@ class Granularity(StrEnum):
 
     CHUNK = "chunk"
     FILE = "file"
+
+
+GranularityName = Literal["chunk", "file"]
+SourceType = Literal["doc", "code", "test", "config", "commit"]  # what a file is for, or a commit
 
 
 @dataclass(frozen=True, slots=True)

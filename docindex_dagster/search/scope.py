@@ -2,14 +2,20 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
 
 from docindex_dagster.code.symbols import SYMBOL_KINDS
 from docindex_dagster.errors import QueryError, SourceError
 from docindex_dagster.keys import is_branch
 from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.model import SourceType
 from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import Generation
+from docindex_dagster.stores.reader import Reader
+
+if TYPE_CHECKING:
+    from docindex_dagster.graph.opened import OpenGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +35,12 @@ def filters_of(settings: Settings, generation: Generation, said: Narrowing) -> F
 
     Raises:
         SourceError: a source is not known or not indexed.
-        QueryError: nothing is indexed in a language, or there is no such kind of symbol.
+        QueryError: nothing is indexed in a language, or there is no such type of files or kind of symbol.
     """
     return Filters(
         sources=keys_of(settings, generation, said.sources, all_sources=said.all_sources),
         languages=tuple(_language(generation, name) for name in said.languages),
-        source_types=tuple(said.source_types),
+        source_types=tuple(map(_source_type, said.source_types)),
         symbol_kinds=tuple(map(_symbol_kind, said.symbol_kinds)),
         path_glob=said.path_glob,
     )
@@ -76,11 +82,29 @@ def without_branches(keys: Collection[str]) -> tuple[str, ...]:
     return chosen if len(chosen) < len(keys) else ()
 
 
+def graph_of(settings: Settings, reader: Reader, names: Sequence[str]) -> "OpenGraph":
+    """The graph of some sources, or of all.
+
+    Raises:
+        SourceError: as `keys_of`.
+        DamagedStoreError: a file of it is missing or damaged.
+    """
+    keys = keys_of(settings, reader.generation, names, all_sources=not names)
+    return reader.graph_of(keys) if keys else reader.graph
+
+
 def _language(generation: Generation, name: str) -> str:
     known = {language for source in generation.sources.values() for language in source.languages}
     if name.lower() not in known:
         raise QueryError(f"nothing is indexed in {name!r}; languages: {', '.join(sorted(known))}")
     return name.lower()
+
+
+def _source_type(name: str) -> str:
+    known = get_args(SourceType)
+    if name not in known:
+        raise QueryError(f"{name!r} is no type of files; types: {', '.join(known)}")
+    return name
 
 
 def _symbol_kind(name: str) -> str:

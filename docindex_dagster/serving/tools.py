@@ -1,30 +1,28 @@
 """What agents can ask: six tools, whose descriptions tell which one to pick. Each gives Markdown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from docindex_dagster.errors import DamagedStoreError, DocindexError
-from docindex_dagster.files import stamp
+from docindex_dagster.errors import DocindexError
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.ask import Request, context_of, hits_of
+from docindex_dagster.search.live import Live
 from docindex_dagster.search.lookup import find_chunks
-from docindex_dagster.search.model import Granularity, Mode
+from docindex_dagster.search.model import Granularity, GranularityName, Mode, ModeName, SourceType
 from docindex_dagster.search.places import as_indexed, explain
-from docindex_dagster.search.scope import Narrowing, filters_of, keys_of
+from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of
 from docindex_dagster.serving import answers
-from docindex_dagster.settings import Settings, load_settings
-from docindex_dagster.stores.reader import Following, Reader
+from docindex_dagster.settings import Settings
+from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
     from docindex_dagster.standing import RunsOf
 
-_Answer = TypeVar("_Answer")
 _STATUS_BUDGET_S = 1.0  # for looking whether files have changed
 _LONGEST_QUERY = 20_000
 _BACKWARD = frozenset({"callers", "impact"})  # the questions that go against the edges
@@ -41,7 +39,7 @@ Sources = Annotated[
 ]
 Languages = Annotated[list[str] | None, Field(description="Only these languages, such as python or markdown.")]
 Types = Annotated[
-    list[Literal["doc", "code", "test", "config", "commit"]] | None,
+    list[SourceType] | None,
     Field(description="Only files for this purpose. Commits are found only where they are asked for."),
 ]
 Kinds = Annotated[
@@ -53,35 +51,25 @@ PathGlob = Annotated[
 
 
 class Tools:
-    """The tools over one project. The index is opened once, and again when another generation is published."""
+    """The tools over one project; see `Live` for which index they read."""
 
     def __init__(self, settings: Settings, runs_of: "RunsOf") -> None:
-        self._read = settings
-        self._stamp = stamp(settings.config_file)
+        self._live = Live(settings)
         self._runs_of = runs_of
-        self._following = Following(Layout(settings.home))
-
-    @property
-    def _settings(self) -> Settings:
-        """Those of the file as it is now."""
-        written = stamp(self._read.config_file)
-        if written != self._stamp:
-            self._read, self._stamp = load_settings(self._read.root), written
-        return self._read
 
     def search(
         self,
         query: Query,
         *,
         mode: Annotated[
-            Literal["hybrid", "vector", "bm25", "graph", "literal", "regex"],
+            ModeName,
             Field(
                 description="hybrid suits nearly always; graph goes on from matches to what they call or inherit, and "
                 "to who calls them; literal and regex (RE2) read every text for exact matches."
             ),
         ] = "hybrid",
         granularity: Annotated[
-            Literal["chunk", "file"], Field(description="The best passages, or the best passage of each file.")
+            GranularityName, Field(description="The best passages, or the best passage of each file.")
         ] = "chunk",
         top_k: Annotated[int, Field(ge=1, le=50, description="How many results at most.")] = 10,
         sources: Sources = None,
@@ -100,11 +88,11 @@ class Tools:
         warnings: list[str] = []
 
         def ask(reader: Reader) -> str:
-            filters = filters_of(self._settings, reader.generation, said)
+            filters = filters_of(self._live.settings, reader.generation, said)
             request = Request(query, Mode(mode), Granularity(granularity), top_k, filters)
-            return answers.of_hits(hits_of(self._settings, reader, request, warnings.append), warnings)
+            return answers.of_hits(hits_of(self._live.settings, reader, request, warnings.append), warnings)
 
-        return self._reading(ask)
+        return self._live.reading(ask)
 
     def context(
         self,
@@ -126,11 +114,11 @@ class Tools:
         warnings: list[str] = []
 
         def ask(reader: Reader) -> str:
-            filters = filters_of(self._settings, reader.generation, said)
-            packed = context_of(self._settings, reader, Request(query, filters=filters), tokens, warnings.append)
+            filters = filters_of(self._live.settings, reader.generation, said)
+            packed = context_of(self._live.settings, reader, Request(query, filters=filters), tokens, warnings.append)
             return answers.of_context(packed, warnings)
 
-        return self._reading(ask)
+        return self._live.reading(ask)
 
     def show(
         self,
@@ -145,10 +133,10 @@ class Tools:
         """
 
         def ask(reader: Reader) -> str:
-            keys = keys_of(self._settings, reader.generation, sources or (), all_sources=True)
-            return answers.of_chunks(find_chunks(reader, as_indexed(self._settings, reference), keys))
+            keys = keys_of(self._live.settings, reader.generation, sources or (), all_sources=True)
+            return answers.of_chunks(find_chunks(reader, as_indexed(self._live.settings, reference), keys))
 
-        return self._reading(ask)
+        return self._live.reading(ask)
 
     def graph(
         self,
@@ -174,8 +162,7 @@ class Tools:
         """
 
         def answer(reader: Reader) -> str:
-            keys = keys_of(self._settings, reader.generation, sources or (), all_sources=not sources)
-            opened = reader.graph_of(keys) if keys else reader.graph
+            opened = graph_of(self._live.settings, reader, sources or ())
             if question == "stats":
                 return answers.of_statistics(statistics(opened))
             steps = ask.answer(opened, question, symbol, to, depth)
@@ -183,7 +170,7 @@ class Tools:
                 return answers.sentence(ask.nothing_known(opened, question, symbol, to))
             return answers.of_steps(steps, is_backward=question in _BACKWARD)
 
-        return self._reading(answer)
+        return self._live.reading(answer)
 
     def why(
         self,
@@ -193,7 +180,7 @@ class Tools:
 
         Use it when `search` does not find what should be there.
         """
-        found = explain(self._settings, Path(path))
+        found = explain(self._live.settings, Path(path))
         return f"{found.source}: {found.answer}\n{found.findable}"
 
     def status(self) -> str:
@@ -203,22 +190,15 @@ class Tools:
         """
         from docindex_dagster import currency, overview, standing  # they load much that the others do not need
 
-        change = standing.change_of_model(self._settings)
+        change = standing.change_of_model(self._live.settings)
         warnings = [overview.sentence(change)] if change else []
-        found = currency.of_all(self._settings, _STATUS_BUDGET_S, self._runs_of, warnings.append)
+        found = currency.of_all(self._live.settings, _STATUS_BUDGET_S, self._runs_of, warnings.append)
         return answers.of_sources(found, warnings)
 
     def prepare(self) -> None:
         """Open what is published, and load the model, so that the first search need not."""
         with suppress(DocindexError):  # the search itself will say it
-            self._reading(lambda reader: hits_of(self._settings, reader, Request("anything", top_k=1)))
-
-    def _reading(self, ask: Callable[[Reader], _Answer]) -> _Answer:
-        """What `ask` makes of the published index; of the next one where this one is cleared away meanwhile."""
-        try:
-            return ask(self._following.reader())
-        except DamagedStoreError:
-            return ask(self._following.reader(anew=True))
+            self._live.reading(lambda reader: hits_of(self._live.settings, reader, Request("anything", top_k=1)))
 
 
 def _narrowing(
