@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster import tables
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.schemas import COMMIT, COMMIT_PATH, COMMITS
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters, glob_to_regex
 from docindex_dagster.search.model import Hit
 from docindex_dagster.search.reranking.protocol import tell_nobody
+from docindex_dagster.stores.published import read_commits
 from docindex_dagster.stores.reader import Reader
 
 
@@ -68,11 +68,9 @@ def log(
 
 
 def _commits(reader: Reader, sources: tuple[str, ...]) -> pa.Table:
-    """The commits of the published sources; a table of another version of docindex is left out."""
+    """The commits of the published sources."""
     keys = [key for key in reader.generation.sources if not sources or key in sources]
-    found = (tables.read(reader.layout.table("commits", key)) for key in keys)
-    usable = [table.replace_schema_metadata(None) for table in found if table is not None and table.schema == COMMITS]
-    commits = pa.concat_tables([COMMITS.empty_table(), *usable])
+    commits = pa.concat_tables([COMMITS.empty_table(), *(read_commits(reader.layout, key) for key in keys)])
     return commits.take(pc.index_in(pc.unique(commits["commit"]), commits["commit"]))  # branches share commits
 
 

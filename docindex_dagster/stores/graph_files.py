@@ -4,11 +4,12 @@ A reader maps the files of its generation when it opens it, and reads them when 
 that never asks it pays at most some 0.1 ms a file, and one that does finds them, though they may be removed by then.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from docindex_dagster import tables
 from docindex_dagster.graph.build import Graph
@@ -69,6 +70,20 @@ def open_graph(generation: Generation, files: Mapping[str, pa.Buffer], keys: Ite
 
     wanted = {key: graph for key in keys if (graph := generation.sources[key].graph)}
     return open_graphs({key: _read_mapped(key, files, graph) for key, graph in wanted.items()})
+
+
+def batches(files: Mapping[str, pa.Buffer], name: str, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    """Some columns of one of the mapped files, so many rows at once.
+
+    Raises:
+        DamagedStoreError: it is missing or damaged.
+    """
+    try:
+        with pq.ParquetFile(pa.BufferReader(files[name])) as file:
+            for batch in file.iter_batches(rows, columns=list(columns)):
+                yield pa.Table.from_batches([batch])
+    except (KeyError, OSError, pa.ArrowException) as error:
+        raise damaged(f"{name} of the graph is missing or cannot be read") from error
 
 
 def _read_mapped(key: str, files: Mapping[str, pa.Buffer], graph: GraphFiles) -> Graph:

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 VECTOR = "vector"
 _CLIENT_OF_CATALOGUES = "lance_namespace_urllib3_client"  # pydantic compiles each of its hundreds of functions
+_ROW_ID = "_rowid"
 _SUFFIX = ".lance"  # of the folder of a table
 _ROWS_A_PARTITION = 4096
 _ROWS_A_BATCH = 4096  # when all are copied
@@ -118,7 +119,7 @@ def _opened(table: "Table") -> "LanceTable":
 
 def held(table: "LanceTable", sources: Iterable[str]) -> pa.Table:
     """What the table holds of some sources, to be compared with `expected`."""
-    rows = table.search().where(_among("source", sources)).select(["chunk_id", "row_hash", VECTOR])
+    rows = table.search().where(among("source", sources)).select(["chunk_id", "row_hash", VECTOR])
     return _comparable(rows.limit(None).to_arrow())
 
 
@@ -158,7 +159,7 @@ def reconcile(
     merge = table.merge_insert("chunk_id").when_matched_update_all().when_not_matched_insert_all()
     if change.removed:
         # Ids, not the source: everything that is not in the input and meets this filter is deleted.
-        merge = merge.when_not_matched_by_source_delete(_among("chunk_id", change.deletes.to_pylist()))
+        merge = merge.when_not_matched_by_source_delete(among("chunk_id", change.deletes.to_pylist()))
     merge.execute(_rows(chunks.filter(change.is_new), embeddings.filter(change.is_new)))
     return change
 
@@ -218,6 +219,24 @@ def read_part(table: "LanceTable", source: str) -> matrix.Part:
     """The vectors that the table holds of a source."""
     rows = table.search().where(_equals("source", source)).select(["chunk_id", *matrix.COLUMNS, VECTOR])
     return matrix.Part.of(rows.limit(None).to_arrow(), VECTOR)
+
+
+def in_order(table: "LanceTable", source: str, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+    """The rows of a source by path and chunk_index, so many at once; of the others, only the places are held."""
+    place = ["path", "chunk_index"]
+    asked = table.search().where(_equals("source", source)).select(place).with_row_id(with_row_id=True)
+    found = asked.limit(None).to_arrow()
+    ids = found.sort_by([(name, "ascending") for name in place])[_ROW_ID].combine_chunks()
+    for start in range(0, len(ids), rows):
+        wanted = ids[start : start + rows]
+        taken = table.take_row_ids(wanted.to_pylist()).select(list(columns)).with_row_id().to_arrow()
+        yield taken.take(pc.index_in(wanted, taken[_ROW_ID].combine_chunks())).drop_columns([_ROW_ID])
+
+
+def values(table: "LanceTable", source: str, column: str, source_type: str) -> pa.Array:
+    """What stands in a column of the rows of a source that are of a type."""
+    condition = f"{_equals('source', source)} AND {_equals('source_type', source_type)}"
+    return table.search().where(condition).select([column]).limit(None).to_arrow()[column].combine_chunks()
 
 
 def dimension(table: "LanceTable") -> int:
@@ -299,5 +318,6 @@ def _equals(column: str, value: str) -> str:
     return f"{column} = {quoted(value)}"
 
 
-def _among(column: str, values: Iterable[str]) -> str:
+def among(column: str, values: Iterable[str]) -> str:
+    """A condition: one of some values stands in a column."""
     return f"{column} IN ({', '.join(map(quoted, values))})"

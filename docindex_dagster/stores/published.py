@@ -1,0 +1,266 @@
+"""The tables of one published generation as Arrow: for programs that look at all of it, not for the best of it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster import tables
+from docindex_dagster.errors import DamagedStoreError, QueryError, StoreError, needs_extra
+from docindex_dagster.layout import Layout
+from docindex_dagster.schemas import CHUNKS, COMMIT, COMMITS, NODES, TRIPLES, embeddings_schema
+from docindex_dagster.stores import graph_files, lance_table
+from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.lance_table import VECTOR
+from docindex_dagster.stores.reader import Reader
+from docindex_dagster.stores.schema_version import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+VectorType = Literal["float16", "float32"]
+_ROWS = 4096  # of a batch
+# The rows of a source that columns of a table are wanted of; they may have more columns, in any order.
+_Read = Callable[[str, Sequence[str]], Iterator[pa.Table]]
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedTable:
+    """One table, which is read when it is asked for. Its rows stand by source, and within it as `Tables` says.
+
+    Attributes:
+        schema: the `pyarrow.Schema` of all columns.
+        sources: the keys of the sources whose rows it has.
+    """
+
+    schema: pa.Schema
+    sources: tuple[str, ...]
+    _read: _Read = field(repr=False)
+
+    def to_batches(self, columns: str | Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """The rows in batches, for what does not fit into memory: a batch is read when it is taken.
+
+        Args:
+            columns: their names, in the order that is wanted; None for all.
+
+        Returns:
+            A `pyarrow.RecordBatchReader`; each batch has at most 4,096 rows.
+
+        Raises:
+            QueryError: there is no such column.
+            StoreError: the generation was cleared away (also while batches are taken), or a store is damaged.
+
+        Example:
+            >>> for batch in index.tables().chunks.to_batches(["path", "text"]):
+            ...     work(batch)
+        """
+        names = self._names(columns)
+        schema = pa.schema([self.schema.field(name) for name in names])
+        found = (
+            batch
+            for key in self.sources
+            for rows in self._read(key, names)
+            for batch in rows.select(names).cast(schema).to_batches(_ROWS)
+        )
+        return pa.RecordBatchReader.from_batches(schema, found)
+
+    def to_arrow(self, columns: str | Sequence[str] | None = None) -> pa.Table:
+        """All rows, in memory: a chunk takes some 3 KiB with all columns, so name those that are needed.
+
+        Args:
+            columns: as `to_batches`.
+
+        Returns:
+            A `pyarrow.Table` with a row each, whose schema is that of the columns.
+
+        Raises:
+            QueryError: as `to_batches`.
+            StoreError: as `to_batches`.
+        """
+        return self.to_batches(columns).read_all()
+
+    def to_pandas(self, columns: str | Sequence[str] | None = None) -> "pd.DataFrame":
+        """All rows, in memory, for pandas, which docindex does not install by itself.
+
+        Args:
+            columns: as `to_batches`.
+
+        Returns:
+            A `pandas.DataFrame` of a row each, numbered from 0.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed; it says how to install it.
+            QueryError: as `to_batches`.
+            StoreError: as `to_batches`.
+        """
+        try:
+            import pandas as pd  # noqa: F401 pyarrow uses it
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(needs_extra("to_pandas", "pandas"), name="pandas") from error
+        return self.to_arrow(columns).to_pandas(split_blocks=True, self_destruct=True)
+
+    def _names(self, columns: str | Sequence[str] | None) -> list[str]:
+        names = list(self.schema.names if columns is None else [columns] if isinstance(columns, str) else columns)
+        unknown = [name for name in names if name not in self.schema.names]
+        if unknown:
+            raise QueryError(f"there is no column {unknown[0]!r}; columns: {', '.join(self.schema.names)}")
+        if not names or len(set(names)) < len(names):
+            raise QueryError("name at least one column, and each once")
+        return names
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The tables of one published generation, of some sources.
+
+    All are of one generation, whatever is published while they are read: row `i` of `chunks`, of `embeddings` and of
+    `vectors()` is the same chunk. A generation is cleared away some time after later ones were published (a quarter of
+    an hour at least); then reading raises `StoreError`, and tables are to be asked for again.
+
+    Attributes:
+        sources: the keys of the sources, sorted.
+    """
+
+    _reader: Reader = field(repr=False)
+    sources: tuple[str, ...]
+
+    @property
+    def generation(self) -> int:
+        """The number of the generation."""
+        return self._reader.generation.number
+
+    @property
+    def model(self) -> str:
+        """The name of the model that made the vectors."""
+        return self._reader.generation.model
+
+    @cached_property
+    def chunks(self) -> PublishedTable:
+        """A row a chunk, by path and position in its file; a commit is a chunk, too. Its vector is in `embeddings`."""
+        return self._table(CHUNKS, self._chunks)
+
+    @cached_property
+    def embeddings(self) -> PublishedTable:
+        """A row a chunk, in the order of `chunks`: its id, and its vector, a list of `d` float16 values."""
+        with self._telling():
+            dimension = lance_table.dimension(self._reader.table)
+        return self._table(embeddings_schema(dimension), self._embeddings)
+
+    @cached_property
+    def nodes(self) -> PublishedTable:
+        """A row a node of the graph of each source.
+
+        What one source says of another is settled when the graph is asked: `Graph.to_networkx` gives all as one.
+        """
+        return self._table(NODES, self._nodes)
+
+    @cached_property
+    def edges(self) -> PublishedTable:
+        """A row an edge of the graph of each source, from `subject` to `object`, which are in the column `node`."""
+        return self._table(TRIPLES, self._edges)
+
+    @cached_property
+    def commits(self) -> PublishedTable:
+        """A row a commit of each git source that can be searched, from the newest to the oldest."""
+        return self._table(COMMITS, self._commits)
+
+    def vectors(self, dtype: VectorType = "float16") -> "NDArray[np.float16 | np.float32]":
+        """The vectors of all chunks as one array, in the order of `chunks`.
+
+        Args:
+            dtype: float16, as they are stored, or float32, which computes faster and takes twice the memory.
+
+        Returns:
+            Array of shape (n, d) and this dtype: n chunks, d values of the model. Rows are of unit length, as exactly
+            as float16 has it, so that a dot product is a cosine. It takes 2 or 4 bytes a value.
+
+        Raises:
+            QueryError: it is no such dtype.
+            StoreError: as `PublishedTable.to_batches`.
+
+        Example:
+            >>> vectors = index.tables(sources="docs").vectors("float32")
+            >>> cosines = vectors @ vectors[0]  # of all chunks with the first: shape (n,)
+        """
+        if dtype not in get_args(VectorType):
+            raise QueryError(f"{dtype!r} is no type of vectors; types: {', '.join(get_args(VectorType))}")
+        with self._telling():
+            rows = self._reader.table.count_rows(lance_table.among("source", self.sources)) if self.sources else 0
+        found = np.empty((rows, self.embeddings.schema.field(VECTOR).type.list_size), dtype)
+        start = 0
+        for batch in self.embeddings.to_batches(VECTOR):
+            values = batch[VECTOR].flatten().to_numpy(zero_copy_only=False)
+            found[start : start + batch.num_rows] = values.reshape(-1, found.shape[1])
+            start += batch.num_rows
+        return found
+
+    def _table(self, schema: pa.Schema, read: _Read) -> PublishedTable:
+        def telling(key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+            with self._telling():
+                yield from read(key, columns)
+
+        return PublishedTable(schema, self.sources, telling)
+
+    def _chunks(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        return lance_table.in_order(self._reader.table, key, columns, _ROWS)
+
+    def _embeddings(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        held = [name for name in columns if name != "model"] or ["chunk_id"]
+        for rows in lance_table.in_order(self._reader.table, key, held, _ROWS):
+            yield rows.append_column("model", pa.repeat(self.model, rows.num_rows))
+
+    def _nodes(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        files = self._reader.generation.sources[key].graph
+        return graph_files.batches(self._reader.graphs, files.nodes, columns, _ROWS) if files else iter(())
+
+    def _edges(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        files = self._reader.generation.sources[key].graph
+        return graph_files.batches(self._reader.graphs, files.triples, columns, _ROWS) if files else iter(())
+
+    def _commits(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:  # noqa: ARG002 all are read
+        """The rows that were published: the table may be that of a run that is about to publish."""
+        published = lance_table.values(self._reader.table, key, "commit", COMMIT)
+        rows = read_commits(self._reader.layout, key)
+        yield rows.filter(pc.is_in(rows["commit"], published))
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Tell a generation that was cleared away from one that is damaged."""
+        try:
+            with reading_stores():
+                yield
+        except DamagedStoreError as error:
+            if read_generation(self._reader.layout) == self._reader.generation:
+                raise
+            raise StoreError(
+                f"generation {self.generation} was cleared away after another was published; call tables() again"
+            ) from error
+
+
+def open_tables(reader: Reader, sources: Sequence[str]) -> Tables:
+    """The tables of some sources of a generation.
+
+    Raises:
+        StoreError: another version of docindex wrote them.
+    """
+    if reader.generation.schema_version != SCHEMA_VERSION:
+        raise StoreError(
+            "another version of docindex made the index: it can be searched, and its tables can be read after "
+            "`docindex index`"
+        )
+    return Tables(reader, tuple(sorted(sources)))
+
+
+def read_commits(layout: Layout, key: str) -> pa.Table:
+    """The commits that the last run of a source found; none where it has no table, or one of another version."""
+    found = tables.read(layout.table("commits", key))
+    if found is None or found.schema != COMMITS:
+        return COMMITS.empty_table()
+    return found.replace_schema_metadata(None)
