@@ -1,3 +1,80 @@
-"""docindex: one fresh, searchable index of the code and documentation that a team works with."""
+"""docindex: one fresh, searchable index of the code and documentation that a team works with.
+
+`open_index` opens what is indexed; docs/python.md shows it. What is offered here is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from docindex_dagster.api import Graph, Index, open_index
+    from docindex_dagster.currency import SourceStatus
+    from docindex_dagster.errors import (
+        AccessError,
+        DamagedStoreError,
+        DocindexError,
+        DocindexWarning,
+        EmbeddingError,
+        PluginError,
+        QueryError,
+        SettingsError,
+        SourceError,
+        StoreError,
+    )
+    from docindex_dagster.graph.analysis import Statistics
+    from docindex_dagster.graph.ask import Step
+    from docindex_dagster.search.context import Context, ContextPassage
+    from docindex_dagster.search.model import Granularity, Hit, Mode, Signal, Snippet
+    from docindex_dagster.stores.published import PublishedTable, Tables
 
 __version__ = "0.1.0"
+__all__ = [
+    "AccessError",
+    "Context",
+    "ContextPassage",
+    "DamagedStoreError",
+    "DocindexError",
+    "DocindexWarning",
+    "EmbeddingError",
+    "Granularity",
+    "Graph",
+    "Hit",
+    "Index",
+    "Mode",
+    "PluginError",
+    "PublishedTable",
+    "QueryError",
+    "SettingsError",
+    "Signal",
+    "Snippet",
+    "SourceError",
+    "SourceStatus",
+    "Statistics",
+    "Step",
+    "StoreError",
+    "Tables",
+    "__version__",
+    "open_index",
+]
+_MODULES = {
+    "api": ("Graph", "Index", "open_index"),
+    "currency": ("SourceStatus",),
+    "graph.analysis": ("Statistics",),
+    "graph.ask": ("Step",),
+    "search.context": ("Context", "ContextPassage"),
+    "search.model": ("Granularity", "Hit", "Mode", "Signal", "Snippet"),
+    "stores.published": ("PublishedTable", "Tables"),
+}
+_OTHERS = "errors"
+
+if not TYPE_CHECKING:  # for whom any name would be offered
+
+    def __getattr__(name):  # noqa: ANN001, ANN202 it gives what the imports above say
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = next((module for module, names in _MODULES.items() if name in names), _OTHERS)
+        found = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+        return found
+
+    def __dir__():  # noqa: ANN202
+        return sorted({*globals(), *__all__})

@@ -135,6 +135,10 @@ class RerankError(DocindexError):
     """A reranker cannot be loaded or reached, or answers what cannot be used."""
 
 
+class DocindexWarning(UserWarning):
+    """Something made an answer worse, and did not stop it: the Python API's warnings."""
+
+
 def needs_extra(what: str, extra: str) -> str:
     """A message for what lacks an optional dependency: how to install it.
 

@@ -40,6 +40,10 @@ class Request:
     filters: Filters = field(default_factory=Filters)
     rerank: str | None = None
 
+    def within(self, filters: Filters) -> "Request":
+        """The same, narrowed."""
+        return replace(self, filters=filters)
+
 
 def hits_of(
     settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = tell_nobody

@@ -1,0 +1,505 @@
+"""The Python API: `open_index`, and what can be asked of an index. docs/python.md shows it."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from docindex_dagster.errors import DocindexWarning, QueryError, SourceError
+from docindex_dagster.printable import well_formed
+from docindex_dagster.search.ask import Request, context_of, hits_of
+from docindex_dagster.search.context import Context
+from docindex_dagster.search.live import Live
+from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
+from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of
+from docindex_dagster.settings import Settings, load_project
+from docindex_dagster.stores.reader import Reader
+
+if TYPE_CHECKING:
+    from networkx import MultiDiGraph
+
+    from docindex_dagster.currency import SourceStatus
+    from docindex_dagster.graph.analysis import Statistics
+    from docindex_dagster.graph.ask import Step
+    from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.stores.published import Tables
+
+_Answer = TypeVar("_Answer")
+_Choice = TypeVar("_Choice", bound=StrEnum)
+_LOOK_S = 1.0  # for looking whether files have changed
+_CONTEXT_TOKENS = 4000
+_FAR, _FARTHEST = 5, 12  # edges
+_MOST_HITS = 1000
+# One name, or several.
+Names = str | Sequence[str]
+
+
+def open_index(
+    path: Path | str | None = None,
+    *,
+    home: Path | str | None = None,
+    warn: Callable[[str], None] | None = None,
+) -> "Index":
+    """Open the published index of a project, to ask it many times.
+
+    Args:
+        path: a folder of the project, or one below it: `docindex.toml` is looked for from there upwards. None for the
+            folder that `DOCINDEX_ROOT` names, else the working directory, as on the command line.
+        home: where the index lies. None for what `DOCINDEX_HOME` says, else `.docindex` beside `docindex.toml`.
+        warn: told, in a sentence, what made an answer worse, such as a model that cannot be reached. None for Python's
+            `warnings`, as a `DocindexWarning`.
+
+    Returns:
+        The index; there is nothing to close.
+
+    Raises:
+        SourceError: there is no such folder, or no `docindex.toml` in it or above.
+        SettingsError: `docindex.toml`, or a variable of the environment, holds what cannot be used.
+        StoreError: nothing is indexed yet, or it is damaged (`DamagedStoreError`).
+        AccessError: this user may not read the index.
+
+    Example:
+        >>> from docindex_dagster import open_index
+        >>> index = open_index("~/src/project")
+        >>> for hit in index.search("how are sessions signed", top_k=3):
+        ...     print(hit.path, hit.start_line, hit.title)
+    """
+    start = None if path is None else Path(path).expanduser()
+    if start is not None and not start.exists():
+        raise SourceError(f"there is no {well_formed(str(start))}")
+    settings = load_project(start)
+    if home is not None:
+        settings = settings.model_copy(update={"home": Path(home).expanduser().absolute()})
+    return Index(settings, warn)
+
+
+class Index:
+    """A published index. `open_index` makes one; it may be asked by several threads.
+
+    Each answer is of one generation: the one that is published when the question is asked. So an index that stays open
+    finds what is published later, and settings that are changed in `docindex.toml` hold from then on.
+
+    Sources are named as `docindex source list` shows them, such as `library/docs`, or by their name alone where it is
+    plain, such as `docs`. Where none is named, `search` and `context` look at the source that the settings choose
+    (`search.default_source`), else at all but further branches.
+    """
+
+    def __init__(self, settings: Settings, warn: Callable[[str], None] | None = None) -> None:
+        """See `open_index`."""
+        self._live = Live(settings)
+        self._warn = warn
+        self._live.reading(lambda reader: reader.generation)  # tells what is wrong with it
+
+    def __repr__(self) -> str:
+        return f"Index({str(self._live.settings.root)!r})"
+
+    @property
+    def generation(self) -> int:
+        """The number of the generation that is published now; each publication has a greater one.
+
+        Raises:
+            StoreError: as `open_index`.
+        """
+        return self._live.reading(lambda reader: reader.generation.number)
+
+    @property
+    def graph(self) -> "Graph":
+        """Who calls what, what may break, how things hang together."""
+        return Graph(self._live)
+
+    def search(
+        self,
+        query: str,
+        *,
+        top_k: int | None = None,
+        mode: Mode | ModeName = Mode.HYBRID,
+        granularity: Granularity | GranularityName = Granularity.CHUNK,
+        sources: Names = (),
+        all_sources: bool = False,
+        path: str | None = None,
+        languages: Names = (),
+        source_types: SourceType | Sequence[SourceType] = (),
+        symbol_kinds: Names = (),
+        rerank: str | None = None,
+    ) -> list[Hit]:
+        """The best chunks for a query, as `docindex search` finds them.
+
+        Args:
+            query: any text: a question, words, a name, a path, an error message.
+            top_k: how many hits at most, 1 to 1,000. None for `search.top_k` of the settings, which is 10.
+            mode: which retrievers answer. `literal` and `regex` (RE2) read every text.
+            granularity: the best chunks, or the best chunk of each file.
+            sources: only these.
+            all_sources: also further branches, and not the source alone that the settings choose.
+            path: only paths in this folder, or that match this glob, such as `src/**/*.py`.
+            languages: only these, such as `python`.
+            source_types: only files for this purpose; commits are found only where they are asked for.
+            symbol_kinds: only chunks of these, such as `function` or `class`.
+            rerank: what looks at the best once more, such as `mmr`; None for what the settings name.
+
+        Returns:
+            Hits, best first. `score` has no unit, and is the sum of the `contribution` of all `signals`; lines count
+            from 1 and bytes from 0, in the text as UTF-8. It is empty where nothing is found.
+
+        Raises:
+            QueryError: the query is empty, or what it is to be narrowed to is not there.
+            SourceError: a source is not known, or not indexed.
+            SettingsError: there is no such reranker, or it lacks a setting.
+            EmbeddingError: vectors alone were asked for, and the model failed. In the mode `hybrid`, a warning says so.
+            StoreError: as `open_index`.
+
+        Example:
+            >>> index.search("valve", mode="bm25", languages="python", path="src")
+        """
+        most = self._live.settings.search.top_k if top_k is None else _within("top_k", top_k, _MOST_HITS)
+        request = Request(
+            well_formed(query),
+            _choice(Mode, mode, "mode"),
+            _choice(Granularity, granularity, "granularity"),
+            most,
+            rerank=rerank and well_formed(rerank),
+        )
+        said = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
+        notes: list[str] = []
+
+        def ask(reader: Reader) -> list[Hit]:
+            settings = self._live.settings
+            narrowed = filters_of(settings, reader.generation, said)
+            return hits_of(settings, reader, request.within(narrowed), notes.append)
+
+        hits = self._live.reading(ask)
+        self._tell(notes)
+        return hits
+
+    def context(
+        self,
+        query: str,
+        *,
+        budget: int = _CONTEXT_TOKENS,
+        mode: Mode | ModeName = Mode.HYBRID,
+        sources: Names = (),
+        all_sources: bool = False,
+        path: str | None = None,
+        languages: Names = (),
+        source_types: SourceType | Sequence[SourceType] = (),
+        symbol_kinds: Names = (),
+        rerank: str | None = None,
+    ) -> Context:
+        """The best passages for a query that fit into a budget, to put into a prompt.
+
+        Args:
+            query: as `search`.
+            budget: tokens, at most, of `Context.markdown`: those of docindex's own tokenizer, which counts much as
+                language models do.
+            mode: as `search`.
+            sources: as `search`.
+            all_sources: as `search`.
+            path: as `search`.
+            languages: as `search`.
+            source_types: as `search`.
+            symbol_kinds: as `search`.
+            rerank: as `search`.
+
+        Returns:
+            Passages in reading order, without repeats. `markdown` is all of them as one text, `tokens` its length.
+
+        Raises:
+            QueryError: as `search`.
+            SourceError: as `search`.
+            SettingsError: as `search`.
+            EmbeddingError: as `search`.
+            StoreError: as `open_index`.
+
+        Example:
+            >>> prompt = index.context("how are sessions signed", budget=2000).markdown
+        """
+        request = Request(well_formed(query), _choice(Mode, mode, "mode"), rerank=rerank and well_formed(rerank))
+        said = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
+        most = _within("budget", budget)
+        notes: list[str] = []
+
+        def ask(reader: Reader) -> Context:
+            settings = self._live.settings
+            narrowed = filters_of(settings, reader.generation, said)
+            return context_of(settings, reader, request.within(narrowed), most, notes.append)
+
+        packed = self._live.reading(ask)
+        self._tell(notes)
+        return packed
+
+    def sources(self, *, look_s: float | None = _LOOK_S) -> "list[SourceStatus]":
+        """How each source stands that is declared or indexed, as `docindex status --json` says it.
+
+        How runs ended is Dagster's to know, and not told here: no state is `failed` or `not checked lately`, and
+        `checked_at`, `last_run`, `run_id` and `failure` are None.
+
+        Args:
+            look_s: seconds for looking whether files have changed since; None for as long as it takes. `is_current` is
+                None for a source that was not looked at.
+
+        Returns:
+            By key. `files`, `chunks` and `commits` count what can be found, `megabytes` are 10^6 bytes of text, times
+            are UTC in ISO 8601.
+
+        Raises:
+            SettingsError: two sources have one key.
+            EmbeddingError: the settings name a model that is not there.
+            StoreError: what is published cannot be read.
+        """
+        from docindex_dagster import currency, standing
+
+        notes: list[str] = []
+        settings = self._live.settings
+        found = currency.of_all(settings, look_s, lambda _: None, notes.append)
+        self._tell(notes)
+        return currency.told(found, standing.change_of_model(settings))
+
+    def tables(self, sources: Names = ()) -> "Tables":
+        """The tables of what is published now: chunks, embeddings, graph and commits, as Arrow, pandas and NumPy.
+
+        Args:
+            sources: only these. None named: all, also further branches.
+
+        Returns:
+            Tables of one generation, which do not follow later ones.
+
+        Raises:
+            SourceError: a source is not known, or not indexed.
+            StoreError: as `open_index`, or another version of docindex made the index.
+
+        Example:
+            >>> tables = index.tables()
+            >>> tables.chunks.to_pandas(["path", "language", "token_count"]).groupby("language").sum("token_count")
+            >>> tables.vectors().shape
+        """
+        from docindex_dagster.stores.published import open_tables
+
+        names = _names(sources)
+
+        def opened(reader: Reader) -> "Tables":
+            keys = keys_of(self._live.settings, reader.generation, names, all_sources=not names)
+            return open_tables(reader, keys or tuple(reader.generation.sources))
+
+        return self._live.reading(opened)
+
+    def _tell(self, notes: Sequence[str]) -> None:
+        """Give warnings to who wants them; Python says them of the line that asked."""
+        for note in dict.fromkeys(notes):
+            if self._warn is not None:
+                self._warn(note)
+            else:
+                warnings.warn(note, DocindexWarning, stacklevel=3)
+
+
+class Graph:
+    """The knowledge graph of an index, which follows what is published as `Index` does. `Index.graph` is one.
+
+    A symbol is given by its qualified name or the end of it, as `Store.add`; by `PATH::Store.add`; a file by its path.
+    Steps name nodes as `SOURCE!NODE`; lines count from 1, `confidence` is 1 where nothing was guessed.
+    """
+
+    def __init__(self, live: Live) -> None:
+        """See `Index.graph`."""
+        self._live = live
+
+    def callers(self, symbol: str, *, depth: int = 1, sources: Names = ()) -> "list[Step]":
+        """Who calls a function, method or class, and who calls those.
+
+        Args:
+            symbol: what is called.
+            depth: how many calls far, at most.
+            sources: only the graphs of these.
+
+        Returns:
+            Calls, the nearest first: `subject` calls `object`. Empty where none is known.
+
+        Raises:
+            QueryError: there is no such symbol, or there are several; it names them.
+            SourceError: a source is not known, or not indexed.
+            StoreError: as `open_index`.
+
+        Example:
+            >>> [step.subject for step in index.graph.callers("prime_pump")]
+        """
+        from docindex_dagster.graph import ask
+
+        name, far = well_formed(symbol), _within("depth", depth)
+        return self._ask(lambda graph: ask.callers(graph, name, far), sources)
+
+    def callees(self, symbol: str, *, depth: int = 1, sources: Names = ()) -> "list[Step]":
+        """What a function or method calls; of a class, what its methods call.
+
+        Args:
+            symbol: what calls.
+            depth: as `callers`.
+            sources: as `callers`.
+
+        Returns:
+            Calls, the nearest first: `subject` calls `object`, also what could not be resolved.
+
+        Raises:
+            QueryError: as `callers`.
+            SourceError: as `callers`.
+            StoreError: as `open_index`.
+        """
+        from docindex_dagster.graph import ask
+
+        name, far = well_formed(symbol), _within("depth", depth)
+        return self._ask(lambda graph: ask.callees(graph, name, far), sources)
+
+    def impact(self, symbol: str, *, depth: int = _FAR, sources: Names = ()) -> "list[Step]":
+        """What may break if a symbol changes: all that calls, inherits, uses or imports it, also through others.
+
+        Args:
+            symbol: what changes.
+            depth: how many edges far, at most.
+            sources: as `callers`.
+
+        Returns:
+            Edges, the nearest first: `subject` depends on `object`.
+
+        Raises:
+            QueryError: as `callers`.
+            SourceError: as `callers`.
+            StoreError: as `open_index`.
+        """
+        from docindex_dagster.graph import ask
+
+        name, far = well_formed(symbol), _within("depth", depth)
+        return self._ask(lambda graph: ask.impact(graph, name, far), sources)
+
+    def neighbors(self, symbol: str, *, predicates: Names = (), sources: Names = ()) -> "list[Step]":
+        """All edges that leave and reach a node: what it holds, calls, imports, inherits, and what documents it.
+
+        Args:
+            symbol: a node.
+            predicates: only these edges, such as `imports`; none named: all.
+            sources: as `callers`.
+
+        Returns:
+            Edges, those that leave it first.
+
+        Raises:
+            QueryError: as `callers`.
+            SourceError: as `callers`.
+            StoreError: as `open_index`.
+        """
+        from docindex_dagster.graph import ask
+
+        name, wanted = well_formed(symbol), _names(predicates) or None
+        return self._ask(lambda graph: ask.neighbors(graph, name, wanted), sources)
+
+    def path(self, start: str, end: str, *, depth: int = _FARTHEST, sources: Names = ()) -> "list[Step]":
+        """A shortest way from one node to another, along edges in their direction; else against it.
+
+        Args:
+            start: where to begin.
+            end: where to go.
+            depth: how many edges long, at most.
+            sources: as `callers`.
+
+        Returns:
+            The edges of the way; empty where there is none.
+
+        Raises:
+            QueryError: as `callers`.
+            SourceError: as `callers`.
+            StoreError: as `open_index`.
+        """
+        from docindex_dagster.graph import ask
+
+        ends, far = (well_formed(start), well_formed(end)), _within("depth", depth)
+        return self._ask(lambda graph: ask.path(graph, *ends, far), sources)
+
+    def cycles(self, *, sources: Names = ()) -> list[list[str]]:
+        """The groups of files that import each other, directly or through others.
+
+        Args:
+            sources: as `callers`.
+
+        Returns:
+            Groups of nodes, each sorted, the largest first.
+
+        Raises:
+            SourceError: as `callers`.
+            StoreError: as `open_index`.
+        """
+        from docindex_dagster.graph.analysis import module_cycles
+
+        return self._ask(module_cycles, sources)
+
+    def statistics(self, *, sources: Names = ()) -> "Statistics":
+        """How much is in the graph, how many calls are resolved, and what is called most.
+
+        Args:
+            sources: as `callers`.
+
+        Returns:
+            Counts; `resolved` is a share, 0 to 1.
+
+        Raises:
+            SourceError: as `callers`.
+            StoreError: as `open_index`.
+        """
+        from docindex_dagster.graph.analysis import statistics
+
+        return self._ask(statistics, sources)
+
+    def to_networkx(self, *, sources: Names = ()) -> "MultiDiGraph[str]":
+        """The whole graph for networkx, with what sources say of each other; it takes a few KiB an edge.
+
+        Args:
+            sources: as `callers`.
+
+        Returns:
+            Nodes by their names, edges with their predicate as key, each with its columns as attributes.
+
+        Raises:
+            SourceError: as `callers`.
+            StoreError: as `open_index`.
+        """
+        from docindex_dagster.graph.analysis import as_networkx
+
+        return self._ask(as_networkx, sources)
+
+    def _ask(self, question: "Callable[[OpenGraph], _Answer]", sources: Names) -> _Answer:
+        names = _names(sources)
+        return self._live.reading(lambda reader: question(graph_of(self._live.settings, reader, names)))
+
+
+def _narrowing(
+    sources: Names,
+    path: str | None,
+    languages: Names,
+    source_types: Names,
+    symbol_kinds: Names,
+    *,
+    all_sources: bool,
+) -> Narrowing:
+    return Narrowing(
+        sources=_names(sources),
+        all_sources=all_sources,
+        languages=_names(languages),
+        source_types=_names(source_types),
+        symbol_kinds=_names(symbol_kinds),
+        path_glob=None if path is None else well_formed(path),
+    )
+
+
+def _names(said: Names) -> list[str]:
+    return [well_formed(name) for name in ([said] if isinstance(said, str) else said)]
+
+
+def _choice(choices: type[_Choice], said: str, what: str) -> _Choice:
+    try:
+        return choices(said)
+    except ValueError:
+        known = ", ".join(choices)
+        raise QueryError(f"{said!r} is no {what}; there are {known}") from None
+
+
+def _within(name: str, number: int, most: int | None = None) -> int:
+    if number < 1 or (most is not None and number > most):
+        raise QueryError(f"{name} must be {'at least 1' if most is None else f'1 to {most:,}'}, not {number}")
+    return number
