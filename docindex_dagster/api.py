@@ -96,7 +96,7 @@ class Index:
 
     @property
     def generation(self) -> int:
-        """The number of the generation that is published now; each publication has a greater one.
+        """The number of the generation that is published now.
 
         Raises:
             StoreError: as `open_index`.
