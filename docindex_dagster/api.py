@@ -190,7 +190,7 @@ class Index:
 
         Args:
             query: as `search`.
-            budget: tokens, at most, of `Context.markdown`: those of docindex's own tokenizer, which counts much as
+            budget: tokens, at most, of `Context.markdown`: those that docindex counts, about as many as
                 language models do.
             mode: as `search`.
             sources: as `search`.
@@ -447,7 +447,7 @@ class Graph:
         return self._ask(statistics, sources)
 
     def to_networkx(self, *, sources: Names = ()) -> "MultiDiGraph[str]":
-        """The whole graph for networkx, with what sources say of each other; it takes a few KiB an edge.
+        """The whole graph for networkx, with what sources say of each other, as objects in memory.
 
         Args:
             sources: as `callers`.

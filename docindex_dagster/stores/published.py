@@ -121,8 +121,8 @@ class Tables:
     """The tables of one published generation, of some sources.
 
     All are of one generation, whatever is published while they are read: row `i` of `chunks`, of `embeddings` and of
-    `vectors()` is the same chunk. A generation is cleared away some time after later ones were published (a quarter of
-    an hour at least); then reading raises `StoreError`, and tables are to be asked for again.
+    `vectors()` is the same chunk. A generation is cleared away some time after later ones were published, and by
+    `docindex prune` at once; then reading raises `StoreError`, and tables are to be asked for again.
 
     Attributes:
         sources: the keys of the sources, sorted.

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
@@ -232,6 +233,17 @@ def test_while_runs_publish_every_answer_is_of_one_revision(tmp_path):
 
     assert [len(set(re.findall(r"revision (\d+)", answer))) for answer in answers] == [1] * 60
     assert f"revision {published - 1}" in index.search("part of revision")[0].text
+
+
+def test_several_threads_may_ask(index):
+    def ask(_: int) -> tuple[int, int, int]:
+        found = (index.search("pump"), index.graph.callers("prime_pump"), index.tables().vectors())
+        return len(found[0]), len(found[1]), len(found[2])
+
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(ask, range(20)))
+
+    assert set(answers) == {ask(0)}
 
 
 def test_a_source_that_is_declared_later_is_known(root, index):
