@@ -59,8 +59,8 @@ class ConceptError(DocindexError):
 class PartialEmbeddingError(EmbeddingError):
     """A provider failed after it had embedded some texts of a call.
 
-    `vectors` has a row for each text, of NaN where there is none. With `go_on`, the fault lies with the texts that have
-    none, and others can be embedded.
+    `vectors`, shape (texts, dimension), has rows of NaN where there are none. With `go_on`, the fault
+    lies with the texts that have none, and others can be embedded.
     """
 
     def __init__(self, message: str, vectors: "NDArray[np.float32]", *, go_on: bool) -> None:

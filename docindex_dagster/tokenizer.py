@@ -29,6 +29,7 @@ _NO_WORD = re.compile(r"[^\w\s\x00-\x7f]")
 
 
 def _classes() -> NDArray[np.uint8]:
+    """The class of each byte: shape (256,)."""
     table = np.full(256, _MARK, np.uint8)
     table[0] = _END  # what stands behind each text
     table[np.frombuffer(b"\t\n\v\f\r ", np.uint8)] = _SPACE
@@ -47,7 +48,7 @@ class Words:
     """The words of several texts, in order."""
 
     values: pa.BinaryArray  # lower case, UTF-8
-    texts: NDArray[np.int64]  # of each word, the position of its text
+    texts: NDArray[np.int64]  # of each word, the position of its text: shape (words,)
 
 
 def words(texts: Sequence[str]) -> Words:
@@ -87,7 +88,7 @@ def count_tokens(texts: Sequence[str]) -> list[int]:
 
 
 def _joined(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The bytes of all texts, each with a NUL behind it, and where each ends, its NUL included."""
+    """The bytes of all texts, each with a NUL behind it, (bytes,), and where each ends with it, (texts,)."""
     encoded = [text.encode("utf-8", "replace") for text in texts]
     data = np.frombuffer(b"\0".join([*encoded, b""]), np.uint8)
     return data, np.cumsum([len(text) + 1 for text in encoded], dtype=np.int64)
@@ -104,7 +105,7 @@ def _spaced(text: str) -> str:
 
 
 def _word_begins(classes: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Where words begin, and which bytes are of any."""
+    """Where words begin, and which bytes are of any: each of shape (bytes,), as the classes are."""
     is_in_word = classes >= _LOWER
     before = np.concatenate([[_END], classes[:-1]])
     after = np.append(classes[1:], _END)
@@ -114,5 +115,5 @@ def _word_begins(classes: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray
 
 
 def _after(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Of each byte, whether the mask holds of the one before it."""
+    """Of each byte, whether the mask, shape (bytes,), holds of the one before it: the same shape."""
     return np.concatenate([[False], mask[:-1]])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from docindex_dagster.chunking.embed_text import embed_texts
 from docindex_dagster.embedding.at_once import at_once
@@ -121,7 +122,7 @@ class _Fresh:
     keep: Keep
     hashes: pa.Array
     rows: pa.Table  # chunks with these texts
-    vectors: np.ndarray  # float16, shape (texts, dimension)
+    vectors: NDArray[np.float16]  # shape (texts, dimension)
 
     def embed(self, start: int, size: int) -> PartialEmbeddingError | None:
         """Embed and keep so many texts; returns why some of them cannot be embedded, where others can.
@@ -140,7 +141,8 @@ class _Fresh:
             return error
         return None
 
-    def _take(self, batch: np.ndarray, start: int, found: Vectors) -> None:
+    def _take(self, batch: NDArray[np.float16], start: int, found: Vectors) -> None:
+        """Put vectors into a batch, which has the same shape (texts, dimension), and keep them."""
         if found.shape != batch.shape:
             raise EmbeddingError(f"{self.embedder.name} gave vectors of shape {found.shape} instead of {batch.shape}")
         batch[:] = found
@@ -188,6 +190,7 @@ def _wanted(schema: pa.Schema) -> pa.Schema:
     return pa.schema([schema.field(name) for name in COLUMNS])
 
 
-def _matrix(vectors: pa.ChunkedArray, dimension: int) -> np.ndarray:
-    values: np.ndarray = vectors.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+def _matrix(vectors: pa.ChunkedArray, dimension: int) -> NDArray[np.float16]:
+    """A column of vectors as one array: shape (rows, dimension)."""
+    values: NDArray[np.float16] = vectors.combine_chunks().flatten().to_numpy(zero_copy_only=False)
     return values.reshape(-1, dimension)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from docindex_dagster.embedding.protocol import Vectors
@@ -133,8 +134,8 @@ class _Body(BaseModel):
     usage: _Usage | None = None
 
 
-def _values(embedding: str | list[float]) -> np.ndarray:
-    """A vector as numbers, or as the base64 of 32-bit ones, which is a quarter as long."""
+def _values(embedding: str | list[float]) -> NDArray[np.float64 | np.float32]:
+    """A vector, shape (d,), of numbers, or of the base64 of 32-bit ones, which is a quarter as long."""
     if isinstance(embedding, list):
         return np.array(embedding, np.float64)
     return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4")

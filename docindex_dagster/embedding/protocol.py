@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-Vectors = NDArray[np.float32]
+Vectors = NDArray[np.float32]  # shape (n, dimension), or (dimension,) for one
 
 
 @runtime_checkable

@@ -127,7 +127,7 @@ class SentenceTransformersEmbedder:
         return self._checked(np.asarray(raw, np.float32), len(texts))
 
     def _checked(self, vectors: Vectors, count: int) -> Vectors:
-        """The values that are wanted, at unit length."""
+        """The values that are wanted, at unit length: shape (count, dimension)."""
         whole = self.folder.dimension or self.dimension
         if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] < whole:  # noqa: PLR2004 rows and columns
             raise EmbeddingError(f"the model {self.model} gave {vectors.shape}, not {count} vectors of {whole} values")

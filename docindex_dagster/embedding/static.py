@@ -56,9 +56,9 @@ class StaticEmbedder:
 class Bags:
     """The distinct tokens of texts with their weights, end to end; a text's are those from its begin to the next."""
 
-    tokens: NDArray[np.int64]
-    weights: NDArray[np.float32]
-    begins: NDArray[np.int64]
+    tokens: NDArray[np.int64]  # positions in the vocabulary: shape (tokens,)
+    weights: NDArray[np.float32]  # shape (tokens,)
+    begins: NDArray[np.int64]  # shape (texts + 1,): the last is the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class StaticModel:
     """A vocabulary and a row for each of its tokens. A token that begins with `##` goes on inside a word."""
 
     vocabulary: Sequence[str]
-    rows: Vectors  # (tokens, dimension)
+    rows: Vectors  # of any length: shape (vocabulary, dimension)
     _tokens: pa.BinaryArray = field(init=False)
     _ids: dict[str, int] = field(init=False)
     _pieces: dict[bytes, NDArray[np.int32]] = field(init=False, default_factory=dict)
@@ -94,7 +94,7 @@ class StaticModel:
         return Bags(token, np.sqrt(count, dtype=np.float32), np.searchsorted(text, np.arange(len(texts) + 1)))
 
     def _occurrences(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of each token of the texts, the position of its text, and its own in the vocabulary."""
+        """Of each token of the texts, the position of its text, and its own in the vocabulary: each (tokens,)."""
         found = words(texts)
         encoded = found.values.dictionary_encode()
         distinct = encoded.dictionary
@@ -113,7 +113,10 @@ class StaticModel:
         return np.repeat(found.texts, repeated), tokens[np.repeat(begins[word], repeated) + within]
 
     def _cut(self, word: bytes) -> NDArray[np.int32]:
-        """The longest tokens that a word begins with, one after the other (WordPiece); what none begins is left out."""
+        """The longest tokens that a word begins with, one after the other (WordPiece): shape (tokens,).
+
+        What none begins is left out.
+        """
         kept = self._pieces.get(word)
         if kept is not None:
             return kept
@@ -132,7 +135,7 @@ class StaticModel:
 
 
 def _begins(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each of some runs begins that lie end to end."""
+    """Where each of some runs begins that lie end to end: shape (runs,), as their counts."""
     begins: NDArray[np.int64] = np.cumsum(counts) - counts
     return begins
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from docindex_dagster.errors import VerificationError
 
@@ -17,11 +18,14 @@ EMBEDDING_RULES = {
 _LENGTH_TOLERANCE = 5e-3
 
 
-def usable(vectors: np.ndarray) -> np.ndarray:
-    """Of each row, whether it is a finite vector of unit length; as stored or as a model gives them."""
+def usable(vectors: NDArray[np.float16 | np.float32]) -> NDArray[np.bool_]:
+    """Of each row of shape (n, d), whether it is a finite vector of unit length: shape (n,).
+
+    They are float16 as they are stored, and float32 as a model gives them.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(vectors.astype(np.float32), axis=1)
-    is_unit: np.ndarray = np.abs(lengths - 1) <= _LENGTH_TOLERANCE  # so is nothing that is no number
+    is_unit: NDArray[np.bool_] = np.abs(lengths - 1) <= _LENGTH_TOLERANCE  # so is nothing that is no number
     return is_unit
 
 
@@ -50,6 +54,7 @@ def verify_embeddings(embeddings: pa.Table, chunks: pa.Table, dimension: int) ->
         raise VerificationError("embeddings", failures)
 
 
-def _first(embeddings: pa.Table, bad: np.ndarray) -> str:
+def _first(embeddings: pa.Table, bad: NDArray[np.bool_]) -> str:
+    """How many of all vectors are bad, by a mask of shape (n,), and which is the first."""
     first = embeddings["chunk_id"][int(np.argmax(bad))].as_py()
     return f"{int(bad.sum())} of {len(bad)} vectors; chunk {first}"

@@ -36,7 +36,7 @@ def load_weights() -> tuple[tuple[str, ...], Vectors]:
 
 
 def as_bytes(tokens: Sequence[str], rows: Vectors) -> bytes:
-    """The file for tokens and their rows, whose values become steps of a scale of their row."""
+    """The file for tokens and their rows, shape (tokens, 256), whose values become steps of a scale of their row."""
     scales = np.maximum(np.abs(rows).max(axis=1) / _STEPS, np.finfo(np.float16).tiny).astype(np.float16)
     steps = np.rint(rows / scales.astype(np.float32)[:, None]).clip(-_STEPS, _STEPS).astype(np.int8)
     file = io.BytesIO()

@@ -19,7 +19,7 @@ from docindex_dagster.graph.referred import settled
 from docindex_dagster.graph.triple import SHARED
 from docindex_dagster.schemas import NODES, TRIPLES
 
-_Numbers = NDArray[np.int64]
+_Numbers = NDArray[np.int64]  # shape (n,)
 _EVIDENCE = ("path", "chunk_id", "line", "confidence", "resolution")
 
 
@@ -53,12 +53,12 @@ class OpenGraph:
 
     @cached_property
     def subjects(self) -> _Numbers:
-        """The node that each edge leaves."""
+        """The node that each edge leaves: shape (edges,)."""
         return self._column("subject")
 
     @cached_property
     def objects(self) -> _Numbers:
-        """The node that each edge reaches."""
+        """The node that each edge reaches: shape (edges,)."""
         return self._column("object")
 
     def _column(self, name: str) -> _Numbers:
@@ -66,7 +66,7 @@ class OpenGraph:
         return values
 
     def chosen(self, predicates: Iterable[str]) -> NDArray[np.bool_]:
-        """Which edges have one of some predicates: one boolean an edge."""
+        """Which edges have one of some predicates: shape (edges,)."""
         mask = pc.is_in(self.edges["predicate"], pa.array(list(predicates), pa.string()))
         found: NDArray[np.bool_] = mask.to_numpy(zero_copy_only=False)
         return found
@@ -80,12 +80,12 @@ class OpenGraph:
         return _grouped(self.objects, len(self.ids))
 
     def leaving(self, node: int) -> _Numbers:
-        """The numbers of the edges that leave a node."""
+        """The numbers of the edges that leave a node: shape (leaving,)."""
         begins, order = self._leaving
         return order[begins[node] : begins[node + 1]]
 
     def reaching(self, node: int) -> _Numbers:
-        """The numbers of the edges that reach a node."""
+        """The numbers of the edges that reach a node: shape (reaching,)."""
         begins, order = self._reaching
         return order[begins[node] : begins[node + 1]]
 
@@ -134,7 +134,7 @@ def _names(table: pa.Table, node: str, kind: str) -> pa.ChunkedArray:
 
 
 def _grouped(ends: _Numbers, count: int) -> tuple[_Numbers, _Numbers]:
-    """Where the edges of each node begin in their order by it, and that order."""
+    """Where the edges of each node begin in their order by it, shape (count + 1,), and that order, shape (edges,)."""
     order = np.argsort(ends, kind="stable")
     begins = np.searchsorted(ends[order], np.arange(count + 1))
     return begins, order

@@ -74,8 +74,8 @@ class Index:
     """Which files offer a key."""
 
     paths: Sequence[str]
-    _keys: NDArray[np.int64]  # sorted
-    _files: NDArray[np.int64]  # positions of paths, one a key
+    _keys: NDArray[np.int64]  # sorted: shape (keys,)
+    _files: NDArray[np.int64]  # of each key, the position of a path that offers it: shape (keys,)
 
     @classmethod
     def of(cls, offered: Mapping[str, Sequence[int]]) -> "Index":

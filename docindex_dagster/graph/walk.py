@@ -104,7 +104,7 @@ def walk(linked: Links, seeds: Mapping[str, float]) -> dict[str, float]:
 
 
 def _strengths(graph: OpenGraph) -> NDArray[np.float64]:
-    """How much each edge binds, less where it was guessed."""
+    """How much each edge binds, less where it was guessed: shape (edges,)."""
     predicates = graph.edges["predicate"].combine_chunks()
     of_each = np.array([_BINDS.get(name, 0.0) for name in predicates.dictionary.to_pylist()] or [0.0])
     strengths: NDArray[np.float64] = of_each[predicates.indices.to_numpy()] * graph.edges["confidence"].to_numpy()
@@ -112,6 +112,6 @@ def _strengths(graph: OpenGraph) -> NDArray[np.float64]:
 
 
 def _numbers(names: pa.Array, among: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The position of each name, 0 for one that is missing, and which are not."""
+    """The position of each name, 0 for one that is missing, and which are not: both of shape (names,)."""
     found = pc.index_in(names, among)
     return pc.fill_null(found, 0).to_numpy().astype(np.int64), np.asarray(pc.is_valid(names))

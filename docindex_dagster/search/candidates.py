@@ -86,7 +86,10 @@ def _matching(pool: Pool, clauses: "Sequence[tantivy.Query]") -> Ranking:
 
 
 def vector(pool: Pool, query: "Vectors") -> Ranking:
-    """Chunks by the cosine between their vectors and the query's: of all, or by LanceDB's index where that is slow."""
+    """Chunks by the cosine between their vectors and the query's, which has shape (dimension,).
+
+    Of all vectors, or by LanceDB's index where that is slow.
+    """
     matrix = pool.reader.matrix
     if matrix is not None:
         nearest = matrix.nearest(query, pool.filters, pool.filters.to_mask, pool.limit)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from docindex_dagster.errors import QueryError
 from docindex_dagster.schemas import COMMIT, NO_LANGUAGE
@@ -58,8 +59,8 @@ class Filters:
             parts.append(f"regexp_like(path, {quoted(f'^(?:{glob_to_regex(self.path_glob)})$')})")
         return " AND ".join(parts)
 
-    def to_mask(self, rows: pa.Table) -> np.ndarray:
-        """Which rows of a table meet them."""
+    def to_mask(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Which rows of a table meet them: shape (rows,)."""
         languages = pc.fill_null(rows["language"], NO_LANGUAGE)
         columns = {name: languages if name == "language" else rows[name] for name, _ in self._values()}
         masks = [pc.is_in(columns[name], pa.array(values, pa.string())) for name, values in self._values()]
@@ -67,7 +68,7 @@ class Filters:
             masks.append(pc.not_equal(rows["source_type"], COMMIT))
         if self.path_glob is not None:
             masks.append(pc.match_substring_regex(rows["path"], rf"\A(?:{glob_to_regex(self.path_glob)})\z"))
-        met: np.ndarray = np.logical_and.reduce([np.asarray(mask) for mask in masks])
+        met: NDArray[np.bool_] = np.logical_and.reduce([np.asarray(mask) for mask in masks])
         return met
 
     def to_clauses(self, schema: "Schema") -> list[tuple["Occur", "Query"]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from docindex_dagster.deferred import defer
 from docindex_dagster.files import stamp
@@ -176,8 +177,10 @@ def _comparable(rows: pa.Table) -> pa.Table:
     return pa.table({"chunk_id": rows["chunk_id"], "row_hash": combined})
 
 
-def _vector_hashes(vectors: np.ndarray) -> np.ndarray:
-    """Hash each vector of float16 to 64 bits: multilinear hashing of its values' bits, modulo 2^64.
+def _vector_hashes(vectors: NDArray[np.float16]) -> NDArray[np.uint64]:
+    """Hash each row of vectors, shape (n, d), to 64 bits: multilinear hashing of its values' bits, modulo 2^64.
+
+    The hashes have shape (n,).
 
     D. Lemire and O. Kaser, "Strongly universal string hashing is fast", 2014. It guards against damage, not attackers.
     """

@@ -10,12 +10,15 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 # Columns by which rows are chosen, besides their id.
 COLUMNS = ("source", "path", "language", "source_type", "symbol_kind")
 _MOST_BYTES = 128 << 20  # as 32-bit numbers: 131,072 vectors of 256 values
 _BYTES_A_VALUE = 4
 _MOST_CHOICES = 32  # of filters whose answers are remembered
+# Picks rows of a table by a mask of shape (rows,).
+Choose = Callable[[pa.Table], NDArray[np.bool_]]
 
 
 def fits(rows: int, dimension: int) -> bool:
@@ -28,8 +31,8 @@ class Part:
     """The rows of one version of a source, with `COLUMNS` and chunk_id, and their vectors as they are stored."""
 
     rows: pa.Table
-    stored: np.ndarray
-    _chosen: dict[Hashable, np.ndarray] = field(default_factory=dict, repr=False)
+    stored: NDArray[np.float16]  # shape (rows, dimension)
+    _chosen: dict[Hashable, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, table: pa.Table, vector: str) -> "Part":
@@ -39,14 +42,14 @@ class Part:
         return cls(table.drop_columns([vector]).combine_chunks(), values)
 
     @cached_property
-    def vectors(self) -> np.ndarray:
+    def vectors(self) -> NDArray[np.float32]:
         """Of unit length: float32, shape (rows, dimension)."""
-        vectors = self.stored.astype(np.float32)
+        vectors: NDArray[np.float32] = self.stored.astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
 
-    def choose(self, key: Hashable, choose: Callable[[pa.Table], np.ndarray]) -> np.ndarray:
-        """The positions of the rows that `choose` picks by a mask; the same key has the same answer."""
+    def choose(self, key: Hashable, choose: Choose) -> NDArray[np.int64]:
+        """The positions of the rows that `choose` picks, shape (chosen,); the same key has the same answer."""
         chosen = self._chosen.get(key)
         if chosen is None:
             if len(self._chosen) >= _MOST_CHOICES:
@@ -54,10 +57,10 @@ class Part:
             chosen = self._chosen[key] = np.flatnonzero(choose(self.rows))
         return chosen
 
-    def cosines(self, query: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Between a unit vector and the vectors at some positions."""
+    def cosines(self, query: NDArray[np.float32], positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Between a unit vector of shape (dimension,) and the vectors at some positions: shape (positions,)."""
         is_whole = len(positions) == len(self.vectors)
-        cosines: np.ndarray = (self.vectors if is_whole else self.vectors[positions]) @ query
+        cosines: NDArray[np.float32] = (self.vectors if is_whole else self.vectors[positions]) @ query
         return cosines
 
 
@@ -67,12 +70,10 @@ class Matrix:
 
     parts: dict[tuple[str, str], Part]
 
-    def nearest(
-        self, query: np.ndarray, key: Hashable, choose: Callable[[pa.Table], np.ndarray], limit: int
-    ) -> list[tuple[str, float]]:
-        """So many of the ids nearest to a unit vector, in no order, and their cosines.
+    def nearest(self, query: NDArray[np.float32], key: Hashable, choose: Choose, limit: int) -> list[tuple[str, float]]:
+        """So many of the ids nearest to a unit vector of shape (dimension,), in no order, and their cosines.
 
-        Only rows that `choose` picks by a mask are looked at; the same key has the same answer.
+        Only rows that `choose` picks are looked at; the same key has the same answer.
         """
         chosen = [(part, part.choose(key, choose)) for part in self.parts.values()]
         cosines = np.concatenate([np.empty(0, np.float32), *(part.cosines(query, rows) for part, rows in chosen)])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from docindex_dagster.schemas import CHUNKS, NO_LANGUAGE
 from docindex_dagster.stores.analysis import stemmer, terms
@@ -273,8 +274,8 @@ def _term_texts(row: dict[str, Any]) -> dict[str, str]:
     return {name: " ".join(terms(text)) for name, text in texts.items()}
 
 
-def _numbers(hashes: pa.ChunkedArray) -> np.ndarray:
-    """128-bit hashes in hexadecimal as an array (n, 2) of 64-bit numbers."""
+def _numbers(hashes: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """128-bit hashes in hexadecimal as 64-bit numbers: shape (n, 2)."""
     data = bytes.fromhex("".join(hashes.to_pylist()))
     return np.frombuffer(data, dtype=">u8").reshape(-1, 2).astype(np.uint64)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.reranking.protocol import Passage
@@ -40,7 +41,7 @@ class MarginalRelevance:
         return found
 
 
-def similarities(texts: Sequence[str]) -> np.ndarray:
+def similarities(texts: Sequence[str]) -> NDArray[np.float32]:
     """The cosine between the sets of terms of each two texts: shape (n, n), from 0 to 1."""
     sets = [set(terms(text)) for text in texts]
     columns = {term: at for at, term in enumerate(sorted(set().union(*sets)))}
@@ -49,5 +50,5 @@ def similarities(texts: Sequence[str]) -> np.ndarray:
         matrix[row, [columns[word] for word in words]] = 1.0
     norms = np.sqrt(matrix.sum(axis=1, keepdims=True))
     unit = matrix / np.maximum(norms, 1.0)
-    alike: np.ndarray = unit @ unit.T
+    alike: NDArray[np.float32] = unit @ unit.T
     return alike
