@@ -16,9 +16,9 @@ from benchmarks.pipeline import index
 from benchmarks.quality import tables
 from benchmarks.quality.evaluate import Build, Variation, evaluate
 from benchmarks.quality.questions import Scores, read_questions
-from docindex_dagster.schemas import CHUNKS
+from docindex_dagster.core.schemas import CHUNKS
+from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.search.model import Mode
-from docindex_dagster.settings import ChunkingSettings
 
 _BUDGETS = (750, 1000, 1500, 2000)
 _HEADER = ("path", "qualified_name", "symbol_kind", "heading_path")

@@ -14,11 +14,11 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from docindex_dagster.core.files import folder_bytes
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.files import folder_bytes
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index
-from docindex_dagster.settings import Settings
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.generation import read_generation
 

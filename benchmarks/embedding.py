@@ -1,7 +1,7 @@
 """How fast does a model embed? embedding.py [--provider NAME] [--model MODEL] [--sample N] FOLDER...
 
 The chunks of some repositories, each under the line that tells its place, in batches as a run embeds them: chunks a
-second on one core and on all of them, of processor time and of the time that passes, which differ where the machine has
+second on one core and on all of them, of CPU time and of the time that passes, which differ where the machine has
 other work; and how long it takes until the first text is embedded, libraries included. Figures are medians of some
 rounds, each in a process of its own.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 
 from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.chunking.embed_text import embed_texts
+from docindex_dagster.core.settings import ChunkingSettings, EmbeddingSettings
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.settings import ChunkingSettings, EmbeddingSettings
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 
@@ -81,7 +81,7 @@ def main() -> None:
         first, passed, used = medians(settings, texts, cores)
         speeds = ", ".join(
             f"{len(texts) / seconds:,.0f} chunks/s ({size / seconds:.3g} MB/s) {clock}"
-            for seconds, clock in ((used, "of processor time"), (passed, "of time that passes"))
+            for seconds, clock in ((used, "of CPU time"), (passed, "of time that passes"))
         )
         print(f"{cores} core(s): {speeds}; the first text after {first:.2f} s")
 

@@ -28,16 +28,16 @@ import pyarrow as pa
 from mcp import Client, StdioServerParameters, stdio_client
 
 from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import CONFIG_NAME, ChunkingSettings, load_settings
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.extraction import extract
 from docindex_dagster.graph.plan import EVERYTHING
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.search.weights import WEIGHTS, Weights
-from docindex_dagster.settings import CONFIG_NAME, ChunkingSettings, load_settings
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.publish import publish

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import EmbeddingSettings
 from docindex_dagster.embedding.openai import OpenAIEmbedder
 from docindex_dagster.embedding.reuse import embed
-from docindex_dagster.layout import Layout
-from docindex_dagster.settings import EmbeddingSettings
 from tests.conftest import chunks_of
 from tests.embedding.openai_server import serving
 

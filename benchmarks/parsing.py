@@ -24,7 +24,7 @@ from docindex_dagster.chunking.lines import chunk_lines
 from docindex_dagster.code.extract import is_rubble
 from docindex_dagster.code.languages import has_symbols
 from docindex_dagster.code.parse import broken_spans, parse
-from docindex_dagster.settings import ChunkingSettings
+from docindex_dagster.core.settings import ChunkingSettings
 
 _SETTINGS = ChunkingSettings()
 _COLOURS = ("#3b6fb6", "#d98032", "#4f9d69")

@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.extraction import extract
 from docindex_dagster.graph.plan import EVERYTHING
-from docindex_dagster.layout import Layout
-from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.publish import publish

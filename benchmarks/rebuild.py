@@ -10,13 +10,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from docindex_dagster import tables
 from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index
-from docindex_dagster.settings import Settings
 from docindex_dagster.sources.commits import read_history
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source

@@ -20,8 +20,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster import tables
-from docindex_dagster.layout import Layout
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.sources.text import read_document
 
 _SAMPLE_S = 0.25

@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.repositories import proportional_kib, tree
-from docindex_dagster import events, runs, tables
-from docindex_dagster.layout import Layout
-from docindex_dagster.settings import load_settings
+from docindex_dagster.cli import launch
+from docindex_dagster.core import events, tables
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.sources import edit
 from docindex_dagster.stores.generation import read_generation
 
@@ -103,8 +104,8 @@ def _index(folder: Path, clock: _Clock) -> list[str]:
     key = edit.declare(Path.cwd(), str(folder))[0]
     settings = load_settings()
     try:
-        with events.listening(clock.on_event), runs.instance(settings) as instance:
-            outcome = runs.index(settings, key, instance)
+        with events.listening(clock.on_event), launch.instance(settings) as instance:
+            outcome = launch.index(settings, key, instance)
     except KeyboardInterrupt:
         return ["not done within the limit"]
     return [*outcome.failures, *outcome.warnings]

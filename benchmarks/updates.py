@@ -19,14 +19,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from docindex_dagster import events, runs
+from docindex_dagster.cli import launch
+from docindex_dagster.core import events
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Mode
-from docindex_dagster.settings import CONFIG_NAME, load_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import open_reader
 
@@ -108,10 +109,10 @@ def dagster(project: Path) -> Iterator[Callable[[], None]]:
     """Updates by a Dagster run in this process, recorded in the project's instance."""
     settings = load_settings(project)
     (key,) = registry.sources(settings)
-    with runs.instance(settings) as instance:
+    with launch.instance(settings) as instance:
 
         def update() -> None:
-            outcome = runs.index(settings, key, instance)
+            outcome = launch.index(settings, key, instance)
             if not outcome.succeeded:
                 raise SystemExit("; ".join(outcome.failures))
 

@@ -14,10 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import CONFIG_NAME
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.settings import CONFIG_NAME
 from docindex_dagster.stores.reader import open_reader
 
 _FILES, _FOLDERS, _EDITS = 500, 25, 20

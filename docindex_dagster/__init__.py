@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from docindex_dagster.api import Graph, Index, open_index
-    from docindex_dagster.currency import SourceStatus
-    from docindex_dagster.errors import (
+    from docindex_dagster.core.errors import (
         AccessError,
         DamagedStoreError,
         DocindexError,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from docindex_dagster.graph.ask import Step
     from docindex_dagster.search.context import Context, ContextPassage
     from docindex_dagster.search.model import Granularity, Hit, Mode, Signal, Snippet
+    from docindex_dagster.status.freshness import SourceStatus
     from docindex_dagster.stores.published import PublishedTable, Tables
 
 __version__ = "0.1.0"

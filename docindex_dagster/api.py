@@ -6,23 +6,23 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from docindex_dagster.errors import DocindexWarning, QueryError, SourceError
-from docindex_dagster.printable import well_formed
+from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
+from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.settings import Settings, load_project
 from docindex_dagster.search.ask import Request, context_of, hits_of
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of
-from docindex_dagster.settings import Settings, load_project
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
-    from docindex_dagster.currency import SourceStatus
     from docindex_dagster.graph.analysis import Statistics
     from docindex_dagster.graph.ask import Step
     from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.status.freshness import SourceStatus
     from docindex_dagster.stores.published import Tables
 
 _Answer = TypeVar("_Answer")
@@ -160,12 +160,12 @@ class Index:
             most,
             rerank=rerank and well_formed(rerank),
         )
-        said = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
+        given = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
         notes: list[str] = []
 
         def ask(reader: Reader) -> list[Hit]:
             settings = self._live.settings
-            narrowed = filters_of(settings, reader.generation, said)
+            narrowed = filters_of(settings, reader.generation, given)
             return hits_of(settings, reader, request.within(narrowed), notes.append)
 
         hits = self._live.reading(ask)
@@ -215,13 +215,13 @@ class Index:
             >>> prompt = index.context("how are sessions signed", budget=2000).markdown
         """
         request = Request(well_formed(query), _choice(Mode, mode, "mode"), rerank=rerank and well_formed(rerank))
-        said = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
+        given = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
         most = _within("budget", budget)
         notes: list[str] = []
 
         def ask(reader: Reader) -> Context:
             settings = self._live.settings
-            narrowed = filters_of(settings, reader.generation, said)
+            narrowed = filters_of(settings, reader.generation, given)
             return context_of(settings, reader, request.within(narrowed), most, notes.append)
 
         packed = self._live.reading(ask)
@@ -247,13 +247,13 @@ class Index:
             EmbeddingError: the settings name a model that is not there.
             StoreError: what is published cannot be read.
         """
-        from docindex_dagster import currency, standing
+        from docindex_dagster.status import freshness, source_status
 
         notes: list[str] = []
         settings = self._live.settings
-        found = currency.of_all(settings, look_s, lambda _: None, notes.append)
+        found = freshness.of_all(settings, look_s, lambda _: None, notes.append)
         self._tell(notes)
-        return currency.told(found, standing.change_of_model(settings))
+        return freshness.told(found, source_status.change_of_model(settings))
 
     def tables(self, sources: Names = ()) -> "Tables":
         """The tables of what is published now: chunks, embeddings, graph and commits, as Arrow, pandas and NumPy.
@@ -487,16 +487,16 @@ def _narrowing(
     )
 
 
-def _names(said: Names) -> list[str]:
-    return [well_formed(name) for name in ([said] if isinstance(said, str) else said)]
+def _names(given: Names) -> list[str]:
+    return [well_formed(name) for name in ([given] if isinstance(given, str) else given)]
 
 
-def _choice(choices: type[_Choice], said: str, what: str) -> _Choice:
+def _choice(choices: type[_Choice], given: str, what: str) -> _Choice:
     try:
-        return choices(said)
+        return choices(given)
     except ValueError:
         known = ", ".join(choices)
-        raise QueryError(f"{said!r} is no {what}; there are {known}") from None
+        raise QueryError(f"{given!r} is no {what}; there are {known}") from None
 
 
 def _within(name: str, number: int, most: int | None = None) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 
 import dagster as dg
 
+from docindex_dagster.core.errors import SettingsError, first_line
+from docindex_dagster.core.settings import ScheduleSettings, Settings, load_settings
 from docindex_dagster.defs.alerts import alert_on_failure
 from docindex_dagster.defs.assets import serving, stages
 from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
@@ -17,8 +19,6 @@ from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource
 from docindex_dagster.defs.schedules import schedules
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
 from docindex_dagster.defs.sensors.sources import sources_changed
-from docindex_dagster.errors import SettingsError, first_line
-from docindex_dagster.settings import ScheduleSettings, Settings, load_settings
 
 
 def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | None = None) -> dg.Definitions:

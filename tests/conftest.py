@@ -16,17 +16,17 @@ from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.code.expressions import SEPARATOR
 from docindex_dagster.code.facts import Fact, as_text
 from docindex_dagster.code.symbols import Symbol
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
-from docindex_dagster.hashing import digest
-from docindex_dagster.layout import Layout
 from docindex_dagster.stores.publish import Publication, publish
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
-from docindex_dagster.tokenizer import count_tokens
 
 # As the command line does: a tenth of the time of its tests.
 gc.set_threshold(50_000)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster import plugins
+from docindex_dagster.core import plugins
 from docindex_dagster.pipeline import stages
 
 _PAGE = Path(__file__).parent.parent / "docs" / "plugins.md"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.access import writing
-from docindex_dagster.settings import Settings, load_settings
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.settings import Settings, load_settings
 
 _OF_A_GROUP, _OF_OTHERS = 0o070, 0o007
 

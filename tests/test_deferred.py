@@ -1,4 +1,4 @@
-"""Imports that wait until somebody needs them."""
+"""Imports that wait until they are needed."""
 
 import importlib
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.deferred import defer
+from docindex_dagster.core.deferred import defer
 
 PACKAGE = "slow_package"
 IN_USE = """

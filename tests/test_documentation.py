@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of

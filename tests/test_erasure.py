@@ -6,18 +6,18 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from docindex_dagster import tables
 from docindex_dagster.chunking.summary_cache import SummaryCache
-from docindex_dagster.embedding.kept import ArrivedVectors, LostVectors
-from docindex_dagster.errors import DamagedStoreError, StoreError
-from docindex_dagster.layout import Layout
-from docindex_dagster.locks import exclusive_if_free
-from docindex_dagster.prune import prune
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import DamagedStoreError, StoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive_if_free
+from docindex_dagster.embedding.cache import VectorCache, VectorSpill
 from docindex_dagster.stores import erasure, lance_table, takeover, tantivy_index
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.publish import withdraw
-from docindex_dagster.stores.reader import Following, open_reader
+from docindex_dagster.stores.reader import LatestReader, open_reader
 from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
 from tests.traces import hiding_places, traces
@@ -64,8 +64,8 @@ def test_of_a_removed_file_nothing_is_left(removed):
     assert stores == {"lance", "tantivy", "graph", "vectors"}
     assert hiding_places(home) != []
     rows = vectors_of(chunks_of(WITH_SECRET)).select(["embed_text_hash", "model", "vector"])
-    LostVectors(removed, KEY).add(rows)
-    ArrivedVectors(removed, KEY).add(rows)
+    VectorCache(removed, KEY).add(rows)
+    VectorSpill(removed, KEY).add(rows)
     with SummaryCache(removed, KEY).adding() as add:
         add("key", f"Defines {SECRET}.")
 
@@ -147,7 +147,7 @@ def test_what_was_copied_badly_is_not_published(removed, monkeypatch):
 
 
 def test_a_program_that_searches_goes_on_with_the_erased_index(removed):
-    following = Following(removed)
+    following = LatestReader(removed)
     assert following.reader().table.count_rows() == len(FILES) + 1
 
     prune(removed, {KEY, OTHER}, erase=True)
@@ -157,9 +157,9 @@ def test_a_program_that_searches_goes_on_with_the_erased_index(removed):
 
 
 def test_what_a_run_uses_is_said_to_be_left(removed):
-    ArrivedVectors(removed, KEY).add(vectors_of(chunks_of(FILES)).select(["embed_text_hash", "model", "vector"]))
+    VectorSpill(removed, KEY).add(vectors_of(chunks_of(FILES)).select(["embed_text_hash", "model", "vector"]))
 
     with exclusive_if_free(removed.source_lock(KEY), "a run"):
         found = prune(removed, {KEY, OTHER}, erase=True)
 
-    assert [(orphan.path, orphan.is_busy) for orphan in found] == [(removed.arrived_vectors(KEY), True)]
+    assert [(orphan.path, orphan.is_busy) for orphan in found] == [(removed.spilled_vectors(KEY), True)]

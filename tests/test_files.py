@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from docindex_dagster.errors import FullDiskError
-from docindex_dagster.files import replacing, telling_full_disk
+from docindex_dagster.core.errors import FullDiskError
+from docindex_dagster.core.files import replacing, telling_full_disk
 
 
 def test_what_a_killed_process_left_behind_goes_away_with_the_next_write(tmp_path):

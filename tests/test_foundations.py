@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster import tables
 from docindex_dagster.cli import serving
-from docindex_dagster.errors import SourceError
-from docindex_dagster.files import replacing
-from docindex_dagster.hashing import digest_parts
-from docindex_dagster.layout import Layout, file_name
-from docindex_dagster.locks import exclusive, exclusive_if_free, hold_for_life
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.files import replacing
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.layout import Layout, file_name
+from docindex_dagster.core.locks import exclusive, exclusive_if_free, hold_for_life
 
 TABLE = pa.table({"name": ["a", "b"], "size": [1, 2]})
 
@@ -127,7 +127,7 @@ def test_a_lock_says_whom_it_waits_for_and_is_free_when_its_holder_is_killed(tmp
 HOLDER = """
 import os, sys
 from pathlib import Path
-from docindex_dagster.locks import hold_for_life
+from docindex_dagster.core.locks import hold_for_life
 assert hold_for_life(Path(sys.argv[1]), "http://127.0.0.1:3000") is None
 os.execv(sys.executable, [sys.executable, "-c", "print(flush=True); input()"])
 """

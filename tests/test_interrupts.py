@@ -1,4 +1,4 @@
-"""Ctrl-C ends what runs, also where somebody else took the signal."""
+"""Ctrl-C ends what runs, also where another person took the signal."""
 
 import signal
 import sys
@@ -6,7 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from docindex_dagster import cli, interrupts
+from docindex_dagster import cli
+from docindex_dagster.core import interrupts
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])

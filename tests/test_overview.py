@@ -5,10 +5,10 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from docindex_dagster.catalog import CatalogEntry
-from docindex_dagster.overview import as_markdown, contents, human_size
 from docindex_dagster.sources.repository import RepositoryFigures
-from docindex_dagster.standing import Runs, Standing
+from docindex_dagster.status.catalog import CatalogEntry
+from docindex_dagster.status.overview import as_markdown, contents, human_size
+from docindex_dagster.status.source_status import Runs, SourceState, State
 
 HOSTILE = (
     "it broke\n\n| a | `b` <script>alert(1)</script> [x](https://evil.example) ![y](z) **c** www.evil.example # \\|"
@@ -26,16 +26,16 @@ def entry(key: str, files: int = 2, repository: RepositoryFigures | None = FIGUR
     return CatalogEntry(key, files, 18, 1_234_567, 4, 5, languages, "v", "0" * 40, changed_at, 1_000, repository)
 
 
-def good(key: str) -> Standing:
-    return Standing(key, entry(key), Runs("succeeded", RUN, CHECKED_AT), "ok")
+def good(key: str) -> SourceState:
+    return SourceState(key, entry(key), Runs("succeeded", RUN, CHECKED_AT), State.OK)
 
 
-def failed(key: str, reason: str = "no space left") -> Standing:
-    return Standing(key, entry(key), Runs("failed", RUN, CHECKED_AT, RUN, reason), "failed", reason)
+def failed(key: str, reason: str = "no space left") -> SourceState:
+    return SourceState(key, entry(key), Runs("failed", RUN, CHECKED_AT, RUN, reason), State.FAILED, reason)
 
 
-def page(standings: list[Standing], now: float = NOW) -> str:
-    return as_markdown(standings, now)
+def page(statuses: list[SourceState], now: float = NOW) -> str:
+    return as_markdown(statuses, now)
 
 
 def rendered(text: str) -> str:
@@ -64,9 +64,9 @@ def test_a_row_tells_the_state_and_leads_to_the_run():
 
 
 def test_contents_tell_size_languages_revision_and_history():
-    standings = [good("git/a"), Standing("library/b", entry("library/b", repository=None), Runs(), "ok")]
+    statuses = [good("git/a"), SourceState("library/b", entry("library/b", repository=None), Runs(), State.OK)]
 
-    of_git, of_library = contents(standings, NOW).splitlines()
+    of_git, of_library = contents(statuses, NOW).splitlines()
 
     about = "1.2 MB of markdown, python, rust; changed Nov 17; revision 00000000"
     assert of_git == f"- **git/a**: {about}; commits 1,000, branches 3, tags 5"
@@ -74,7 +74,7 @@ def test_contents_tell_size_languages_revision_and_history():
 
 
 def test_contents_are_of_what_is_indexed():
-    new = Standing("git/new", None, Runs(), "waiting for its first run")
+    new = SourceState("git/new", None, Runs(), State.WAITING_FOR_RUN)
 
     assert re.findall(r"\*\*(.+)\*\*", contents([new, good("git/a")], NOW)) == ["git/a"]
     assert contents([new], NOW) == "Nothing is indexed yet."
@@ -92,15 +92,15 @@ def test_the_page_says_when_it_was_made():
 
 
 def test_a_handful_of_sources_is_shown_without_a_click():
-    standings = [failed("git/application", "discovered_files: cannot clone: no such repository")]
-    standings += [good(f"library/manual-{number}") for number in range(4)]
+    statuses = [failed("git/application", "discovered_files: cannot clone: no such repository")]
+    statuses += [good(f"library/manual-{number}") for number in range(4)]
 
-    assert len(page(standings)) < 1000
-    assert len(contents(standings, NOW)) < 1000
+    assert len(page(statuses)) < 1000
+    assert len(contents(statuses, NOW)) < 1000
 
 
 def test_a_source_that_is_not_indexed_has_a_row_too():
-    text = page([Standing("git/new", None, Runs("queued", RUN), "waiting for its first run")])
+    text = page([SourceState("git/new", None, Runs("queued", RUN), State.WAITING_FOR_RUN)])
 
     (row,) = table_rows(rendered(text))
     assert row == ["git/new", f'<a href="/runs/{RUN}">waiting for its first run, queued</a>', "", "0", "0"]
@@ -110,16 +110,16 @@ def test_a_source_that_is_not_indexed_has_a_row_too():
 def test_hostile_names_of_contents_stay_text():
     known = CatalogEntry(HOSTILE, 1, 1, 1, 0, 0, {HOSTILE: 1}, "v", HOSTILE, "2026-11-17T03:04:05+00:00", 0)
 
-    html = rendered(contents([Standing(HOSTILE, known, Runs(), "ok")], NOW))
+    html = rendered(contents([SourceState(HOSTILE, known, Runs(), State.OK)], NOW))
 
     assert len(re.findall("<li>", html)) == 1
     assert not re.search(r"<(script|img|code|a)\b", html)
 
 
 def test_hostile_names_of_sources_stay_text():
-    standing = failed(HOSTILE)
+    status = failed(HOSTILE)
 
-    html = rendered(page([standing, good("git/a")]))
+    html = rendered(page([status, good("git/a")]))
 
     assert "<script" not in html
     assert "<img" not in html
@@ -128,20 +128,20 @@ def test_hostile_names_of_sources_stay_text():
     assert [len(row) for row in table_rows(html)] == [5, 5]
     shown = "it broke | a | `b` &lt;script&gt;alert(1)&lt;/script&gt; [x](https://evil.example) ![y](z) **c** www"
     assert shown in html
-    assert "www.evil" not in page([standing])  # bare links are links in the Dagster UI
+    assert "www.evil" not in page([status])  # bare links are links in the Dagster UI
 
 
 def test_hundreds_of_sources_stay_bounded_and_say_what_is_left_out():
-    standings = [failed(f"git/f{number:03}") for number in range(60)]
-    standings += [good(f"git/g{number:03}") for number in range(540)]
+    statuses = [failed(f"git/f{number:03}") for number in range(60)]
+    statuses += [good(f"git/g{number:03}") for number in range(540)]
 
-    html = rendered(page(standings))
+    html = rendered(page(statuses))
 
     assert len(table_rows(html)) == 500
     assert "60 of 600 sources need attention" in html
     assert "100 more are not shown" in html
-    assert len(page(standings)) < 100_000
-    assert contents(standings, NOW).count("\n- ") == 499
+    assert len(page(statuses)) < 100_000
+    assert contents(statuses, NOW).count("\n- ") == 499
 
 
 def test_without_sources_it_says_how_to_begin():

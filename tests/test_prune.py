@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster import tables
 from docindex_dagster.chunking.summary_cache import SummaryCache
-from docindex_dagster.errors import DamagedStoreError
-from docindex_dagster.files import folder_bytes
-from docindex_dagster.layout import Layout
-from docindex_dagster.locks import exclusive_if_free
-from docindex_dagster.prune import orphans, prune
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.core.files import folder_bytes
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.prune import orphans, prune
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
@@ -110,7 +110,7 @@ def write_summaries(layout: Layout, key: str) -> Path:
 def test_what_belongs_to_sources_that_are_gone_goes(layout):
     publish_text(layout, "alpha reads a file")
     publish_text(layout, "beta writes a file", "git/gone")
-    for left in (layout.lost_vectors("git/gone"), layout.repository("git/gone"), layout.checkout("git/gone@dev")):
+    for left in (layout.cached_vectors("git/gone"), layout.repository("git/gone"), layout.checkout("git/gone@dev")):
         left.mkdir(parents=True)
         (left / "data").write_text("left over")
     write_summaries(layout, "git/gone")
@@ -123,7 +123,7 @@ def test_what_belongs_to_sources_that_are_gone_goes(layout):
         layout.table("concepts", "git/gone"),
         layout.table("graph_nodes", "git/gone"),
         layout.table("graph_triples", "git/gone"),
-        layout.lost_vectors("git/gone"),
+        layout.cached_vectors("git/gone"),
         layout.summaries("git/gone"),
         layout.repository("git/gone"),
         layout.checkout("git/gone@dev"),
@@ -134,7 +134,7 @@ def test_what_belongs_to_sources_that_are_gone_goes(layout):
 
 def test_the_files_of_every_declared_or_indexed_source_stay(layout):
     publish_text(layout, "alpha reads a file", "git/repo")
-    kept = [layout.lost_vectors("git/repo"), layout.repository("git/repo"), layout.checkout("git/repo@a/b")]
+    kept = [layout.cached_vectors("git/repo"), layout.repository("git/repo"), layout.checkout("git/repo@a/b")]
     for folder in kept:
         folder.mkdir(parents=True)
     kept += [write_summaries(layout, key) for key in ("git/repo", "git/repo@a/b")]
@@ -190,7 +190,10 @@ def test_what_a_run_works_with_stays_though_its_source_is_not_declared_any_more(
     key = "git/repo@dev/1"
     table = layout.table("chunks", key)
     tables.write(table, chunks_of({"a.py": ["beta writes a file"]}, key))
-    of_the_run = {table, *map(folder, (layout.lost_vectors("git/repo"), layout.repository(key), layout.checkout(key)))}
+    of_the_run = {
+        table,
+        *map(folder, (layout.cached_vectors("git/repo"), layout.repository(key), layout.checkout(key))),
+    }
     other = folder(layout.checkout("git/repo"))
 
     with exclusive_if_free(layout.source_lock(key), "a run"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.retry import Retry, retry_after_s
+from docindex_dagster.core.retry import Retry, retry_after_s
 
 
 class Passing(Exception):  # noqa: N818 it is a stage of it

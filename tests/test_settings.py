@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.errors import SettingsError
-from docindex_dagster.settings import find_root, load_settings
+from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.settings import find_root, load_settings
 
 
 def write(root: Path, text: str) -> Path:

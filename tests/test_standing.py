@@ -3,16 +3,16 @@
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from docindex_dagster import standing
-from docindex_dagster.catalog import CatalogEntry
-from docindex_dagster.layout import Layout
-from docindex_dagster.settings import Settings, load_settings
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.sources import withdrawn
-from docindex_dagster.standing import Runs, Standing, State
+from docindex_dagster.status import source_status
+from docindex_dagster.status.catalog import CatalogEntry
+from docindex_dagster.status.source_status import Runs, SourceState, State
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -34,9 +34,9 @@ def settings(tmp_path: Path) -> Settings:
     return load_settings(tmp_path)
 
 
-def one(settings: Settings, key: str, *, indexed: bool = True, runs: Runs | None = GOOD) -> Standing:
+def one(settings: Settings, key: str, *, indexed: bool = True, runs: Runs | None = GOOD) -> SourceState:
     entries, known = [entry(key)] if indexed else [], {key: runs} if runs else {}
-    return {found.source: found for found in standing.of_all(settings, entries, known, NOW)}[key]
+    return {found.source: found for found in source_status.of_all(settings, entries, known, NOW)}[key]
 
 
 def test_a_source_that_was_checked_is_well(settings):
@@ -108,7 +108,9 @@ def test_what_is_indexed_but_no_longer_declared_says_how_to_remove_it(settings):
 )
 def test_an_index_that_is_worse_than_it_could_be_is_degraded(settings, worse, state, problem):
     (found,) = (
-        one for one in standing.of_all(settings, [entry("library/a", **worse)], {"library/a": GOOD}, NOW) if one.entry
+        one
+        for one in source_status.of_all(settings, [entry("library/a", **worse)], {"library/a": GOOD}, NOW)
+        if one.entry
     )
 
     assert (found.state, found.needs_attention) == (state, state == "degraded")
@@ -116,13 +118,13 @@ def test_an_index_that_is_worse_than_it_could_be_is_degraded(settings, worse, st
 
 
 def test_a_failure_is_more_telling_than_a_degraded_index(settings):
-    found = standing.of_all(settings, [entry("library/a", fallbacks=50)], {"library/a": FAILED}, NOW)
+    found = source_status.of_all(settings, [entry("library/a", fallbacks=50)], {"library/a": FAILED}, NOW)
 
     assert next(one.state for one in found if one.source == "library/a") == "failed"
 
 
 def test_without_a_record_of_runs_nothing_is_said_of_them(settings):
-    found = standing.of_all(settings, [entry("library/a")], None, NOW)
+    found = source_status.of_all(settings, [entry("library/a")], None, NOW)
 
     assert {one.source: one.state for one in found} == {
         "library/a": "ok",
@@ -136,7 +138,7 @@ def test_operations_lists_every_state_and_whether_it_needs_attention():
     listed = re.findall(r"^\| `([^`]+)` \| .+ \| (yes|no) \|$", page, re.MULTILINE)
 
     assert {state: attention == "yes" for state, attention in listed} == {
-        state: Standing("library/a", None, Runs(), state).needs_attention for state in get_args(State)
+        state: SourceState("library/a", None, Runs(), state).needs_attention for state in State
     }
 
 
@@ -152,7 +154,7 @@ def test_the_most_urgent_comes_first(settings):
     entries = [entry(key) for key in ("library/a", "library/b", "library/gone", "library/old")]
     runs = {"library/a": GOOD, "library/b": FAILED, "library/gone": GOOD, "library/old": GOOD}
 
-    found = standing.of_all(settings, entries, runs, NOW)
+    found = source_status.of_all(settings, entries, runs, NOW)
 
     assert [one.source for one in found] == ["library/b", "library/gone", "library/old", "library/a"]
 
@@ -165,5 +167,5 @@ def test_the_oldest_check_is_that_of_a_source_that_can_be_checked(settings):
         "library/old": Runs("succeeded", "run", NOW - 900 * HOUR),
     }
 
-    assert standing.oldest_check_hours(standing.of_all(settings, entries, runs, NOW), NOW) == 5
-    assert standing.oldest_check_hours([], NOW) == 0
+    assert source_status.oldest_check_hours(source_status.of_all(settings, entries, runs, NOW), NOW) == 5
+    assert source_status.oldest_check_hours([], NOW) == 0

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from docindex_dagster import overview, standing
-from docindex_dagster.catalog import entries
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import QueryError
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline import chunking, publication
 from docindex_dagster.pipeline.run import index, is_current
 from docindex_dagster.search import ask
@@ -18,8 +17,9 @@ from docindex_dagster.search.golden import golden_query
 from docindex_dagster.search.log import log
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.serving.tools import Tools
-from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
+from docindex_dagster.status import overview, source_status
+from docindex_dagster.status.catalog import entries
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, read_next
 from docindex_dagster.stores.publish import Publication
@@ -130,7 +130,7 @@ def test_nothing_is_embedded_twice_by_runs_that_go_on_from_one_that_died(half, t
 def test_changing_back_half_way_needs_no_run_and_the_next_one_drops_next(half, layout, monkeypatch):
     monkeypatch.undo()  # the settings name the default model again
     assert current(half) == list(KEYS)
-    assert standing.change_of_model(half) is None
+    assert source_status.change_of_model(half) is None
 
     run(half, KEYS[0], StaticEmbedder())
 
@@ -193,9 +193,9 @@ def test_agents_are_told(half):
 
 
 def test_the_page_says_how_far_it_is_and_what_is_missing(half, layout):
-    change = standing.change_of_model(half)
+    change = source_status.change_of_model(half)
 
-    page = overview.as_markdown(standing.of_all(half, entries(layout), {}), 0, change)
+    page = overview.as_markdown(source_status.of_all(half, entries(layout), {}), 0, change)
 
     assert "1 of 3 sources are done; not yet: library/beta, library/gamma." in page.replace("\\", "")
     assert change == Takeover(StaticEmbedder.name, "tiny", 3, KEYS[1:])
@@ -209,5 +209,7 @@ def test_a_source_that_is_new_waits_for_the_takeover(half, tiny, tmp_path):
     changed = load_settings(tmp_path)
     run(changed, "library/new", tiny)
 
-    (one,) = (one for one in standing.of_all(changed, entries(Layout(changed.home)), {}) if one.source == "library/new")
+    (one,) = (
+        one for one in source_status.of_all(changed, entries(Layout(changed.home)), {}) if one.source == "library/new"
+    )
     assert (one.state, one.needs_attention) == ("waiting for the takeover", False)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.tokenizer import count_tokens, words
+from docindex_dagster.core.tokenizer import count_tokens, words
 
 # Where borders could be mistaken: humps, digits, marks, other scripts, and what stands between texts.
 PARTS = [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.urls import check_url, is_url, repository_name, scrub
+from docindex_dagster.core.urls import check_url, is_url, repository_name, scrub
 
 
 @pytest.mark.parametrize(

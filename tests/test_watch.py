@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster import runs
+from docindex_dagster.cli import launch
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import StoreError
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.watching import loop, watched
@@ -473,7 +473,7 @@ def test_the_command_records_a_run_of_dagster_and_ends_well_when_interrupted(pro
 
     assert (first["added"], second["changed"], found, code) == (1, 1, True, 0)
     assert told == ["watching 1 source in 1 folder; stop with Ctrl-C", "stopped; what is searchable stays so"]
-    with runs.instance(load_settings(project.root)) as instance:
+    with launch.instance(load_settings(project.root)) as instance:
         recorded = [(run.run_id, run.status.value) for run in instance.get_runs()]
     assert recorded == [(second["run_id"], "SUCCESS"), (first["run_id"], "SUCCESS")]
 

@@ -8,9 +8,9 @@ import pytest
 import requests
 from pydantic import SecretStr
 
-from docindex_dagster import webhook
-from docindex_dagster.errors import AlertError
-from docindex_dagster.webhook import as_text, post
+from docindex_dagster.core import webhook
+from docindex_dagster.core.errors import AlertError
+from docindex_dagster.core.webhook import as_text, post
 from tests.webhooks import SECRET, listening
 
 PAYLOAD = {"text": "library/notes failed", "source": "library/notes"}

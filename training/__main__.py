@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
 from training.collect import make_pairs
 from training.export import export
 from training.sample import read_pairs

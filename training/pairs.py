@@ -26,10 +26,10 @@ from docindex_dagster.code.languages import has_symbols
 from docindex_dagster.code.parse import parse
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.code.texts import comment_text
+from docindex_dagster.core.tokenizer import count_tokens, words
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.text import read_document
-from docindex_dagster.tokenizer import count_tokens, words
 
 Kind = Literal["docstring", "name", "comment", "path", "chunk", "heading", "sentence"]
 DOCUMENTS = "documents"  # in the place of a language

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from docindex_dagster.tokenizer import words
+from docindex_dagster.core.tokenizer import words
 
 _SAMPLE = 400_000  # pairs
 _TEXT = 2000  # characters of each text

@@ -17,16 +17,16 @@ from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.chunking.worker import FileJob
-from docindex_dagster.events import Progress, emit
-from docindex_dagster.hashing import digest_parts
-from docindex_dagster.schemas import CHUNKS, COMMITS
-from docindex_dagster.settings import ChunkingSettings
+from docindex_dagster.core.events import Progress, emit
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.schemas import CHUNKS, COMMITS
+from docindex_dagster.core.settings import ChunkingSettings
+from docindex_dagster.core.tables import column_version, data_version, stamp
+from docindex_dagster.core.tokenizer import TOKENS_VERSION
 from docindex_dagster.sources.changes import STATE
 from docindex_dagster.sources.memory import RULES
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.secrets import secrets_of
-from docindex_dagster.tables import column_version, data_version, stamp
-from docindex_dagster.tokenizer import TOKENS_VERSION
 
 # Raise it with every change that makes the same file give other chunks.
 EXTRACTOR_VERSION = "6"

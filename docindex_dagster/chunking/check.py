@@ -1,7 +1,7 @@
 """Whether the drafts of a chunker that is not ours fit the file that they are said to be of."""
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.errors import ChunkerError
+from docindex_dagster.core.errors import ChunkerError
 
 
 def check_drafts(found: FileDrafts, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What a chunker is, ours or another package's: all that somebody who writes one needs is here.
+"""What a chunker is, ours or another package's: all that a user who writes one needs is here.
 
 A package offers its own under the entry-point group `docindex.chunkers`, and `[chunking.chunkers]` says which files it
 cuts; see docs/chunkers.md.

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import get_args
 
-from docindex_dagster import plugins
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile
 from docindex_dagster.chunking.code import chunk_code
 from docindex_dagster.chunking.documents import chunk_document
@@ -13,12 +12,13 @@ from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.lines import chunk_lines
 from docindex_dagster.chunking.messages import chunk_messages
 from docindex_dagster.code.languages import grammar_for
+from docindex_dagster.core import plugins
+from docindex_dagster.core.errors import ChunkerError
+from docindex_dagster.core.plugins import Plugins
+from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.documents.load import Loader
-from docindex_dagster.errors import ChunkerError
-from docindex_dagster.plugins import Plugins
 from docindex_dagster.sources.ignore import RuleSet, from_globs
 from docindex_dagster.sources.paths import name_to_path
-from docindex_dagster.tokenizer import count_tokens
 
 
 def _cut_code(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DEFAULT_BUDGET = 1500
 
 _MEMBER_KINDS = TYPE_KINDS | {"function", "method"}
-_CROWD = 10  # what is smaller than a tenth of the budget shares a chunk where it can
+_MINIMUM_FRACTION = 10  # what is smaller than a tenth of the budget shares a chunk where it can
 
 
 def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDrafts:
@@ -48,7 +48,7 @@ def _spans(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget
     if text.total <= budget:
         return list(pack(text, {}, (), budget))
     ranks = _ranks(root, text, symbols, budget)
-    return list(pack(text, ranks, _walls(text, symbols, ranks, budget), budget))
+    return list(pack(text, ranks, _boundaries(text, symbols, ranks, budget), budget))
 
 
 def _ranks(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int) -> dict[int, Rank]:
@@ -82,7 +82,7 @@ def _ranks(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget
                 ranks[place] = (cut, depth)
             definition_end = whole.get(start, 0)
             # A body that is nearly all of what did not fit is opened too, lest its head stands alone.
-            if definition_end < end and size <= budget and opened_size - size >= budget // _CROWD:
+            if definition_end < end and size <= budget and opened_size - size >= budget // _MINIMUM_FRACTION:
                 covered = end
                 comment_end = weights[end] if node.is_extra and begins_line else -1
                 continue
@@ -106,21 +106,21 @@ def _size(text: MeasuredText, symbol: Symbol) -> int:
     return text.weights[symbol.end_byte] - text.weights[symbol.start_byte]
 
 
-def _walls(text: MeasuredText, symbols: tuple[Symbol, ...], ranks: Mapping[int, Rank], budget: int) -> set[int]:
+def _boundaries(text: MeasuredText, symbols: tuple[Symbol, ...], ranks: Mapping[int, Rank], budget: int) -> set[int]:
     """The places that chunks never span: around each symbol that does not fit, and behind the head of a class."""
     weights = text.weights
     large = [symbol for symbol in symbols if _size(text, symbol) > budget]
     fitting = {weights[symbol.start_byte] for symbol in symbols} - {weights[symbol.start_byte] for symbol in large}
-    walls = {weights[at] for symbol in large for at in (symbol.start_byte, symbol.end_byte)}
-    walls.update(weights[member.start_byte] for member in _first_members(symbols, large))
-    for begin, end in pairwise(sorted(walls | {0, text.total})):
-        if end - begin >= budget // _CROWD:
+    boundaries = {weights[at] for symbol in large for at in (symbol.start_byte, symbol.end_byte)}
+    boundaries.update(weights[member.start_byte] for member in _first_members(symbols, large))
+    for begin, end in pairwise(sorted(boundaries | {0, text.total})):
+        if end - begin >= budget // _MINIMUM_FRACTION:
             continue
         if ranks.get(begin, (Cut.INLINE,))[0] is Cut.INLINE:  # closing brackets go with what they close
-            walls.discard(begin)
+            boundaries.discard(begin)
         elif begin not in fitting:  # a head of a line or two, or a few statements, with what follows them
-            walls.discard(end)
-    return walls
+            boundaries.discard(end)
+    return boundaries
 
 
 def _first_members(symbols: tuple[Symbol, ...], large: list[Symbol]) -> Iterator[Symbol]:

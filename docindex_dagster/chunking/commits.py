@@ -6,12 +6,12 @@ from typing import Any
 import pyarrow as pa
 
 from docindex_dagster.chunking.rows import chunk_id, with_hashes
-from docindex_dagster.hashing import digest_parts
-from docindex_dagster.schemas import CHUNKS, COMMIT, COMMIT_PATH
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.schemas import CHUNKS, COMMIT, COMMIT_PATH
+from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
-from docindex_dagster.tokenizer import count_tokens
 
 _MESSAGE_CHARS = 4000
 _TEXT_CHARS = 6000  # with the files

@@ -12,9 +12,9 @@ from docindex_dagster.chunking.overlap import overlaps
 from docindex_dagster.chunking.sections import Part, build_parts, common_path, titled_sections
 from docindex_dagster.chunking.split import Piece, Sizes, pieces_of
 from docindex_dagster.code.facts import Fact, as_text
+from docindex_dagster.core.tokenizer import TokenCounter
 from docindex_dagster.documents.load import load_document
 from docindex_dagster.documents.model import Block, Document
-from docindex_dagster.tokenizer import TokenCounter
 
 _INTRO = "intro"
 _LONGEST = 1000  # of an address: longer ones are pictures and programs

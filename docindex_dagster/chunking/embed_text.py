@@ -5,8 +5,8 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.hashing import digest
-from docindex_dagster.schemas import COMMIT_PATH
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.schemas import COMMIT_PATH
 
 # A whole hash would be half of what a short message is embedded as.
 _COMMIT = rf"^{re.escape(COMMIT_PATH)}([0-9a-f]{{12}})[0-9a-f]+$"

@@ -6,9 +6,9 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.printable import in_line
+from docindex_dagster.core.printable import in_line
 
-_MOST_SHARE = 0.02  # of the files of a source: above it somebody should look
+_MOST_SHARE = 0.02  # of the files of a source: above it a user should look
 _NAMED = 3
 
 
@@ -19,7 +19,7 @@ def fallbacks(chunks: pa.Table) -> dict[str, str]:
 
 
 def are_many(cut: int, files: int) -> bool:
-    """Whether so many of so many files were cut as text that somebody should look."""
+    """Whether so many of so many files were cut as text that a user should look."""
     return cut > files * _MOST_SHARE
 
 

@@ -21,5 +21,5 @@ def chunk_lines(text: str, budget: int, chunk_type: str = "text") -> tuple[Draft
             start_byte=start,
             end_byte=end,
         )
-        for start, end in pack(measured, ranks, walls=(), budget=budget)
+        for start, end in pack(measured, ranks, boundaries=(), budget=budget)
     )

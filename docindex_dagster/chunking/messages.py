@@ -9,10 +9,10 @@ from docindex_dagster.chunking.chunker import ChunkOptions, SourceFile
 from docindex_dagster.chunking.documents import cut_document
 from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.split import SENTENCE_END, Sizes
+from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.documents.model import Document
 from docindex_dagster.documents.outline import build_sections
 from docindex_dagster.documents.spans import Mark, tile
-from docindex_dagster.tokenizer import count_tokens
 
 # Smaller than those of documents: a message says one thing, in a few sentences.
 SIZES = Sizes(target=256, overlap=32, maximum=256, minimum=0)

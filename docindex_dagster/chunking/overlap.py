@@ -7,8 +7,8 @@ from itertools import accumulate, takewhile
 
 from docindex_dagster.chunking.sections import Part
 from docindex_dagster.chunking.split import LINE_END, SENTENCE_END, Sizes, cut_block
+from docindex_dagster.core.tokenizer import TokenCounter
 from docindex_dagster.documents.model import Block
-from docindex_dagster.tokenizer import TokenCounter
 
 _REPEATED = frozenset(["prose", "item", "term"])
 

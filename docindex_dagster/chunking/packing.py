@@ -71,22 +71,24 @@ def measure(text: str) -> MeasuredText:
     return MeasuredText(data, weights, line_starts, {weights[start]: start for start in line_starts})
 
 
-def pack(text: MeasuredText, ranks: Mapping[int, Rank], walls: Iterable[int], budget: int) -> Iterator[tuple[int, int]]:
+def pack(
+    text: MeasuredText, ranks: Mapping[int, Rank], boundaries: Iterable[int], budget: int
+) -> Iterator[tuple[int, int]]:
     """Cut a text into spans of bytes that put end to end are the text, each of at most `budget` non-white characters.
 
     `ranks` says where to cut and how good that is; what lies between two such places and exceeds the budget is cut at
-    line ends, or else inside its line. `walls` are the places that every cut set has. Between two walls the spans are
-    made about equally large. White space alone gives no span.
+    line ends, or else inside its line. `boundaries` are the places that every cut set has. Between two of them the
+    spans are made about equally large. White space alone gives no span.
     """
     ranks = _with_lines(text, ranks, budget)
     places = sorted(ranks)
-    bounds = sorted({0, text.total, *walls})
+    bounds = sorted({0, text.total, *boundaries})
     starts = [at for begin, end in pairwise(bounds) for at in _cuts(places, ranks, begin, end, budget)]
     return pairwise(text.byte_at(place) for place in [*starts, text.total] if starts)
 
 
 def _cuts(places: list[int], ranks: Mapping[int, Rank], begin: int, end: int, budget: int) -> Iterator[int]:
-    """The starts of the spans between two walls."""
+    """The starts of the spans between two boundaries."""
     yield begin
     while end - begin > budget:
         fair = -(-(end - begin) // -(-(end - begin) // budget))  # an equal share for the fewest spans

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.chunker import ChunkOptions
 from docindex_dagster.chunking.worker import ChunkedFiles, FileJob, chunk_files
-from docindex_dagster.errors import WorkerError
+from docindex_dagster.core.errors import WorkerError
 
 if TYPE_CHECKING:
     from pebble import ProcessPool

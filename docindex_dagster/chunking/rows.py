@@ -10,9 +10,9 @@ from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.embed_text import embed_text_hashes
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.code.types import canonical_type
-from docindex_dagster.hashing import digest, digest_parts
-from docindex_dagster.schemas import CHUNKS
-from docindex_dagster.tokenizer import TokenCounter
+from docindex_dagster.core.hashing import digest, digest_parts
+from docindex_dagster.core.schemas import CHUNKS
+from docindex_dagster.core.tokenizer import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)

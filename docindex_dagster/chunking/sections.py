@@ -128,9 +128,9 @@ def _leads_to(sections: Sequence[Section], left: Part, right: Part) -> bool:
     """Whether what comes next stands below a part, or beside a part that is complete."""
     path = common_path(sections, left)
     first = titled_sections(sections, left)[0]
-    following = sections[right.pieces[0].section].heading_path
-    is_sibling = first.heading_path == path and following[:-1] == path[:-1]
-    return first.level == 0 or following[: len(path)] == path or is_sibling
+    next_path = sections[right.pieces[0].section].heading_path
+    is_sibling = first.heading_path == path and next_path[:-1] == path[:-1]
+    return first.level == 0 or next_path[: len(path)] == path or is_sibling
 
 
 def _stands_beside(sections: Sequence[Section], left: Part, right: Part) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 
+from docindex_dagster.core.tokenizer import TokenCounter
 from docindex_dagster.documents.model import Block
 from docindex_dagster.documents.spans import last_line, utf8_length
-from docindex_dagster.tokenizer import TokenCounter
 
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n{2,}")  # noqa: RUF001 - ideographic marks are meant
 LINE_END = re.compile(r"\n+")

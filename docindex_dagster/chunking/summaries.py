@@ -15,14 +15,14 @@ from docindex_dagster.chunking.embed_text import embed_texts
 from docindex_dagster.chunking.rows import with_hashes
 from docindex_dagster.chunking.summary_cache import SummaryCache
 from docindex_dagster.chunking.summary_prompt import PROMPT_VERSION, SYSTEM, piece, question, summary_of
-from docindex_dagster.events import Progress, emit
-from docindex_dagster.hashing import digest_parts
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.events import Progress, emit
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS
+from docindex_dagster.core.settings import Settings, SummarySettings
 from docindex_dagster.llm.inquiry import Inquiry, Question
 from docindex_dagster.llm.protocol import LLM
 from docindex_dagster.llm.providers import load_llm
-from docindex_dagster.schemas import CHUNKS
-from docindex_dagster.settings import Settings, SummarySettings
 
 _BATCH = 256
 _SUMMARY = CHUNKS.get_field_index("summary")

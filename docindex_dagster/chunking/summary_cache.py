@@ -12,8 +12,8 @@ from pathlib import Path
 
 import orjson
 
-from docindex_dagster.files import replacing
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.files import replacing
+from docindex_dagster.core.layout import Layout
 
 # Beyond so many lines, or three times as many as the source needs now, the oldest are forgotten.
 _MOST_LINES = 5000

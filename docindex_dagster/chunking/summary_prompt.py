@@ -2,14 +2,14 @@
 
 import re
 
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
 
 # Raise it with every change after which chunks are to be asked about again.
 PROMPT_VERSION = "1"
 SYSTEM = """\
 You write summaries for the search index of a team's code and documentation. The user sends one piece of a file, under \
 a line that names the file. Say in one or two short sentences what the piece does or says and what it is for, and use \
-the words that somebody would search for who does not know its names. Answer with these sentences alone: no heading, \
+the words that a user would search for who does not know its names. Answer with these sentences alone: no heading, \
 no list, no Markdown, no introduction such as "This piece". Write in the language of the piece's prose; for code, in \
 English.
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.errors import VerificationError
+from docindex_dagster.core.errors import VerificationError
 
 UNIQUE, COVERED, SPANS = "ids_are_unique", "files_are_covered", "spans_are_in_their_file"
 CHUNK_RULES = {

@@ -13,14 +13,14 @@ from docindex_dagster.chunking.chunkers import is_ours, load_chunker
 from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.lines import chunk_lines
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
-from docindex_dagster.collection import without_collection
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.garbage import gc_disabled
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.sources.content import examine
 from docindex_dagster.sources.entries import error_reason
 from docindex_dagster.sources.paths import name_to_path, read_whole
 from docindex_dagster.sources.secrets import Secret, mask
 from docindex_dagster.sources.text import decode
-from docindex_dagster.tokenizer import count_tokens
 
 # What is read from a dense file on the way to its structure takes up to 400 times its bytes, in each worker.
 _MOST_PARSED = 2 << 20  # bytes
@@ -53,7 +53,7 @@ class ChunkedFiles:
     left_out: tuple[tuple[str, str], ...] = ()
 
 
-@without_collection()
+@gc_disabled()
 def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | None = None) -> ChunkedFiles:
     """Cut a batch of files. One that changed since discovery, into what is not to be indexed, is left out.
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from docindex_dagster import __version__, console
-from docindex_dagster.cli import graph, indexing, searching, serving, sources, status, upkeep, watching
-from docindex_dagster.errors import DocindexError, is_debugging, start_debugging
+from docindex_dagster import __version__
+from docindex_dagster.cli import console, graph, indexing, searching, serving, sources, status, upkeep, watching
+from docindex_dagster.core.errors import DocindexError, is_debugging, start_debugging
 
 app = typer.Typer(
     help="One fresh, searchable index of the code and documentation that a team works with.",

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docindex_dagster import access, console
-from docindex_dagster.layout import Layout
-from docindex_dagster.locks import exclusive
-from docindex_dagster.settings import Settings
+from docindex_dagster.cli import console
+from docindex_dagster.core import access
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources.model import Source
 
 if TYPE_CHECKING:

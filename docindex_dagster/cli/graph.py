@@ -10,15 +10,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from docindex_dagster import console
+from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, Sources, reader_of, utf8
+from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.core.settings import load_project
 from docindex_dagster.graph import analysis, ask
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.opened import OpenGraph
-from docindex_dagster.printable import in_line, visible
 from docindex_dagster.search.scope import graph_of
-from docindex_dagster.settings import load_project
 
 app = typer.Typer(help="Who calls what, what may break, how things hang together.", no_args_is_help=True)
 
@@ -89,7 +89,7 @@ def cycles(source: Sources = None, json: Json = False) -> None:
     if json:
         console.as_json(found)
     elif not found:
-        console.out.print("no files import each other in a circle")
+        console.out.print("no files import each other in a cycle")
     for group in found if not json else ():
         console.out.print(f"{len(group)} files:", *(f"\n  {file}" for file in group), sep="", soft_wrap=True)
 

@@ -8,16 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from docindex_dagster import console
-from docindex_dagster.cli import INTERRUPTED
+from docindex_dagster.cli import INTERRUPTED, console
 from docindex_dagster.cli.common import Json, name_in, normal
 from docindex_dagster.cli.sources import remove
-from docindex_dagster.errors import SourceError
-from docindex_dagster.layout import Layout
-from docindex_dagster.settings import CONFIG_NAME, Settings, find_root, is_parent_of_libraries, load_settings
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import CONFIG_NAME, Settings, find_root, is_parent_of_libraries, load_settings
+from docindex_dagster.core.urls import is_url
 from docindex_dagster.sources import edit, registry, withdrawn
 from docindex_dagster.sources.model import Source
-from docindex_dagster.urls import is_url
 
 
 def index(
@@ -89,7 +88,7 @@ def _take_back(settings: Settings, key: str) -> None:
 
 
 def _all(settings: Settings) -> dict[str, set[str]]:
-    """All declared sources but those that somebody took out of the index.
+    """All declared sources but those that a user took out of the index.
 
     Raises:
         SourceError: none is declared.
@@ -113,15 +112,15 @@ def index_sources(
     tell_failure: Callable[[str], None] = console.failure,
 ) -> list[dict[str, Any]]:
     """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
-    from docindex_dagster import runs
+    from docindex_dagster.cli import launch
 
     summaries = []
-    with runs.instance(settings) as instance:
+    with launch.instance(settings) as instance:
         for key, names in wanted.items():
             started = time.monotonic()
             try:
                 with console.progress():
-                    outcome = runs.index(settings, key, instance, full=full, verify=verify, only=sorted(names))
+                    outcome = launch.index(settings, key, instance, full=full, verify=verify, only=sorted(names))
             except KeyboardInterrupt:
                 console.failure(f"{key}: interrupted; what was searchable still is, and the next run goes on from here")
                 raise typer.Exit(INTERRUPTED) from None
@@ -165,7 +164,7 @@ def _file(argument: str) -> tuple[str, str] | None:
 
 def _was_found(settings: Settings, source: Source, file: Path) -> bool:
     """Whether the last run of a source found a file."""
-    from docindex_dagster import tables
+    from docindex_dagster.core import tables
 
     known = tables.read(Layout(settings.home).table("discovered_files", source.key))
     return known is not None and name_in(source, file) in known["path"].to_pylist()
@@ -177,7 +176,7 @@ def _declared(argument: str) -> tuple[list[str], bool]:
     folder = Path(os.path.expanduser(argument))  # noqa: PTH111 it keeps what it cannot expand
     looks_like_key = argument.startswith(("git/", "library/")) and not folder.exists()
     if is_url(argument) and not folder.exists():
-        known = [source.key for source in registry.following(settings, argument)]
+        known = [source.key for source in registry.cloned_from(settings, argument)]
         return (known, False) if known else (_declare(argument), True)
     declared = registry.sources(settings)
     is_name = argument in {source.name for source in declared.values()} or "/" not in argument

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from docindex_dagster import console
+from docindex_dagster.cli import console
 from docindex_dagster.cli.common import (
     AllSources,
     Json,
@@ -16,8 +16,8 @@ from docindex_dagster.cli.common import (
     reader_of,
     utf8,
 )
+from docindex_dagster.core.settings import load_project, load_settings
 from docindex_dagster.search.model import Granularity, Mode
-from docindex_dagster.settings import load_project, load_settings
 
 
 class SourceType(StrEnum):
@@ -96,7 +96,7 @@ def search(
 
     settings = load_project()
     reader = reader_of(settings)
-    said = Narrowing(
+    narrowing = Narrowing(
         sources=source or (),
         all_sources=all_sources,
         languages=list(map(utf8, language or ())),
@@ -104,7 +104,7 @@ def search(
         symbol_kinds=list(map(utf8, kind or ())),
         path_glob=None if path is None else utf8(path),
     )
-    filters = filters_of(settings, reader.generation, said)
+    filters = filters_of(settings, reader.generation, narrowing)
     request = Request(" ".join(query), mode, granularity, top_k or settings.search.top_k, filters, rerank)
     if context is not None:
         packed = context_of(settings, reader, request, context, warn=console.warning)

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from docindex_dagster import console
-from docindex_dagster.access import writing
-from docindex_dagster.errors import SourceError, is_debugging
-from docindex_dagster.locks import hold_for_life
-from docindex_dagster.settings import load_project, load_settings
+from docindex_dagster.cli import console
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import SourceError, is_debugging
+from docindex_dagster.core.locks import hold_for_life
+from docindex_dagster.core.settings import load_project, load_settings
 
 _LOCK = "ui.lock"  # in the folder of the Dagster instance, which has one daemon
 
@@ -25,12 +25,12 @@ def ui(
 
     The terminal shows where it is, warnings and errors; with --debug all that Dagster says.
     """
-    from docindex_dagster import runs
+    from docindex_dagster.cli import launch
 
     settings = load_settings()
-    with runs.instance(settings):
+    with launch.instance(settings):
         pass  # its databases are there before several processes look for them
-    home = runs.dagster_home(settings)
+    home = launch.dagster_home(settings)
     if (other := hold_for_life(home / _LOCK, f"http://{host}:{port} (process {os.getpid()})")) is not None:
         raise SourceError(f"docindex ui runs already on {home}: open {other}, or stop it first")
     _refuse_busy_port(host, port)
@@ -53,10 +53,10 @@ def mcp() -> None:
 
     An agent starts this command itself; the README says how to tell it.
     """
-    from docindex_dagster import runs
+    from docindex_dagster.cli import launch
     from docindex_dagster.serving.mcp_server import serve
 
-    serve(load_project(), runs.outcomes)
+    serve(load_project(), launch.outcomes)
 
 
 def _refuse_busy_port(host: str, port: int) -> None:

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from docindex_dagster import console
+from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json
-from docindex_dagster.errors import SourceError
-from docindex_dagster.layout import Layout
-from docindex_dagster.settings import Settings, find_root, is_parent_of_libraries, load_settings
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, find_root, is_parent_of_libraries, load_settings
 from docindex_dagster.sources import edit, registry, withdrawn
 
 app = typer.Typer(help="Which folders and repositories are indexed.", no_args_is_help=True)
@@ -96,11 +96,11 @@ def _remove_children(settings: Settings, path: str) -> None:
 
 
 def _withdraw(settings: Settings, keys: list[str]) -> None:
-    from docindex_dagster import runs
+    from docindex_dagster.cli import launch
 
-    with runs.instance(settings) as instance:
+    with launch.instance(settings) as instance:
         for key in keys:
-            _fail_if_failed(key, runs.remove(settings, key, instance).failures)
+            _fail_if_failed(key, launch.remove(settings, key, instance).failures)
 
 
 @app.command("list")

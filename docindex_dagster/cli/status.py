@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docindex_dagster import console
+from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json
-from docindex_dagster.settings import load_settings
+from docindex_dagster.core.settings import load_settings
 
 if TYPE_CHECKING:
-    from docindex_dagster.currency import Present, SourceStatus
-    from docindex_dagster.standing import Standing
+    from docindex_dagster.status.freshness import Present, SourceStatus
+    from docindex_dagster.status.source_status import SourceState
 
 _COLUMNS = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC)", "checked (UTC)")
 # For looking whether files have changed, unless the user asks for all of it.
@@ -28,17 +28,18 @@ def status(
 
     Remotes are not asked for news. A source that was not looked at for changes has `is_current` null in the JSON.
     """
-    from docindex_dagster import currency, overview, runs, standing
+    from docindex_dagster.cli import launch
+    from docindex_dagster.status import freshness, overview, source_status
 
     settings = load_settings()
-    found = currency.of_all(settings, None if check else _BUDGET_S, runs.outcomes, console.warning)
-    change = standing.change_of_model(settings)
+    found = freshness.of_all(settings, None if check else _BUDGET_S, launch.outcomes, console.warning)
+    change = source_status.change_of_model(settings)
     if json:
-        console.as_json(currency.told(found, change))
+        console.as_json(freshness.told(found, change))
     elif not found:
         console.out.print("no sources yet: begin with `docindex index PATH`")
     else:
-        _show(found, currency.told(found, change))
+        _show(found, freshness.told(found, change))
         if change is not None:
             console.out.print(overview.sentence(change))
 
@@ -47,15 +48,15 @@ def _show(found: "list[Present]", rows: "list[SourceStatus]") -> None:
     """Print the table, what there is to say of each source, and what was not looked at."""
     console.table(_COLUMNS, [_cells(row) for row in rows])
     for present in found:
-        for note in _notes(present.standing):
-            console.out.print(f"{present.standing.source}: {note}")
+        for note in _notes(present.status):
+            console.out.print(f"{present.status.source}: {note}")
     if left := sum(present.was_left for present in found):
         sources = console.count(left, "source")
         console.out.print(f"{sources} not looked at for changes: that takes longer, with `docindex status --check`")
 
 
-def _notes(one: "Standing") -> list[str]:
-    from docindex_dagster.catalog import lacks
+def _notes(one: "SourceState") -> list[str]:
+    from docindex_dagster.status.catalog import lacks
 
     notes = [f"{one.state}: {one.problem}"] if one.problem is not None else []
     if one.runs.failure is not None and one.state != "failed":

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster import console
+from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, publication, reader_of
 from docindex_dagster.cli.indexing import index_sources
-from docindex_dagster.errors import StoreError
-from docindex_dagster.layout import Layout
-from docindex_dagster.printable import in_line
-from docindex_dagster.settings import Settings, load_project, load_settings
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.settings import Settings, load_project, load_settings
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
-    from docindex_dagster.catalog import CatalogEntry
-    from docindex_dagster.prune import Orphan
+    from docindex_dagster.status.catalog import CatalogEntry
     from docindex_dagster.stores.doctor import Finding
+    from docindex_dagster.stores.prune import Orphan
     from docindex_dagster.stores.takeover import Takeover
 
 _MOST_FILES = 10
@@ -72,8 +72,9 @@ class _Note:
 
 
 def _notes(layout: Layout) -> list[_Note]:
-    from docindex_dagster import catalog, tables
     from docindex_dagster.chunking.fallbacks import fallbacks
+    from docindex_dagster.core import tables
+    from docindex_dagster.status import catalog
 
     notes = []
     for entry in catalog.entries(layout):
@@ -142,10 +143,10 @@ def _repair(
 
 def _change_of_model(settings: Settings) -> "Takeover | None":
     """How far the index is on its way to another model; None where that cannot be read."""
-    from docindex_dagster import standing
+    from docindex_dagster.status import source_status
 
     try:
-        return standing.change_of_model(settings)
+        return source_status.change_of_model(settings)
     except StoreError:
         return None
 
@@ -163,7 +164,7 @@ def _published(layout: Layout) -> set[str]:
 
 def rollback() -> None:
     """Search the generation before the present one again; the next run publishes the present files again."""
-    from docindex_dagster import catalog, standing
+    from docindex_dagster.status import catalog, source_status
     from docindex_dagster.stores.rollback import roll_back
 
     settings = load_project()
@@ -171,7 +172,7 @@ def rollback() -> None:
         generation = roll_back(layout)
         catalog.rebuild(layout)
     console.out.print(f"searches use generation {generation.number} again; `docindex rollback` undoes this")
-    change = standing.change_of_model(settings)
+    change = source_status.change_of_model(settings)
     if change is not None:
         console.warning(f"its vectors are of {change.old}, the settings name {change.new}: runs go over to it again")
 
@@ -187,8 +188,8 @@ def prune(
     json: Json = False,
 ) -> None:
     """Give back disk space: old rows of the stores, and what belongs to sources that are gone."""
-    from docindex_dagster import prune as pruning
-    from docindex_dagster.files import folder_bytes
+    from docindex_dagster.core.files import folder_bytes
+    from docindex_dagster.stores import prune as pruning
     from docindex_dagster.stores import takeover
     from docindex_dagster.stores.generation import read_generation
 
@@ -197,8 +198,8 @@ def prune(
         before = folder_bytes(layout.home)
         generation = read_generation(layout)
         declared = registry.sources(load_settings())  # also what was declared while this waited
-        following = takeover.pending(layout)
-        keys = {key for found in (generation, following) if found for key in found.sources} | declared.keys()
+        candidate = takeover.pending(layout)
+        keys = {key for found in (generation, candidate) if found for key in found.sources} | declared.keys()
         if dry_run:
             found = pruning.orphans(layout, keys, erase=erase)
         else:
@@ -221,10 +222,10 @@ def _erase_samples(settings: Settings) -> None:
     """Take the rows that runs have shown out of Dagster's record, where there is one."""
     if "DAGSTER_HOME" not in os.environ and not Layout(settings.home).dagster.is_dir():
         return
-    from docindex_dagster import runs
+    from docindex_dagster.cli import launch
     from docindex_dagster.defs.samples import erase_samples
 
-    with runs.instance(settings) as instance:
+    with launch.instance(settings) as instance:
         erase_samples(instance)
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster import console, events, interrupts
+from docindex_dagster.cli import console
 from docindex_dagster.cli.indexing import sentence_of, summary_of
-from docindex_dagster.errors import SourceError, first_line, is_debugging
-from docindex_dagster.settings import Settings, load_project
+from docindex_dagster.core import events, interrupts
+from docindex_dagster.core.errors import SourceError, first_line, is_debugging
+from docindex_dagster.core.settings import Settings, load_project
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
@@ -69,10 +70,10 @@ def _chosen(settings: Settings, arguments: Sequence[str]) -> tuple[str, ...]:
         raise SourceError("no sources yet: begin with `docindex index PATH`")
     named = tuple(_key(settings, argument) for argument in arguments)
     chosen = named or tuple(declared)
-    following = [key for key in chosen if declared[key].remote is not None]
-    if following:
-        what = f"{', '.join(following)}: what follows a remote cannot be watched; `docindex ui` asks remotes for news"
-        if len(following) == len(chosen):
+    remote_keys = [key for key in chosen if declared[key].remote is not None]
+    if remote_keys:
+        what = f"{', '.join(remote_keys)}: what follows a remote cannot be watched; `docindex ui` asks remotes for news"
+        if len(remote_keys) == len(chosen):
             raise SourceError(what)
         console.err.print(what)
     return named
@@ -122,10 +123,10 @@ class _Runner:
 
     def _open(self, settings: Settings) -> "dg.DagsterInstance":
         """The instance, which is opened once."""
-        from docindex_dagster import runs
+        from docindex_dagster.cli import launch
 
         if self._instance is None:
-            self._instance = self._opened.enter_context(runs.instance(settings))
+            self._instance = self._opened.enter_context(launch.instance(settings))
         return self._instance
 
     def close(self) -> None:
@@ -135,12 +136,12 @@ class _Runner:
 
     def index(self, settings: Settings, key: str) -> bool:
         """Bring a source up to date; whether it could."""
-        from docindex_dagster import runs
+        from docindex_dagster.cli import launch
 
         started = time.monotonic()
         try:
             with self._showing(key):
-                outcome = runs.index(settings, key, self._open(settings))
+                outcome = launch.index(settings, key, self._open(settings))
         except Exception as error:
             if is_debugging():
                 raise

@@ -19,8 +19,8 @@ def callee(call: "Node", shapes: Shapes) -> str:
 
 def called_method(node: "Node", shapes: Shapes) -> str:
     """The notation of what is called by a call that names object and method itself; `?` where it calls nothing."""
-    called, following = named_method(*shapes.methods[node.type], node, shapes, 0)
-    return called if following == "()" and len(called) <= LONGEST else UNKNOWN
+    called, successor = named_method(*shapes.methods[node.type], node, shapes, 0)
+    return called if successor == "()" and len(called) <= LONGEST else UNKNOWN
 
 
 def what_is_given(node: "Node", shapes: Shapes, position: int = 1) -> str:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     _ByCapture = Mapping[str, list[_Parts]]
 
 _DEFINITION = "definition"
-_DEPTH_LIMIT = 1000  # nodes; over a chain of n calls, each in the one before it, a query takes time of the square of n
+_DEPTH_LIMIT = 1000  # nodes; over a chain of n calls, each in the one before it, a query takes time quadratic in n
 
 
 @dataclass(slots=True)

@@ -39,7 +39,7 @@ def _rules(shapes: Shapes) -> dict[str, Rule]:
         dict.fromkeys(shapes.sequences, _last),
     ]
     rules = {kind: rule for group in groups for kind, rule in group.items()}
-    rules |= {kind: partial(_received, said, rules.get(kind)) for kind, said in shapes.received.items()}
+    rules |= {kind: partial(_received, mentioned, rules.get(kind)) for kind, mentioned in shapes.received.items()}
     groups = [
         {kind: partial(_item, name) for kind, name in shapes.items.items()},
         {kind: partial(_made, name) for kind, name in shapes.new.items()},
@@ -127,8 +127,8 @@ def _item(name: str, node: "Node", shapes: Shapes, depth: int) -> str:
     return f"{owner}.{key}" if key else f"{_whole(owner)}[]"
 
 
-def _received(said: tuple[str, str], rule: Rule | None, node: "Node", shapes: Shapes, depth: int) -> str:
-    sign, name = said
+def _received(mentioned: tuple[str, str], rule: Rule | None, node: "Node", shapes: Shapes, depth: int) -> str:
+    sign, name = mentioned
     if text_of(node).startswith(sign):
         return f"{_part(node, name, shapes, depth)}[]"
     return rule(node, shapes, depth) if rule is not None else UNKNOWN
@@ -168,10 +168,10 @@ def _block(node: "Node", shapes: Shapes, depth: int) -> str:
 
 def _method(owner: str, name: str, node: "Node", shapes: Shapes, depth: int) -> str:
     """A call that names object and method itself; of `send(:go)` the method that it names."""
-    called, following = named_method(owner, name, node, shapes, depth)
+    called, successor = named_method(owner, name, node, shapes, depth)
     if called in shapes.collecting:
         return _collected(node, shapes)
-    return _called(node, called, shapes, depth) if following == "()" else f"{called}{following}"
+    return _called(node, called, shapes, depth) if successor == "()" else f"{called}{successor}"
 
 
 def named_method(owner: str, name: str, node: "Node", shapes: Shapes, depth: int) -> tuple[str, str]:
@@ -179,14 +179,14 @@ def named_method(owner: str, name: str, node: "Node", shapes: Shapes, depth: int
     method = node.child_by_field_name(name)
     if method is None:
         return f"{_part(node, owner, shapes, depth)}.call", "()"
-    following = shapes.named.get(text_of(method)) if shapes.named else None
-    if following is not None:
+    successor = shapes.named.get(text_of(method)) if shapes.named else None
+    if successor is not None:
         arguments = node.child_by_field_name("arguments")
         first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
         if first is not None and (called := _key_text(first)):
             within = node.child_by_field_name(owner)
             before = f"{read(within, shapes, depth + 1)}." if within is not None else ""
-            return f"{before}{called}", following
+            return f"{before}{called}", successor
     return member(owner, name, node, shapes, depth), "()"
 
 

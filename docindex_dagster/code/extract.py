@@ -85,7 +85,7 @@ def extract(tree: "Tree", source: bytes, language: str) -> Outline:
 
 
 def is_rubble(root: "Node") -> bool:
-    """Whether parsing gave a flat heap of tokens, over which a query would take time of the square of their number."""
+    """Whether parsing gave a flat heap of tokens, over which a query would take time quadratic in their number."""
     return any(node.is_error and node.child_count > _RUBBLE for node in (root, *root.children))
 
 

@@ -237,8 +237,8 @@ class _Place(NamedTuple):
 
 
 def _several(capture: str, parts: "Parts", known: FactLanguage) -> "Iterator[_Place]":
-    for node, *said in MANY[capture](parts[capture][0], known.shapes):
-        if fact := _in_named_function(node, (said[0], said[1], said[2]), known):
+    for node, *mentioned in MANY[capture](parts[capture][0], known.shapes):
+        if fact := _in_named_function(node, (mentioned[0], mentioned[1], mentioned[2]), known):
             yield _Place(node.start_byte, node.end_byte, node.start_point[0] + 1, *fact)
 
 
@@ -406,9 +406,9 @@ class _Around:
     def go_to(self, start: int) -> None:
         upcoming, around = self._upcoming, self._open
         while upcoming and upcoming[-1][0].start_byte <= start:
-            following = upcoming.pop()
-            self._close(following[0].start_byte)
-            around.append(following)
+            successor = upcoming.pop()
+            self._close(successor[0].start_byte)
+            around.append(successor)
         self._close(start)
         self.symbol, self.scope = around[-1] if around else (None, "")
         self.outer = around[-2][1] if len(around) > 1 else ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from docindex_dagster.code.languages import LANGUAGES
 from docindex_dagster.code.readings import FIRST_READINGS, READINGS
-from docindex_dagster.errors import DocindexError
+from docindex_dagster.core.errors import DocindexError
 
 if TYPE_CHECKING:
     import tree_sitter

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # A name that begins an expression in the notation of `expressions.py`, or a type, in which no variable is.
 _ROOT = re.compile(r":[^()|{}\x1f]*|(?:^|(?<=[(|{,\x1f=]))([^\W\d]\w*)(?![\w=])")
-_SAID = frozenset({"call", "new", "bind", "parameter", "return", "fill"})
+_MENTIONS = frozenset({"call", "new", "bind", "parameter", "return", "fill"})
 _USING = frozenset({"call", "bind"})  # whose names are expressions
 _LONGEST_SEARCH = 300  # declarations before a use
 
@@ -107,8 +107,8 @@ def told_apart(
             name = renamed(fact.name, fact.start_byte)
         else:
             name = fact.name
-        is_said = fact.kind in _SAID and not ambiguous.isdisjoint(names)
-        value = renamed(fact.value, fact.start_byte) if is_said else fact.value
+        is_mention = fact.kind in _MENTIONS and not ambiguous.isdisjoint(names)
+        value = renamed(fact.value, fact.start_byte) if is_mention else fact.value
         told.append(fact._replace(name=name, value=value) if (name, value) != (fact.name, fact.value) else fact)
     return told
 
@@ -152,7 +152,7 @@ def _seen(several: _Several | None, at: int) -> _Declared | None:
 
 def _uses(fact: "Fact", *, is_declared: bool) -> tuple[str, ...]:
     """The names that a fact uses."""
-    if fact.kind not in _SAID:
+    if fact.kind not in _MENTIONS:
         return ()
     names = _names_in(fact.value)
     return _names_in(fact.name) + names if fact.kind in _USING and not is_declared else names

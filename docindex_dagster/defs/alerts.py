@@ -15,14 +15,14 @@ from typing import Literal
 
 import dagster as dg
 
+from docindex_dagster.core.errors import AlertError, StoreError
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.urls import scrub
+from docindex_dagster.core.webhook import as_text, post
 from docindex_dagster.defs import failures
 from docindex_dagster.defs.assets import serving
 from docindex_dagster.defs.outcomes import is_partial_success
 from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG, Project
-from docindex_dagster.errors import AlertError, StoreError
-from docindex_dagster.settings import Settings
-from docindex_dagster.urls import scrub
-from docindex_dagster.webhook import as_text, post
 
 # How far the alert of a failed run got: one is due, was told, and is over when the source works again. Other failed
 # runs are only counted.

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import dagster as dg
 
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.resources import Project
-from docindex_dagster.errors import SourceError
-from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.remote_heads import heads
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from docindex_dagster.files import is_running
+from docindex_dagster.core.files import is_running
 
 _UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import dagster as dg
 
-from docindex_dagster import errors
+from docindex_dagster.core import errors
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -25,21 +25,21 @@ _OURS = {name for name, value in vars(errors).items() if isinstance(value, type)
 _LONGEST = 500  # characters of a reason in one line
 
 
-def told(body: Callable[_P, _R]) -> Callable[_P, _R]:
+def as_dagster_failure(body: Callable[_P, _R]) -> Callable[_P, _R]:
     """Let what an error of ours says be the first that the UI shows of a failed asset, before Dagster's frames."""
     if not isgeneratorfunction(body):
-        return _telling()(body)
+        return _raising_failure()(body)
 
     @wraps(body)
     def stream(*args: _P.args, **kwargs: _P.kwargs) -> Iterator[Any]:
-        with _telling():
+        with _raising_failure():
             yield from body(*args, **kwargs)
 
     return cast("Callable[_P, _R]", stream)
 
 
 @contextmanager
-def _telling() -> Iterator[None]:
+def _raising_failure() -> Iterator[None]:
     """Raise Dagster's `Failure` in the place of an error of ours, which stays its cause."""
     try:
         yield

@@ -7,8 +7,8 @@ from typing import Any
 
 import dagster as dg
 
-from docindex_dagster.errors import StoreError
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.pipeline.stages import by_name
 
 TABLES = "tables"

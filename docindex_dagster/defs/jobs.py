@@ -6,15 +6,15 @@ from typing import Any
 
 import dagster as dg
 
-from docindex_dagster import catalog
-from docindex_dagster.access import writing
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.locks import exclusive
 from docindex_dagster.defs.assets import serving
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
-from docindex_dagster.embedding import kept
-from docindex_dagster.locks import exclusive
+from docindex_dagster.embedding import cache
 from docindex_dagster.sources import clone, registry, withdrawn
+from docindex_dagster.status import catalog
 from docindex_dagster.stores.publish import withdraw
 
 REMOVE_SOURCE = "remove_source"
@@ -54,7 +54,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
             for asset in layout.assets():
                 layout.table(asset, key).unlink(missing_ok=True)
             catalog.rebuild(layout)
-        kept.remove(layout, key)
+        cache.remove(layout, key)
         layout.summaries(key).unlink(missing_ok=True)
         if key in registry.sources(project.read_settings()):
             withdrawn.note(layout, key)  # or the sensor would add it again

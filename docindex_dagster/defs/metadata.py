@@ -12,9 +12,9 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
+from docindex_dagster.core.errors import VerificationError
+from docindex_dagster.core.schemas import DESCRIPTIONS
 from docindex_dagster.defs.partitions import SOURCES
-from docindex_dagster.errors import VerificationError
-from docindex_dagster.schemas import DESCRIPTIONS
 
 _SAMPLE_ROWS = 5
 _CELL_CHARS = 200

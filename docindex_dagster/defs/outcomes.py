@@ -7,7 +7,7 @@ import dagster as dg
 
 from docindex_dagster.defs import failures
 from docindex_dagster.defs.resources import ONLY_TAG, PARTITION_TAG
-from docindex_dagster.standing import NO_RUNS, Outcome, Runs
+from docindex_dagster.status.source_status import NO_RUNS, Outcome, Runs
 
 _OUTCOMES: dict[dg.DagsterRunStatus, Outcome] = {
     dg.DagsterRunStatus.SUCCESS: "succeeded",

@@ -10,15 +10,15 @@ from pathlib import Path
 import dagster as dg
 from pydantic import PrivateAttr
 
-from docindex_dagster.access import writing
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.events import Event, Notice, Waiting, emit
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.events import Event, Notice, Waiting, emit
-from docindex_dagster.layout import Layout
-from docindex_dagster.locks import exclusive
 from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 
 # Dagster's own tag for the partition of a run.

@@ -28,9 +28,9 @@ from dagster._core.storage.runs.schema import RunsTable, RunTagsTable
 from dagster._core.storage.runs.sql_run_storage import SqlRunStorage
 from sqlalchemy import delete, select
 
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.defs.newest import FINISHED, Newest, newest, newest_runs, pages, runs_of_undone_backfills
-from docindex_dagster.errors import StoreError
-from docindex_dagster.files import folder_bytes
 
 _EVENTS, _TAGS, _CHECKS = SqlEventLogStorageTable.c, AssetEventTagsTable.c, AssetCheckExecutionsTable.c
 _FILE_OF_RUN = re.compile(r"(?P<run>.+)\.db(-wal|-shm|-journal)?")

@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
 
-from docindex_dagster.errors import StoreError
+from docindex_dagster.core.errors import StoreError
 
 _TABLE = "TableMetadataEntryData"  # as Dagster writes one, with its rows as `records`
 _COLUMNS = (
@@ -24,7 +24,7 @@ def erase_samples(instance: dg.DagsterInstance) -> None:
     """Take the rows of all tables out of what is kept of runs, and leave no copy of them. Numbers and words stay.
 
     Raises:
-        StoreError: the instance keeps events in no SQLite files, or somebody uses them.
+        StoreError: the instance keeps events in no SQLite files, or another process uses them.
     """
     storage = instance.event_log_storage
     if not isinstance(storage, SqliteEventLogStorage):

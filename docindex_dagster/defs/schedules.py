@@ -6,10 +6,10 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 
+from docindex_dagster.core.settings import ScheduleSettings, Weekday
 from docindex_dagster.defs.jobs import clean_up_dagster, index_source
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import REASON_TAG, VERIFY_TAG, Project
-from docindex_dagster.settings import ScheduleSettings, Weekday
 from docindex_dagster.sources import registry, withdrawn
 
 

@@ -170,10 +170,10 @@ def _past_code_span(text: str, start: int, runs: dict[int, list[int]]) -> int:
     if ticks is None:
         return start + 1
     same_length = runs[len(ticks[0])]
-    following = bisect_left(same_length, ticks.end())
-    if following == len(same_length):
+    next_at = bisect_left(same_length, ticks.end())
+    if next_at == len(same_length):
         return ticks.end()
-    close = same_length[following]
+    close = same_length[next_at]
     return ticks.end() if _BLANK_LINE.search(text, ticks.end(), close) else close + len(ticks[0])
 
 

@@ -216,14 +216,14 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         defined = _DEFINED.match(text)
         if defined is None:
             return [_paragraph(text, line)], blank_finish
-        name, kind, said = defined[1], defined[2].lower(), text[defined.end() :].strip()
-        inline, _ = self.inline_text(said, line)
+        name, kind, mentioned = defined[1], defined[2].lower(), text[defined.end() :].strip()
+        inline, _ = self.inline_text(mentioned, line)
         paragraph = _at(nodes.paragraph(text, "", *inline), line)
         paragraph[_DEFINES] = name
         if kind == "replace":
             paragraph[_STANDS_FOR] = paragraph.astext()
         elif kind == "unicode":
-            paragraph[_STANDS_FOR] = _unicode(said)
+            paragraph[_STANDS_FOR] = _unicode(mentioned)
         elif kind == "image":
             paragraph[_STANDS_FOR] = next(
                 (found[2] for found in map(_OPTION.match, lines) if found and found[1] == "alt"), ""
@@ -235,9 +235,9 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         line = self.state_machine.abs_line_number()
         lines, _, _, blank_finish = self.state_machine.get_first_known_indented(match.end(), strip_top=0)
         directive = _read_directive(name, lines, line)
-        return self._said(directive), blank_finish or self.state_machine.is_next_line_blank()
+        return self._mentioned(directive), blank_finish or self.state_machine.is_next_line_blank()
 
-    def _said(self, directive: "_Directive") -> list[Any]:
+    def _mentioned(self, directive: "_Directive") -> list[Any]:
         """What a directive says."""
         name = directive.name
         if name == _LITERAL:
@@ -348,9 +348,9 @@ def _read_directive(name: str, lines: Any, line: int) -> _Directive:
         position += 1
     while len(lines) > position and not lines[-1].strip():
         lines.trim_end()
-    said = tuple(option for option in options if option[1] and option[0] not in _LAYOUT_OPTIONS)
+    mentioned = tuple(option for option in options if option[1] and option[0] not in _LAYOUT_OPTIONS)
     looks = {key: value for key, value, _ in options if key in _LAYOUT_OPTIONS}
-    return _Directive(name, argument, said, looks, lines[position:], line, line + position)
+    return _Directive(name, argument, mentioned, looks, lines[position:], line, line + position)
 
 
 def _unicode(codes: str) -> str | None:

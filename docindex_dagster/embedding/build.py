@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.chunking.embed_text import embed_texts
-from docindex_dagster.embedding.at_once import at_once
+from docindex_dagster.core.errors import EmbeddingError, PartialEmbeddingError
+from docindex_dagster.core.events import Progress, emit
+from docindex_dagster.core.schemas import embeddings_schema
+from docindex_dagster.core.tables import data_version, stamp
+from docindex_dagster.embedding.concurrency import concurrently
 from docindex_dagster.embedding.protocol import Batched, Embedder, Vectors
 from docindex_dagster.embedding.verify import usable, verify_embeddings
-from docindex_dagster.errors import EmbeddingError, PartialEmbeddingError
-from docindex_dagster.events import Progress, emit
-from docindex_dagster.schemas import embeddings_schema
-from docindex_dagster.tables import data_version, stamp
 
 # What a table needs so that vectors can be taken from it.
 COLUMNS = ("embed_text_hash", "model", "vector")
@@ -171,7 +171,7 @@ def _embed(chunks: pa.Table, known: pa.Table, embedder: Embedder, source: str, k
     refused: list[PartialEmbeddingError] = []
     emit(Progress(source, "embeddings", 0, total, "texts"))
     try:
-        batches = at_once(lambda start: fresh.embed(start, size), range(0, total, size), threads)
+        batches = concurrently(lambda start: fresh.embed(start, size), range(0, total, size), threads)
         for number, error in enumerate(batches, start=1):
             emit(Progress(source, "embeddings", min(number * size, total), total, "texts"))
             refused += [error] if error else []

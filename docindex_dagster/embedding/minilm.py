@@ -9,9 +9,9 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 
+from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.embedding.model_folder import WEIGHTS, ModelFolder, read_folder, sha256
 from docindex_dagster.embedding.sentence_transformers import SentenceTransformersEmbedder, cached_folder, fetched_folder
-from docindex_dagster.errors import EmbeddingError
 
 MODEL = "all-MiniLM-L6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

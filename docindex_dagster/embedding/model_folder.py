@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from docindex_dagster.errors import EmbeddingError
+from docindex_dagster.core.errors import EmbeddingError
 
 MODULES, WEIGHTS, SHARDS = "modules.json", "model.safetensors", "model.safetensors.index.json"
 # Two models whose files of these names are the same give the same vectors.

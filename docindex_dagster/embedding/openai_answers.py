@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
+from docindex_dagster.core.errors import EmbeddingError
+from docindex_dagster.core.retry import retry_after_s
+from docindex_dagster.core.urls import scrub
 from docindex_dagster.embedding.protocol import Vectors
-from docindex_dagster.errors import EmbeddingError
-from docindex_dagster.retry import retry_after_s
-from docindex_dagster.urls import scrub
 
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-_LONGEST_SAID = 200  # characters that are told of what an API says
+_LONGEST_MESSAGE = 200  # characters that are told of what an API says
 _REDIRECTS, _LIMIT, _SERVER_FAILS = range(300, 400), 429, 500
 _REFUSED = {400, 413, 422}
 _AGAIN = {408, 409, _LIMIT}
@@ -57,9 +57,9 @@ class AgainError(Exception):
 class RefusedError(Exception):
     """The API does not take a request as it is; the message is what it says."""
 
-    def __init__(self, said: str, status: int, param: str) -> None:
+    def __init__(self, message: str, status: int, param: str) -> None:
         self.status, self.param = status, param
-        super().__init__(said)
+        super().__init__(message)
 
     @property
     def is_too_long(self) -> bool:
@@ -68,8 +68,8 @@ class RefusedError(Exception):
 
     def is_about(self, option: str) -> bool:
         """It is a matter of an option of the request."""
-        said = str(self).lower()
-        return option == self.param or option in said or (option == "dimensions" and "matryoshka" in said)
+        message = str(self).lower()
+        return option == self.param or option in message or (option == "dimensions" and "matryoshka" in message)
 
 
 def read(body: bytes, texts: int, dimension: int) -> Answer:
@@ -103,10 +103,10 @@ def read(body: bytes, texts: int, dimension: int) -> Answer:
 
 def explained(error: "APIStatusError", key: str | None) -> AgainError | RefusedError | EmbeddingError:
     """What follows from a status that says of no success; messages go on from the name of the API."""
-    status, said = error.status_code, _said(error.body, key)
+    status, message = error.status_code, _message_of(error.body, key)
     about = error.body if isinstance(error.body, dict) else {}
-    if status in _REFUSED or (status >= _SERVER_FAILS and _TOO_LONG.search(said)):
-        return RefusedError(said, status, str(about.get("param") or ""))
+    if status in _REFUSED or (status >= _SERVER_FAILS and _TOO_LONG.search(message)):
+        return RefusedError(message, status, str(about.get("param") or ""))
     if about.get("code") == "insufficient_quota":
         return EmbeddingError(f"answered {status}: the quota of the account is used up, see its billing")
     if status in _AGAIN or status >= _SERVER_FAILS:
@@ -116,7 +116,7 @@ def explained(error: "APIStatusError", key: str | None) -> AgainError | RefusedE
         )
     if status in _REDIRECTS:
         return EmbeddingError(f"answered {status}: embedding.base_url must name the place that it redirects to")
-    return EmbeddingError(f"answered {status}: {_WHY.get(status, said)}")
+    return EmbeddingError(f"answered {status}: {_WHY.get(status, message)}")
 
 
 class _Vector(BaseModel):
@@ -141,10 +141,10 @@ def _values(embedding: str | list[float]) -> NDArray[np.float64 | np.float32]:
     return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4")
 
 
-def _said(body: object, key: str | None) -> str:
+def _message_of(body: object, key: str | None) -> str:
     """What the API says, in a line and without the key, which some repeat."""
     while isinstance(body, dict):
         body = next((body[name] for name in ("message", "error", "detail") if name in body), None)
     text = str(body or "it does not say why").replace(key or "\0", "…")
     text = " ".join(scrub(text).split())
-    return "".join(char for char in text if char.isprintable())[:_LONGEST_SAID]
+    return "".join(char for char in text if char.isprintable())[:_LONGEST_MESSAGE]

@@ -12,12 +12,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from docindex_dagster.core.errors import EmbeddingError
+from docindex_dagster.core.retry import Retry
 from docindex_dagster.embedding import openai_answers
-from docindex_dagster.embedding.at_once import pause
+from docindex_dagster.embedding.concurrency import pause
 from docindex_dagster.embedding.openai_answers import AgainError, Answer, RefusedError
 from docindex_dagster.embedding.rate import Rate
-from docindex_dagster.errors import EmbeddingError
-from docindex_dagster.retry import Retry
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -5,14 +5,14 @@ A provider makes an embedder of the settings. For those of packages see docs/emb
 
 from collections.abc import Callable
 
-from docindex_dagster import plugins
+from docindex_dagster.core import plugins
+from docindex_dagster.core.errors import EmbeddingError
+from docindex_dagster.core.plugins import Plugins
+from docindex_dagster.core.settings import EmbeddingSettings
 from docindex_dagster.embedding.minilm import MODEL, MiniLMEmbedder
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.sentence_transformers import DEFAULT_BATCH, SentenceTransformersEmbedder
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import EmbeddingError
-from docindex_dagster.plugins import Plugins
-from docindex_dagster.settings import EmbeddingSettings
 
 Provider = Callable[[EmbeddingSettings], Embedder]
 

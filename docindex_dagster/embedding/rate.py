@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from docindex_dagster.embedding.at_once import pause
+from docindex_dagster.embedding.concurrency import pause
 
 _MINUTE = 60.0
 

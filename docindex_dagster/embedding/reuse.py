@@ -8,12 +8,12 @@ another model was in use for a while, or after a run that was killed.
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster import tables
-from docindex_dagster.embedding import kept
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import embeddings_schema
+from docindex_dagster.embedding import cache
 from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import embeddings_schema
 
 
 def embed(
@@ -21,19 +21,19 @@ def embed(
 ) -> EmbeddingResult:
     """Give every chunk of the source `key` its vector, and keep the vectors that it needs no more.
 
-    What arrives is kept even if the run dies; whoever writes and publishes the table calls `kept.settle`. With `full`,
+    What arrives is kept even if the run dies; whoever writes and publishes the table calls `cache.settle`. With `full`,
     nothing is taken over, and what was kept of this model is forgotten. Other arguments and errors are those of
     `build_embeddings`.
     """
-    lost, arrived = kept.LostVectors(layout, key), kept.ArrivedVectors(layout, key)
+    lost, arrived = cache.VectorCache(layout, key), cache.VectorSpill(layout, key)
     former = tables.read(layout.table("embeddings", key)) if full else previous
     former = former.select(list(COLUMNS)) if former is not None and set(COLUMNS) <= set(former.column_names) else None
     if full:
         former = None if former is None else former.filter(pc.not_equal(former["model"], embedder.name))
-        kept.settle(layout, key, embeddings_schema(embedder.dimension).empty_table())
+        cache.settle(layout, key, embeddings_schema(embedder.dimension).empty_table())
         lost.forget(embedder.name)
-    tables_elsewhere = () if full else kept.elsewhere(layout, key, embedder.name)
+    tables_elsewhere = () if full else cache.elsewhere(layout, key, embedder.name)
     result = build_embeddings(chunks, None if full else previous, embedder, key, tables_elsewhere, keep=arrived.add)
     if former is not None:
-        lost.add(kept.left_out(former, result.table))
+        lost.add(cache.left_out(former, result.table))
     return result

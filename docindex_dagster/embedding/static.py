@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from docindex_dagster.core.tokenizer import words
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.embedding.weights import DIMENSION, NAME, load_weights
-from docindex_dagster.tokenizer import words
 
 _BATCH = 256  # texts: what is in memory at once is a few hundred MiB at most, and fewer caches are missed
 _LONGEST_WORD = 64  # characters that are looked at of a word that has no row of its own
@@ -76,7 +76,7 @@ class StaticModel:
         object.__setattr__(self, "_ids", {token: index for index, token in enumerate(self.vocabulary)})
 
     def pooled(self, texts: Sequence[str]) -> Vectors:
-        """The sums of rows, shape (len(texts), dimension); zero where no token is known."""
+        """The sums of rows, float32 of shape (len(texts), dimension); zero where no token is known."""
         bags = self.bags(texts)
         found = np.empty((len(texts), self.rows.shape[1]), np.float32)
         for text, (begin, end) in enumerate(pairwise(bags.begins)):

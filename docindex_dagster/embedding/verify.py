@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from docindex_dagster.errors import VerificationError
+from docindex_dagster.core.errors import VerificationError
 
 COMPLETE, FINITE = "one_vector_a_chunk", "vectors_are_finite"
 UNIT, DIMENSION = "vectors_are_unit_length", "dimension_is_right"

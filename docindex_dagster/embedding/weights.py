@@ -8,8 +8,8 @@ from importlib.resources import files
 
 import numpy as np
 
+from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.embedding.protocol import Vectors
-from docindex_dagster.errors import EmbeddingError
 
 FILE = "static.npz"
 SHA256 = "c87dd460230812472efaaa30ad58665ce4a921491b35d5750767e5a44d84defe"
@@ -21,7 +21,7 @@ _STEPS = 127  # of a value, to either side
 
 @cache
 def load_weights() -> tuple[tuple[str, ...], Vectors]:
-    """The tokens and their rows, shape (tokens, 256).
+    """The tokens and their rows, float32 of shape (tokens, 256).
 
     Raises:
         EmbeddingError: the file is not the one that belongs to this version.
@@ -36,7 +36,7 @@ def load_weights() -> tuple[tuple[str, ...], Vectors]:
 
 
 def as_bytes(tokens: Sequence[str], rows: Vectors) -> bytes:
-    """The file for tokens and their rows, shape (tokens, 256), whose values become steps of a scale of their row."""
+    """The file for tokens and their rows, float32 (tokens, 256), whose values become steps of a scale of their row."""
     scales = np.maximum(np.abs(rows).max(axis=1) / _STEPS, np.finfo(np.float16).tiny).astype(np.float16)
     steps = np.rint(rows / scales.astype(np.float32)[:, None]).clip(-_STEPS, _STEPS).astype(np.int8)
     file = io.BytesIO()

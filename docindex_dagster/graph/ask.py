@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.errors import QueryError
+from docindex_dagster.core.errors import QueryError
 from docindex_dagster.graph.opened import OpenGraph
 
 CALLS = frozenset({"calls"})

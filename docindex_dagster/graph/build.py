@@ -19,21 +19,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.code.shapes import has_facts
-from docindex_dagster.collection import without_collection
-from docindex_dagster.errors import first_line
+from docindex_dagster.core.errors import first_line
+from docindex_dagster.core.garbage import gc_disabled
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.graph.concepts.edges import concept_edges
 from docindex_dagster.graph.concepts.extractor import Found
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.graph.following.memo import TIME_OUT, Limits, OverLimitError
 from docindex_dagster.graph.modules import Modules, is_configuration, make_modules
 from docindex_dagster.graph.program import Index, Program, Units
+from docindex_dagster.graph.resolution.memo import TIME_OUT, Limits, OverLimitError
 from docindex_dagster.graph.resolve import Resolver
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
 from docindex_dagster.graph.triple import OUTSIDE, Node, Triple, node_table, triple_table
-from docindex_dagster.hashing import digest_parts
-from docindex_dagster.schemas import COMMIT
 
 # Raise it when the same chunks give another graph.
 GRAPH_VERSION = "7"
@@ -95,7 +95,7 @@ _ALL_BUT_CONCEPTS = Content()
 _MOST_TRIPLES = 20_000  # that wait for their table
 
 
-@without_collection()
+@gc_disabled()
 def build_graph(chunks: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph:
     """The graph of a source with these chunks, which are sorted by path.
 
@@ -107,7 +107,7 @@ def build_graph(chunks: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph
     return _assembled(_extracted(program, files, [*units], content))
 
 
-@without_collection()
+@gc_disabled()
 def update_graph(previous: Graph, chunks: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph:
     """The same graph as `build_graph(chunks, content)`, with the rows of files that look at nothing new taken over.
 

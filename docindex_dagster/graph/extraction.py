@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from docindex_dagster import tables
+from docindex_dagster.core import tables
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import NODES, TRIPLES
 from docindex_dagster.graph.build import Graph, build_graph, update_graph
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
 from docindex_dagster.graph.failures import sentence
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.verify import verify_graph
-from docindex_dagster.hashing import digest_parts
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import NODES, TRIPLES
 
 NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
 _CONCEPTS = "concepts"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import islice
 
-from docindex_dagster.printable import in_line
+from docindex_dagster.core.printable import in_line
 
 _NAMED = 3
 

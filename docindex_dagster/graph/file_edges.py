@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from docindex_dagster.code.expressions import SEPARATOR
 from docindex_dagster.graph.resolve import Resolver
 from docindex_dagster.graph.triple import EXTERNAL, FROM_PARSE, PACKAGE, UNRESOLVED, Node, Triple
-from docindex_dagster.graph.units import CLASSES, Definition, Import, Said, Unit
+from docindex_dagster.graph.units import CLASSES, Definition, Import, Reference, Unit
 from docindex_dagster.graph.values import CONFIDENCE, NAMES, Kind, Value
 
 _SYMBOLS = frozenset({Kind.FUNCTION, Kind.CLASS})
@@ -35,17 +35,17 @@ class FileEdges:
     def collect(self) -> None:
         """Read the whole file."""
         self.define()
-        for said in self.unit.imported:
-            self._import(said)
-        for said in self.unit.calls:
-            self._call(said)
-        for said in self.unit.decorators:
-            self._decorator(said)
+        for reference in self.unit.imported:
+            self._import(reference)
+        for reference in self.unit.calls:
+            self._call(reference)
+        for reference in self.unit.decorators:
+            self._decorator(reference)
         for definition in self.unit.definitions.values():
             if definition.kind in CLASSES:
                 self._bases(definition)
-        for said in self.unit.declared:
-            self._declared(said)
+        for reference in self.unit.declared:
+            self._declared(reference)
 
     def define(self) -> None:
         """What the file defines."""
@@ -81,86 +81,88 @@ class FileEdges:
         if parent is not None:
             self._add(self._symbol(unit, parent), "contains", (node, kind), at)
 
-    def _import(self, said: Said) -> None:
-        module, _, name = said.value.partition(SEPARATOR)
+    def _import(self, reference: Reference) -> None:
+        module, _, name = reference.value.partition(SEPARATOR)
         here = self.unit.path, "file"
-        values = self.resolver.imported(self.unit, Import(module, "" if said.name == "*" else name, said.line))
+        values = self.resolver.imported(
+            self.unit, Import(module, "" if reference.name == "*" else name, reference.line)
+        )
         for value in values:
             if value.kind is Kind.MODULE and value.name == "" and value.path.endswith("/"):
-                self._add(here, "imports", (value.path, PACKAGE), said, value=value)
+                self._add(here, "imports", (value.path, PACKAGE), reference, value=value)
             elif value.kind is Kind.EXTERNAL:
-                self._add(here, "imports", (f"{EXTERNAL}:{module.lstrip('.')}", EXTERNAL), said, value=value)
+                self._add(here, "imports", (f"{EXTERNAL}:{module.lstrip('.')}", EXTERNAL), reference, value=value)
             elif value.path and value.path != self.unit.path:
-                self._add(here, "imports", (value.path, "file"), said, value=value)
+                self._add(here, "imports", (value.path, "file"), reference, value=value)
                 if value.kind in _SYMBOLS:
-                    self._add(here, "imports", self._target(value), said, value=value)
+                    self._add(here, "imports", self._target(value), reference, value=value)
         if not values:
             missing = f"{UNRESOLVED}:{'.'.join(filter(None, (module, name)))}"
             reason = "no such name in what is imported"
-            self._add(here, "imports", (missing, UNRESOLVED), said, reason=reason)
+            self._add(here, "imports", (missing, UNRESOLVED), reference, reason=reason)
 
-    def _call(self, said: Said) -> None:
-        targets = self.resolver.targets(self.unit, said)
-        caller = self._scope(said.scope)
+    def _call(self, reference: Reference) -> None:
+        targets = self.resolver.targets(self.unit, reference)
+        caller = self._scope(reference.scope)
         for value in targets:
-            self._add(caller, "calls", self._target(value), said, value=value)
+            self._add(caller, "calls", self._target(value), reference, value=value)
             if value.kind in _SYMBOLS:
-                self._called(said, value)
+                self._called(reference, value)
         if not targets:
-            name = said.name.rstrip("()@[]").rpartition(".")[2] or said.name
-            reason = self.resolver.reason(self.unit, said)
-            self._add(caller, "calls", (f"{UNRESOLVED}:{name}", UNRESOLVED), said, reason=reason)
-        for argument in said.arguments:
+            name = reference.name.rstrip("()@[]").rpartition(".")[2] or reference.name
+            reason = self.resolver.reason(self.unit, reference)
+            self._add(caller, "calls", (f"{UNRESOLVED}:{name}", UNRESOLVED), reference, reason=reason)
+        for argument in reference.arguments:
             given = argument.rpartition("=")[2]
             if given and given[0] not in "#?:{(" and not given.endswith((")", "]")):
-                self._refer(said, given)
+                self._refer(reference, given)
 
-    def _called(self, said: Said, value: Value) -> None:
+    def _called(self, reference: Reference, value: Value) -> None:
         """What else follows from a call that reaches a symbol of the source."""
-        owner = self.unit.class_around(said.scope)
+        owner = self.unit.class_around(reference.scope)
         if value.kind is Kind.CLASS and owner is not None and not self._is(owner, value):
-            self._add(self._symbol(self.unit, owner), "uses", self._target(value), said, value=value)
-        if self.unit.is_test and said.scope and not self.resolver.program.units[value.path].is_test:
-            self._add(self._scope(said.scope), "tests", self._target(value), said, value=value)
+            self._add(self._symbol(self.unit, owner), "uses", self._target(value), reference, value=value)
+        if self.unit.is_test and reference.scope and not self.resolver.program.units[value.path].is_test:
+            self._add(self._scope(reference.scope), "tests", self._target(value), reference, value=value)
 
-    def _refer(self, said: Said, expression: str) -> None:
+    def _refer(self, reference: Reference, expression: str) -> None:
         """A reference to what an argument names, where anything in the source has this name."""
         name = expression.rpartition(".")[2].strip("&'")
         program, family = self.resolver.program, self.unit.policy.family
         if name not in self.unit.imports and not program.named.get((family, name)):
             return
-        for value in self.resolver.values(self.unit, said.scope, expression):
+        for value in self.resolver.values(self.unit, reference.scope, expression):
             if value.kind in _SYMBOLS:
-                self._add(self._scope(said.scope), "references", self._target(value), said, value=value)
+                self._add(self._scope(reference.scope), "references", self._target(value), reference, value=value)
 
-    def _decorator(self, said: Said) -> None:
-        decorated = self.unit.definitions.get(said.name)
-        for value in self.resolver.targets(self.unit, said):
+    def _decorator(self, reference: Reference) -> None:
+        decorated = self.unit.definitions.get(reference.name)
+        for value in self.resolver.targets(self.unit, reference):
             if value.kind in _SYMBOLS and decorated is not None:
                 target = self._symbol(self.unit, decorated)
-                self._add(self._target(value), "decorates", target, said, value=value)
-                self._add(self._scope(said.scope), "calls", self._target(value), said, value=value)
+                self._add(self._target(value), "decorates", target, reference, value=value)
+                self._add(self._scope(reference.scope), "calls", self._target(value), reference, value=value)
 
     def _bases(self, definition: Definition) -> None:
-        for said, values in self.resolver.bases(self.unit, definition):
+        for reference, values in self.resolver.bases(self.unit, definition):
             for value in values:
                 if value.kind not in {Kind.CLASS, Kind.EXTERNAL}:
                     continue
-                kind = "implements" if said.kind == "implements" or self._is_interface(value) else "inherits"
-                self._add(self._symbol(self.unit, definition), kind, self._target(value), said, value=value)
+                kind = "implements" if reference.kind == "implements" or self._is_interface(value) else "inherits"
+                self._add(self._symbol(self.unit, definition), kind, self._target(value), reference, value=value)
 
-    def _declared(self, said: Said) -> None:
+    def _declared(self, reference: Reference) -> None:
         """A class uses the types that it holds and takes; a function refers to those that it takes."""
-        owner = self.unit.class_around(said.scope)
-        for value in self.resolver.values(self.unit, said.scope, said.value):
+        owner = self.unit.class_around(reference.scope)
+        for value in self.resolver.values(self.unit, reference.scope, reference.value):
             for found in (value, *value.held):
                 if found.kind is not Kind.OBJECT:
                     continue
                 target = self._target(found)
                 if owner is None:
-                    self._add(self._scope(said.scope), "references", target, said, value=found)
+                    self._add(self._scope(reference.scope), "references", target, reference, value=found)
                 elif not self._is(owner, found):
-                    self._add(self._symbol(self.unit, owner), "uses", target, said, value=found)
+                    self._add(self._symbol(self.unit, owner), "uses", target, reference, value=found)
 
     def _is(self, definition: Definition, value: Value) -> bool:
         return (self.unit.path, definition.id) == (value.path, value.name)
@@ -190,7 +192,7 @@ class FileEdges:
         subject: _Place,
         predicate: str,
         target: _Place,
-        at: _Evidence | Said,
+        at: _Evidence | Reference,
         *,
         value: Value | None = None,
         reason: str = "",

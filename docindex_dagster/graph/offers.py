@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from typing import TypeVar
 
 from docindex_dagster.graph.policies import Policy
-from docindex_dagster.graph.units import CLASSES, Definition, Said, Unit
+from docindex_dagster.graph.units import CLASSES, Definition, Reference, Unit
 
 _Found = TypeVar("_Found")
 Stored = tuple[str, str, str]
@@ -50,53 +50,53 @@ class Offers:
         return _table((one.name, one) for one in known)
 
     @cached_property
-    def callers(self) -> Mapping[str, Sequence[Said]]:
+    def callers(self) -> Mapping[str, Sequence[Reference]]:
         """Calls and decorators by the last name in them, and by that which it has where it is imported from."""
         policy = self.unit.policy
-        said = [
-            *((said, _called(said.name, policy)) for said in self.unit.calls),
-            *((said, last_name(said.value)) for said in self.unit.decorators),
+        references = [
+            *((reference, _called(reference.name, policy)) for reference in self.unit.calls),
+            *((reference, last_name(reference.value)) for reference in self.unit.decorators),
         ]
-        return _table((name, one) for one, called in said for name in (called, *_first_names(self.unit, called)))
+        return _table((name, one) for one, called in references for name in (called, *_first_names(self.unit, called)))
 
     @cached_property
-    def takers(self) -> Mapping[str, Sequence[tuple[Said, int]]]:
+    def takers(self) -> Mapping[str, Sequence[tuple[Reference, int]]]:
         """The calls that are given something by its name, and where."""
-        found: list[tuple[str, tuple[Said, int]]] = []
-        for said in self.unit.calls:
-            for at, argument in enumerate(said.arguments):
+        found: list[tuple[str, tuple[Reference, int]]] = []
+        for reference in self.unit.calls:
+            for at, argument in enumerate(reference.arguments):
                 given = argument.rpartition(".")[2].lstrip("&").rstrip("'")
                 if _GIVEN.fullmatch(given):
-                    found += [(name, (said, at)) for name in (given, *_first_names(self.unit, given))]
+                    found += [(name, (reference, at)) for name in (given, *_first_names(self.unit, given))]
         return _table(found)
 
     @cached_property
     def derived(self) -> Mapping[str, Sequence[str]]:
         """The ids of classes by the last names of what they are made from."""
         return _table(
-            (last_name(said.value.removesuffix(".prototype").partition("<")[0]), identifier)
+            (last_name(reference.value.removesuffix(".prototype").partition("<")[0]), identifier)
             for identifier, bases in self.unit.bases.items()
-            for said in bases
+            for reference in bases
         )
 
     @cached_property
-    def assigned(self) -> Mapping[str, Sequence[Said]]:
+    def assigned(self) -> Mapping[str, Sequence[Reference]]:
         """What is assigned to attributes of other objects, by their names."""
-        return _table((last_name(said.name), said) for said in self.unit.assigned)
+        return _table((last_name(reference.name), reference) for reference in self.unit.assigned)
 
     @cached_property
-    def fills(self) -> Mapping[str, Sequence[Said]]:
+    def fills(self) -> Mapping[str, Sequence[Reference]]:
         """Objects that are written with their fields, by the last name of the type."""
-        return _table((_filled_class(self.unit, said), said) for said in self.unit.fills)
+        return _table((_filled_class(self.unit, reference), reference) for reference in self.unit.fills)
 
     @cached_property
-    def said(self) -> Mapping[str, Sequence[Said]]:
+    def references(self) -> Mapping[str, Sequence[Reference]]:
         """What is called in a function or class, by its path and id."""
         path = self.unit.path
         return _table(
-            (f"{path}::{scope}", said)
-            for said in self.unit.calls
-            for scope in (said.scope, *_prefixes(said.scope))
+            (f"{path}::{scope}", reference)
+            for reference in self.unit.calls
+            for scope in (reference.scope, *_prefixes(reference.scope))
             if scope
         )
 
@@ -181,7 +181,7 @@ class Offers:
         show("derived", self.derived, str)
         show("assigned", self.assigned, text_of)
         show("fills", self.fills, text_of)
-        show("said", self.said, text_of)
+        show("said", self.references, text_of)
         show("sharing", self.sharing, str)
         show("top", self.tops, str)
         show("spaces", self.spaces, str)
@@ -206,7 +206,7 @@ def _definition(found: Definition) -> str:
     return f"{found.id}\t{found.kind}\t{found.returns}\t{found.is_local}"
 
 
-def _text(found: Said) -> str:
+def _text(found: Reference) -> str:
     return f"{found.kind}\t{found.scope}\t{found.name}\t{found.value}"
 
 
@@ -230,9 +230,9 @@ def _called(expression: str, policy: Policy) -> str:
     return last_name(owner) if owner and name in policy.makers else last_name(expression)
 
 
-def _filled_class(unit: Unit, said: Said) -> str:
-    owner = unit.class_around(said.scope) if said.name == "Self" else None
-    return owner.name if owner else last_name(said.name)
+def _filled_class(unit: Unit, reference: Reference) -> str:
+    owner = unit.class_around(reference.scope) if reference.name == "Self" else None
+    return owner.name if owner else last_name(reference.name)
 
 
 def stem(path: str) -> str:

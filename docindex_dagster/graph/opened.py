@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from docindex_dagster.core.schemas import NODES, TRIPLES
 from docindex_dagster.graph.build import Graph
 from docindex_dagster.graph.elsewhere import linked
 from docindex_dagster.graph.referred import settled
 from docindex_dagster.graph.triple import SHARED
-from docindex_dagster.schemas import NODES, TRIPLES
 
 _Numbers = NDArray[np.int64]  # shape (n,)
 _EVIDENCE = ("path", "chunk_id", "line", "confidence", "resolution")
@@ -66,7 +66,7 @@ class OpenGraph:
         return values
 
     def chosen(self, predicates: Iterable[str]) -> NDArray[np.bool_]:
-        """Which edges have one of some predicates: shape (edges,)."""
+        """Which edges have one of some predicates: booleans of shape (edges,)."""
         mask = pc.is_in(self.edges["predicate"], pa.array(list(predicates), pa.string()))
         found: NDArray[np.bool_] = mask.to_numpy(zero_copy_only=False)
         return found

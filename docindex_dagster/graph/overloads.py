@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster.graph.builtins import is_value
 from docindex_dagster.graph.policies import Policy
-from docindex_dagster.graph.units import Said, Unit, unnamed
+from docindex_dagster.graph.units import Reference, Unit, unnamed
 from docindex_dagster.graph.values import How, Kind, Value
 
 if TYPE_CHECKING:
@@ -53,17 +53,17 @@ _NUMBERS = ("byte", "short", "char", "int", "long", "float", "double", "decimal"
 _SAME_NUMBERS = {"integer": "int", "int32": "int", "int64": "long", "single": "float"}
 
 
-def takes(resolver: "Resolver", function: Value, said: Said) -> bool:
+def takes(resolver: "Resolver", function: Value, reference: Reference) -> bool:
     """Whether a function may be called with so many arguments."""
     taken = resolver.parameters(function)
     has_rest = any(name.startswith("*") for name, _ in taken)
-    return has_rest or len(said.arguments) <= len(taken)
+    return has_rest or len(reference.arguments) <= len(taken)
 
 
-def best_overloads(resolver: "Resolver", unit: Unit, said: Said, found: Sequence[Value]) -> tuple[Value, ...]:
+def best_overloads(resolver: "Resolver", unit: Unit, reference: Reference, found: Sequence[Value]) -> tuple[Value, ...]:
     """The targets without those overloads that fit less well than another one."""
     groups: dict[tuple[str, ...], list[Value]] = defaultdict(list)
-    given = [_Given(resolver, unit, said.scope, argument) for argument in said.arguments]
+    given = [_Given(resolver, unit, reference.scope, argument) for argument in reference.arguments]
     tells_apart = unit.policy.tells_apart
     for value in found:
         if tells_apart and value.kind is Kind.FUNCTION:

@@ -59,7 +59,7 @@ class Policy:
     selves: frozenset[str] = frozenset()  # names of the class itself
     is_made_by_name: bool = False  # a class's name in it is the class, a function of that name makes an object
     has_pointers: bool = False  # an object may stand for what points at it; fields may be filled from outside
-    functions: frozenset[str] = frozenset()  # types of which a value is a function that somebody gave
+    functions: frozenset[str] = frozenset()  # types of which a value is a function that a user gave
 
 
 _PYTHON = Policy(

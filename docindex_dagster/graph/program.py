@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from docindex_dagster.graph.following.memo import Looks
 from docindex_dagster.graph.modules import Modules
 from docindex_dagster.graph.offers import Offers, Stored, key_of, stem
-from docindex_dagster.graph.units import Definition, Said, Unit, make_unit
+from docindex_dagster.graph.resolution.memo import Looks
+from docindex_dagster.graph.units import Definition, Reference, Unit, make_unit
 
 _Key = tuple[str, str]
 _Found = TypeVar("_Found")
@@ -166,16 +166,16 @@ class Program:
         self.named: Lookup[Definition] = lookup("name", lambda offers: offers.named)
         self.full: Lookup[Definition] = lookup("full", lambda offers: offers.full)
         self.extensions: Lookup[Definition] = lookup("extensions", lambda offers: offers.extensions)
-        self.callers: Lookup[Said] = lookup("callers", lambda offers: offers.callers)
-        self.takers: Lookup[tuple[Said, int]] = lookup("takers", lambda offers: offers.takers)
+        self.callers: Lookup[Reference] = lookup("callers", lambda offers: offers.callers)
+        self.takers: Lookup[tuple[Reference, int]] = lookup("takers", lambda offers: offers.takers)
         self.derived: Lookup[str] = lookup("derived", lambda offers: offers.derived)
-        self.assigned: Lookup[Said] = lookup("assigned", lambda offers: offers.assigned)
-        self.fills: Lookup[Said] = lookup("fills", lambda offers: offers.fills)
+        self.assigned: Lookup[Reference] = lookup("assigned", lambda offers: offers.assigned)
+        self.fills: Lookup[Reference] = lookup("fills", lambda offers: offers.fills)
         self.variables: Lookup[str] = lookup("variables", lambda offers: offers.variables)
         self.stored: Lookup[Stored] = lookup("stored", lambda offers: offers.stored)
         self._forwards: Lookup[str] = lookup("forwards", lambda offers: offers.forwards)
         self.tops: Lookup[str] = lookup("top", lambda offers: offers.tops)
-        self._said: Lookup[Said] = lookup("said", lambda offers: offers.said)
+        self._targets_of: Lookup[Reference] = lookup("said", lambda offers: offers.references)
         self._sharing: Lookup[str] = lookup("sharing", lambda offers: offers.sharing)
         self._spaces: Lookup[str] = lookup("spaces", lambda offers: offers.spaces)
         self._everywhere: Lookup[str] = lookup("everywhere", lambda offers: offers.everywhere)
@@ -196,10 +196,10 @@ class Program:
         """The namespaces that all files of a language use."""
         return [name for _, name in self._everywhere.get((family, ""))]
 
-    def said_in(self, unit: Unit, function: str) -> list[Said]:
+    def references_in(self, unit: Unit, function: str) -> list[Reference]:
         """What a function calls, also in those that are written in it."""
         key = unit.policy.family, f"{unit.path}::{function}"
-        return [said for _, said in self._said.get(key)]
+        return [reference for _, reference in self._targets_of.get(key)]
 
     def find_module(self, importer: Unit, module: str) -> tuple[str, ...]:
         """The files, or folders with a slash behind them, to which an import of a file leads."""

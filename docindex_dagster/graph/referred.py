@@ -10,10 +10,10 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.core.keys import is_branch
 from docindex_dagster.graph.documents import is_plain
 from docindex_dagster.graph.elsewhere import dotted, is_meant
 from docindex_dagster.graph.triple import ANCHORS, LABEL, LINK, MENTION, UNRESOLVED
-from docindex_dagster.keys import is_branch
 from docindex_dagster.sources.classify import classify_name
 
 _DOCUMENTS = (".md", ".mdx", ".rst", ".html", ".markdown", ".adoc", ".txt", ".ipynb")

@@ -9,18 +9,6 @@ import itertools
 from collections.abc import Iterable
 
 from docindex_dagster.graph import notation, spaces
-from docindex_dagster.graph.following.arguments import Arguments
-from docindex_dagster.graph.following.base import (
-    Values,
-    distinct,
-)
-from docindex_dagster.graph.following.classes import Classes
-from docindex_dagster.graph.following.imports import Imports
-from docindex_dagster.graph.following.members import Members
-from docindex_dagster.graph.following.namespaces import Namespaces
-from docindex_dagster.graph.following.results import Results
-from docindex_dagster.graph.following.scopes import Scopes
-from docindex_dagster.graph.following.types import Types
 from docindex_dagster.graph.notation import (
     Bare,
     Called,
@@ -40,66 +28,85 @@ from docindex_dagster.graph.notation import (
     Written,
 )
 from docindex_dagster.graph.overloads import best_overloads, takes
-from docindex_dagster.graph.units import FILE, Import, Said, Unit
+from docindex_dagster.graph.resolution.arguments import Arguments
+from docindex_dagster.graph.resolution.base import (
+    Values,
+    distinct,
+)
+from docindex_dagster.graph.resolution.classes import Classes
+from docindex_dagster.graph.resolution.imports import Imports
+from docindex_dagster.graph.resolution.members import Members
+from docindex_dagster.graph.resolution.namespaces import Namespaces
+from docindex_dagster.graph.resolution.results import Results
+from docindex_dagster.graph.resolution.scopes import Scopes
+from docindex_dagster.graph.resolution.types import Types
+from docindex_dagster.graph.units import FILE, Import, Reference, Unit
 from docindex_dagster.graph.values import How, Kind, Value
 
 
 class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Arguments):
     """Follows the names of one file after the other; what was found is kept as `memo` says."""
 
-    def targets(self, unit: Unit, said: Said) -> Values:
+    def targets(self, unit: Unit, reference: Reference) -> Values:
         """What a call reaches: functions, classes of which it makes an object, and what is external."""
-        expression = _called_expression(said)
-        scope = self._home_of_call(unit, said, expression)
-        question = unit.path, scope, said.kind, said.value if said.kind == "decorator" else said.name
+        expression = _called_expression(reference)
+        scope = self._home_of_call(unit, reference, expression)
+        question = (
+            unit.path,
+            scope,
+            reference.kind,
+            reference.value if reference.kind == "decorator" else reference.name,
+        )
         none: Values = ()
-        found = self.memo.settled(question, none, self._reached, unit, scope, said, expression)
-        if not found or (len(found) == 1 and not (unit.policy.tells_apart and self._takes_too_little(found[0], said))):
+        found = self.memo.settled(question, none, self._reached, unit, scope, reference, expression)
+        if not found or (
+            len(found) == 1 and not (unit.policy.tells_apart and self._takes_too_little(found[0], reference))
+        ):
             return found
-        return self.memo.settled((unit.path, said, found), none, self._chosen, unit, said, found)
+        return self.memo.settled((unit.path, reference, found), none, self._chosen, unit, reference, found)
 
-    def _home_of_call(self, unit: Unit, said: Said, expression: Expression) -> str:
+    def _home_of_call(self, unit: Unit, reference: Reference, expression: Expression) -> str:
         """The outermost place where a call reaches the same."""
         policy = unit.policy
-        if not said.scope or (policy.has_open_dispatch and policy.has_implicit_members):
-            return said.scope
+        if not reference.scope or (policy.has_open_dispatch and policy.has_implicit_members):
+            return reference.scope
         if policy.has_open_dispatch and isinstance(expression, Member) and expression.of == Name("this"):
-            return said.scope
+            return reference.scope
         if policy.tells_apart and isinstance(expression, Name):
             expression = Name(expression.name, "function")
-        return self._home(unit, said.scope, expression)
+        return self._home(unit, reference.scope, expression)
 
-    def _reached(self, unit: Unit, scope: str, said: Said, expression: Expression) -> Values:
+    def _reached(self, unit: Unit, scope: str, reference: Reference, expression: Expression) -> Values:
         """What a call may reach, whatever it gives."""
         policy = unit.policy
         values = self._callees(unit, scope, expression)
         if isinstance(expression, Member | Name) and policy.has_open_dispatch:
             values += self._overriding(unit, scope, expression, values)
         found = [target for value in values for target in self._called(value)]
-        if said.kind == "macro" and policy.has_macro_names:
-            found = [*self._macros(unit, said.name)]
+        if reference.kind == "macro" and policy.has_macro_names:
+            found = [*self._macros(unit, reference.name)]
         if not policy.calls_classes:
             found = [target for target in found if target.kind is not Kind.CLASS]
         if policy.has_method_calls:
-            found = [target for target in found if self._is_called(unit, said, target)]
+            found = [target for target in found if self._is_called(unit, reference, target)]
         inside = [target for target in found if target.kind is not Kind.EXTERNAL]
         reached = distinct(inside or found)
         return (self._with_body(unit, reached[0]),) if len(reached) == 1 else reached
 
-    def _chosen(self, unit: Unit, said: Said, reached: Values) -> Values:
+    def _chosen(self, unit: Unit, reference: Reference, reached: Values) -> Values:
         """Of what a call may reach that which it means by what it gives."""
         if unit.policy.tells_apart:
-            reached = tuple(one for value in reached for one in self._overloads(value, said))
-        best = best_overloads(self, unit, said, distinct(reached))
+            reached = tuple(one for value in reached for one in self._overloads(value, reference))
+        best = best_overloads(self, unit, reference, distinct(reached))
         return tuple(self._with_body(unit, value) for value in best)
 
     def _with_body(self, unit: Unit, value: Value) -> Value:
         return spaces.with_body(self, value) if unit.policy.sharing == "included" else value
 
-    def _is_called(self, unit: Unit, said: Said, target: Value) -> bool:
+    def _is_called(self, unit: Unit, reference: Reference, target: Value) -> bool:
         """Whether a call names the target itself, and does not just read what holds it."""
         policy = unit.policy
-        name = said.name.rpartition(".")[2]
+        name = reference.name.rpartition(".")[2]
         if target.kind is Kind.CLASS:
             return name in policy.makers
         return (
@@ -108,17 +115,17 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
             or self.definition(target).name == name
         )
 
-    def _overloads(self, function: Value, said: Said) -> Iterable[Value]:
+    def _overloads(self, function: Value, reference: Reference) -> Iterable[Value]:
         """A function, or where it takes too little those of this name in what its class is made from."""
-        if not self._takes_too_little(function, said):
+        if not self._takes_too_little(function, reference):
             return [function]
         name = self.definition(function).name
         above = itertools.dropwhile(lambda one: not self._is_member(function, one), self.ancestors(function.held[0]))
         inherited = (one for ancestor in [*above][1:] for one in self._members(function.held[0], [ancestor], name))
         return [function, *(one for one in inherited if one.kind is Kind.FUNCTION)]
 
-    def _takes_too_little(self, function: Value, said: Said) -> bool:
-        return function.kind is Kind.FUNCTION and bool(function.held) and not takes(self, function, said)
+    def _takes_too_little(self, function: Value, reference: Reference) -> bool:
+        return function.kind is Kind.FUNCTION and bool(function.held) and not takes(self, function, reference)
 
     def _is_member(self, function: Value, owner: Value) -> bool:
         if owner.kind is Kind.EXTERNAL:
@@ -129,14 +136,14 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
         """What an import stands for."""
         return distinct(self._of_import(unit, imported))
 
-    def reason(self, unit: Unit, said: Said) -> str:
+    def reason(self, unit: Unit, reference: Reference) -> str:
         """Why a call reaches nothing that is known."""
-        match notation.parse(said.name):
+        match notation.parse(reference.name):
             case Name(name) as expression:
-                known = self._values(unit, said.scope, expression)
+                known = self._values(unit, reference.scope, expression)
                 return f"{name} is a value that is not known" if known else "no such name"
             case Member(of, name):
-                known = self._values(unit, said.scope, of)
+                known = self._values(unit, reference.scope, of)
                 return f"no {name} in what it is called on" if known else "called on something of unknown type"
             case _:
                 return "computed"
@@ -205,9 +212,9 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
                 return ()
 
 
-def _called_expression(said: Said) -> Expression:
+def _called_expression(reference: Reference) -> Expression:
     """What is called, or of what an object is made."""
-    expression = notation.parse(said.value if said.kind == "decorator" else said.name)
-    if said.kind == "new":
+    expression = notation.parse(reference.value if reference.kind == "decorator" else reference.name)
+    if reference.kind == "new":
         return Made(expression)
-    return expression.of if said.kind == "decorator" and isinstance(expression, Called) else expression
+    return expression.of if reference.kind == "decorator" and isinstance(expression, Called) else expression

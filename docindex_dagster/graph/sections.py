@@ -10,7 +10,7 @@ from typing import Any
 
 from docindex_dagster.graph.prose import Prose, link_targets, read_prose
 from docindex_dagster.graph.triple import ANCHOR, ANCHORS, Node, Triple
-from docindex_dagster.graph.units import Said, said_in
+from docindex_dagster.graph.units import Reference, references_in
 
 _LONGEST_TITLE = 200
 _Path = tuple[str, ...]
@@ -31,9 +31,9 @@ class ReadChunk:
         return section_node(self.row["path"], titles)
 
     @property
-    def said(self) -> Iterator[Said]:
+    def references(self) -> Iterator[Reference]:
         """What the text does not show: links and anchors, with the lines of the file."""
-        return said_in(self.row)
+        return references_in(self.row)
 
     def titled(self, titles: str) -> tuple[str, str]:
         """The node of the section in the chunk that has these titles, or else of that in which the chunk begins."""
@@ -109,6 +109,10 @@ def anchors(chunks: Sequence[ReadChunk]) -> Iterator[Node]:
     for chunk in chunks:
         row = chunk.row
         named = [(ANCHOR, title.anchor, chunk.place(title.line)) for title in chunk.prose.headings if title.anchor]
-        named += [(said.kind, said.name, chunk.titled(said.scope)) for said in chunk.said if said.kind in ANCHORS]
+        named += [
+            (reference.kind, reference.name, chunk.titled(reference.scope))
+            for reference in chunk.references
+            if reference.kind in ANCHORS
+        ]
         for kind, name, (place, _) in named:
             yield Node(f"{kind}:{row['path']}#{name}", kind, place, row["source"], row["path"], row["chunk_id"])

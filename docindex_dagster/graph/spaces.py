@@ -14,14 +14,14 @@ from docindex_dagster.graph.units import CLASSES, DIRECTIVE, FUNCTIONS, Definiti
 from docindex_dagster.graph.values import How, Kind, Value, is_known
 
 if TYPE_CHECKING:
-    from docindex_dagster.graph.following.base import Following
+    from docindex_dagster.graph.resolution.base import NameResolver
 
 _Found = list[tuple[Unit, Definition]]
 _MOST_ASSIGNED = 60  # places that put something into a field
 _WITH_FIXTURE = frozenset({"TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_P", "BENCHMARK_F", "BENCHMARK_DEFINE_F"})
 
 
-def in_space(resolver: "Following", unit: Unit, full: str) -> list[Value]:
+def in_space(resolver: "NameResolver", unit: Unit, full: str) -> list[Value]:
     """What a full name stands for, seen from a file."""
     policy = unit.policy
     if full.startswith(ROOT):
@@ -47,7 +47,7 @@ def _how(unit: Unit, other: Unit, policy: Policy) -> How:
     return How.IMPORT if policy.sharing == "included" else How.PACKAGE
 
 
-def defined(resolver: "Following", unit: Unit, full: str) -> _Found:
+def defined(resolver: "NameResolver", unit: Unit, full: str) -> _Found:
     """The definitions of a full name that a file sees."""
     none: _Found = []
     if not _is_defined(resolver, unit, full):
@@ -55,12 +55,12 @@ def defined(resolver: "Following", unit: Unit, full: str) -> _Found:
     return resolver.memo.settled(("defined", unit.path, full), none, _defined, resolver, unit, full)
 
 
-def _is_defined(resolver: "Following", unit: Unit, full: str) -> bool:
+def _is_defined(resolver: "NameResolver", unit: Unit, full: str) -> bool:
     """Whether anything in the program has the last part of a full name; specialisations are named in many ways."""
     return "<" in full or bool(resolver.program.named.get((unit.policy.family, full.rpartition(".")[2])))
 
 
-def _defined(resolver: "Following", unit: Unit, full: str) -> _Found:
+def _defined(resolver: "NameResolver", unit: Unit, full: str) -> _Found:
     policy, program = unit.policy, resolver.program
     listed = program.full.get((policy.family, full), ())
     if policy.sharing == "included" and listed and all(one.kind == "module" for _, one in listed):
@@ -69,7 +69,7 @@ def _defined(resolver: "Following", unit: Unit, full: str) -> _Found:
     return _seen(resolver, unit, full, found) if found and policy.sharing == "included" else found
 
 
-def _seen(resolver: "Following", unit: Unit, full: str, found: _Found) -> _Found:
+def _seen(resolver: "NameResolver", unit: Unit, full: str, found: _Found) -> _Found:
     """Of some definitions those in a file or what it includes, and those of which there is a declaration."""
     visible = resolver.visible(unit)
     near = [(other, one) for other, one in found if other.path in visible]
@@ -89,13 +89,13 @@ def _seen(resolver: "Following", unit: Unit, full: str, found: _Found) -> _Found
     return far if declaring and len(far) == 1 else []
 
 
-def _linked(resolver: "Following", declaring: frozenset[str], far: _Found) -> _Found:
+def _linked(resolver: "NameResolver", declaring: frozenset[str], far: _Found) -> _Found:
     """Of definitions in files that are not included, those that know one of the declarations, if some do."""
     knowing = [(other, one) for other, one in far if declaring & resolver.visible(other)]
     return knowing or (far if len({other.path for other, _ in far}) == 1 else [])
 
 
-def _variable(resolver: "Following", unit: Unit, full: str) -> list[Value]:
+def _variable(resolver: "NameResolver", unit: Unit, full: str) -> list[Value]:
     """What a variable of a namespace may be."""
     family = unit.policy.family
     space, _, name = full.rpartition(".")
@@ -110,7 +110,7 @@ def _variable(resolver: "Following", unit: Unit, full: str) -> list[Value]:
     return found + _assigned_outside(resolver, family, space, name)
 
 
-def _assigned_outside(resolver: "Following", family: str, space: str, name: str) -> list[Value]:
+def _assigned_outside(resolver: "NameResolver", family: str, space: str, name: str) -> list[Value]:
     """What functions put into a variable of a namespace."""
     found: list[Value] = []
     for path, (scope, of, value) in resolver.program.stored.get((family, f".{name}"), ())[:_MOST_ASSIGNED]:
@@ -120,7 +120,7 @@ def _assigned_outside(resolver: "Following", family: str, space: str, name: str)
     return found
 
 
-def looked_up(resolver: "Following", unit: Unit, home: str, name: str) -> list[Value]:
+def looked_up(resolver: "NameResolver", unit: Unit, home: str, name: str) -> list[Value]:
     """What a name means in the innermost of the namespaces and classes around a place that has it."""
     if name == ROOT:
         return [Value(Kind.MODULE, unit.path, ROOT)]
@@ -135,7 +135,7 @@ def looked_up(resolver: "Following", unit: Unit, home: str, name: str) -> list[V
     return _macros(resolver, unit, name)
 
 
-def _within(resolver: "Following", unit: Unit, space: str, name: str) -> list[Value]:
+def _within(resolver: "NameResolver", unit: Unit, space: str, name: str) -> list[Value]:
     """What a namespace or class, or a namespace that is used in it, has under a name."""
     for owner in classes_at(resolver, unit, space) if space else ():
         if found := [*resolver.member(owner._replace(kind=Kind.OBJECT), name)]:
@@ -146,7 +146,7 @@ def _within(resolver: "Following", unit: Unit, space: str, name: str) -> list[Va
     return []
 
 
-def _macros(resolver: "Following", unit: Unit, name: str) -> list[Value]:
+def _macros(resolver: "NameResolver", unit: Unit, name: str) -> list[Value]:
     """Macros, which are in no namespace, wherever they are written."""
     visible = resolver.visible(unit)
     named = resolver.program.named.get((unit.policy.family, name), ())
@@ -159,13 +159,13 @@ def _joined(space: str, name: str) -> str:
     return f"{space}.{name}" if space else name
 
 
-def classes_at(resolver: "Following", unit: Unit, full: str) -> list[Value]:
+def classes_at(resolver: "NameResolver", unit: Unit, full: str) -> list[Value]:
     """The class of a full name, which may be in a namespace that the file uses."""
     none: list[Value] = []
     return resolver.memo.settled(("classes", unit.path, full), none, _classes_at, resolver, unit, full)
 
 
-def _classes_at(resolver: "Following", unit: Unit, full: str) -> list[Value]:
+def _classes_at(resolver: "NameResolver", unit: Unit, full: str) -> list[Value]:
     for name in (full, *(f"{directive}.{full}" for directive in unit.directives)):
         found = [
             Value(Kind.CLASS, other.path, one.id) for other, one in defined(resolver, unit, name) if one.kind in CLASSES
@@ -183,13 +183,13 @@ def space_of(unit: Unit, definition: Definition) -> str:
     return definition.parent
 
 
-def home_of(resolver: "Following", unit: Unit, parent: str) -> str:
+def home_of(resolver: "NameResolver", unit: Unit, parent: str) -> str:
     """The full name of what is around a definition, where it is written by a shorter one."""
     owners = classes_at(resolver, unit, parent) if parent else []
     return full_name(resolver.unit(owners[0].path), resolver.definition(owners[0]).qualified) if owners else parent
 
 
-def assigned(resolver: "Following", cls: Value, name: str) -> Iterator[Value]:
+def assigned(resolver: "NameResolver", cls: Value, name: str) -> Iterator[Value]:
     """What is put into a field of a class, anywhere in the program."""
     unit = resolver.unit(cls.path)
     family, definition = unit.policy.family, unit.definitions[cls.name]
@@ -227,7 +227,7 @@ def is_forward(unit: Unit, definition: Definition) -> bool:
     return definition.name in unit.forwards.get(definition.id, ())
 
 
-def with_body(resolver: "Following", value: Value) -> Value:
+def with_body(resolver: "NameResolver", value: Value) -> Value:
     """A method as it is defined outside of its class, where it is."""
     if value.kind is not Kind.FUNCTION:
         return value
@@ -261,7 +261,7 @@ def _outwards(space: str) -> Iterator[str]:
     yield ""
 
 
-def included(resolver: "Following", unit: Unit) -> frozenset[str]:
+def included(resolver: "NameResolver", unit: Unit) -> frozenset[str]:
     """The paths of a file and of all that it includes."""
     seen, waiting = {unit.path}, [unit]
     while waiting:
@@ -276,7 +276,7 @@ def included(resolver: "Following", unit: Unit) -> frozenset[str]:
     return frozenset(seen)
 
 
-def types(resolver: "Following", unit: Unit, scope: str, name: str) -> list[Value]:
+def types(resolver: "NameResolver", unit: Unit, scope: str, name: str) -> list[Value]:
     """What a name of a type stands for at a place: no variable or function of the name."""
     around = unit.definitions.get(scope)
     first, _, rest = name.partition(".")
@@ -296,7 +296,7 @@ def types(resolver: "Following", unit: Unit, scope: str, name: str) -> list[Valu
     return []
 
 
-def _given_types(resolver: "Following", owner: Value, name: str) -> list[Value]:
+def _given_types(resolver: "NameResolver", owner: Value, name: str) -> list[Value]:
     """What the program gives for a parameter of a class."""
     unit, definition = resolver.unit(owner.path), resolver.definition(owner)
     names = [parameter for parameter, _ in unit.parameters.get(owner.name, ())]
@@ -312,13 +312,13 @@ def _given_types(resolver: "Following", owner: Value, name: str) -> list[Value]:
     return [value for value in found if is_known(value)]
 
 
-def _types_of(resolver: "Following", unit: Unit, full: str) -> list[Value]:
+def _types_of(resolver: "NameResolver", unit: Unit, full: str) -> list[Value]:
     known = [(other, one) for other, one in defined(resolver, unit, full) if one.kind in CLASSES or one.kind == "type"]
     classes = [(other, one) for other, one in known if one.kind in CLASSES]
     return [value for other, one in classes or known for value in resolver.defined(other, one, How.PACKAGE)]
 
 
-def _inherited_types(resolver: "Following", owner: Value, name: str) -> list[Value]:
+def _inherited_types(resolver: "NameResolver", owner: Value, name: str) -> list[Value]:
     for ancestor in resolver.ancestors(owner):
         if ancestor.kind is not Kind.CLASS:
             continue
@@ -329,7 +329,7 @@ def _inherited_types(resolver: "Following", owner: Value, name: str) -> list[Val
     return []
 
 
-def beyond(resolver: "Following", unit: Unit, name: str) -> list[Value]:
+def beyond(resolver: "NameResolver", unit: Unit, name: str) -> list[Value]:
     """What a name means that neither the file nor its namespace has: a namespace, or a function outside of all."""
     family = unit.policy.family
     if name == ROOT:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from docindex_dagster.schemas import NODES, TRIPLES
+from docindex_dagster.core.schemas import NODES, TRIPLES
 
 FROM_PARSE = "parse"
 """How an edge was found that the source text says: nothing was guessed."""

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from docindex_dagster.code.expressions import SEPARATOR
 from docindex_dagster.code.facts import symbol_ids
+from docindex_dagster.core.hashing import digest
 from docindex_dagster.graph.policies import Policy, policy_of
-from docindex_dagster.hashing import digest
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
 FUNCTIONS = frozenset({"function", "method", "macro"})
@@ -47,7 +47,7 @@ class Import:
         return Import(self.module, name, self.line, self.scope)
 
 
-class Said(NamedTuple):
+class Reference(NamedTuple):
     """A fact, with the chunk in which it stands."""
 
     kind: str
@@ -78,21 +78,21 @@ class Unit:
     attributes: Mapping[str, Mapping[str, Sequence[tuple[str, str]]]]  # of classes: by name, scopes and expressions
     parameters: Mapping[str, Sequence[tuple[str, str]]]  # by function: names and expressions
     returns: Mapping[str, Sequence[str]]
-    bases: Mapping[str, Sequence[Said]]
+    bases: Mapping[str, Sequence[Reference]]
     receivers: Mapping[str, str]  # of functions that are members of another type: this type
     generics: Mapping[str, Sequence[tuple[str, str]]]  # type parameters by class or function: names and expressions
-    fills: Sequence[Said]
-    assigned: Sequence[Said]  # to attributes of what is not the object itself
+    fills: Sequence[Reference]
+    assigned: Sequence[Reference]  # to attributes of what is not the object itself
     imports: Mapping[str, Sequence[Import]]
     stars: Sequence[Import]
     reexports: Mapping[str, Import]
     reexported: Sequence[str]  # modules of which all is
     exports: Mapping[str, Sequence[str]]
     namespace: str
-    calls: Sequence[Said]
-    decorators: Sequence[Said]
-    imported: Sequence[Said]
-    declared: Sequence[Said]  # names with a type
+    calls: Sequence[Reference]
+    decorators: Sequence[Reference]
+    imported: Sequence[Reference]
+    declared: Sequence[Reference]  # names with a type
     properties: frozenset[str] = frozenset()  # methods that are read as attributes
     hidden: frozenset[str] = frozenset()  # functions that are not found by their names
     chunks: Mapping[str, str] = field(default_factory=dict)  # of definitions
@@ -111,8 +111,8 @@ class Unit:
     @cached_property
     def _decorated(self) -> Mapping[str, Sequence[str]]:
         found: dict[str, list[str]] = defaultdict(list)
-        for said in self.decorators:
-            found[said.name].append(said.value)
+        for reference in self.decorators:
+            found[reference.name].append(reference.value)
         return dict(found)
 
     @cached_property
@@ -160,26 +160,26 @@ def make_unit(path: str, rows: Sequence[Mapping[str, Any]]) -> Unit:
         )
         for identifier, (symbol, _) in zip(ids, symbols, strict=True)
     }
-    said = [each for row in rows for each in said_in(row)]
-    return _unit(path, rows[0], definitions, said, dict(zip(ids, (chunk for _, chunk in symbols), strict=True)))
+    references = [each for row in rows for each in references_in(row)]
+    return _unit(path, rows[0], definitions, references, dict(zip(ids, (chunk for _, chunk in symbols), strict=True)))
 
 
-def said_in(row: Mapping[str, Any]) -> Iterator[Said]:
+def references_in(row: Mapping[str, Any]) -> Iterator[Reference]:
     """The facts of a chunk."""
     facts = row["facts"].split("\n") if row["facts"] else ()
     for line, kind, scope, name, value in (fact.split("\t") for fact in facts):
-        yield Said(kind, scope, name, value, int(line), row["chunk_id"])
+        yield Reference(kind, scope, name, value, int(line), row["chunk_id"])
 
 
 def _unit(
     path: str,
     first: Mapping[str, Any],
     definitions: dict[str, Definition],
-    said: Sequence[Said],
+    references: Sequence[Reference],
     chunks: dict[str, str],
 ) -> Unit:
-    by_kind: dict[str, list[Said]] = defaultdict(list)
-    for fact in said:
+    by_kind: dict[str, list[Reference]] = defaultdict(list)
+    for fact in references:
         by_kind[fact.kind].append(fact)
     policy = policy_of(first["language"] or "")
     kinds = {"module"} if policy.has_module_paths else FUNCTIONS if policy.has_local_imports else frozenset()
@@ -224,7 +224,7 @@ def _unit(
         properties=frozenset(fact.scope for fact in by_kind["property"]),
         hidden=frozenset(fact.scope for fact in by_kind["hidden"]),
         chunks=chunks,
-        seen=_seen(first["language"], definitions.values(), said),
+        seen=_seen(first["language"], definitions.values(), references),
         forwards={scope: [name for name, _ in names] for scope, names in _listed(by_kind["forward"]).items()},
     )
 
@@ -233,12 +233,12 @@ def _unit(
 _UNSEEN = frozenset({"call", "new", "macro", "decorator", "fill"})
 
 
-def _seen(language: str | None, definitions: Iterable[Definition], said: Sequence[Said]) -> str:
+def _seen(language: str | None, definitions: Iterable[Definition], references: Sequence[Reference]) -> str:
     shown = [(one.id, one.kind, one.parent, one.returns, one.is_local) for one in definitions]
-    facts = [(fact.kind, fact.scope, fact.name, fact.value) for fact in said if fact.kind not in _UNSEEN]
-    calls = [fact for fact in said if fact.kind == "call"]
+    facts = [(fact.kind, fact.scope, fact.name, fact.value) for fact in references if fact.kind not in _UNSEEN]
+    calls = [fact for fact in references if fact.kind == "call"]
     filled = [(fact.scope, fact.name, fact.value) for fact in (*_contents(calls), *_contents_outside(calls))]
-    properties = [(fact.name, fact.value) for fact in said if fact.kind == "decorator"]
+    properties = [(fact.name, fact.value) for fact in references if fact.kind == "decorator"]
     return digest(repr((language, shown, facts, filled, properties)).encode())
 
 
@@ -250,7 +250,7 @@ def _children(definitions: Iterable[Definition], policy: Policy) -> dict[str, di
     return found
 
 
-def _binds(facts: Iterable[Said]) -> dict[str, dict[str, list[str]]]:
+def _binds(facts: Iterable[Reference]) -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for fact in facts:
         found[fact.scope][fact.name].append(fact.value)
@@ -271,17 +271,19 @@ def unnamed(argument: str) -> str:
     return value if equals and name.isidentifier() else argument
 
 
-def _contents(calls: Iterable[Said]) -> Iterator[Said]:
+def _contents(calls: Iterable[Reference]) -> Iterator[Reference]:
     """What is put into collections, as if it were assigned to one of their elements."""
-    for said in calls:
-        collection, _, method = said.name.rpartition(".")
-        if method in _FILLING and collection and said.value:
-            value = unnamed(said.arguments[-1])
+    for reference in calls:
+        collection, _, method = reference.name.rpartition(".")
+        if method in _FILLING and collection and reference.value:
+            value = unnamed(reference.arguments[-1])
             if value[0] not in "?#&":
-                yield Said("bind", said.scope, f"{collection.rstrip('[]')}[]", value, said.line, said.chunk)
+                yield Reference(
+                    "bind", reference.scope, f"{collection.rstrip('[]')}[]", value, reference.line, reference.chunk
+                )
 
 
-def _filled(binds: Sequence[Said], definitions: Mapping[str, Definition]) -> list[Said]:
+def _filled(binds: Sequence[Reference], definitions: Mapping[str, Definition]) -> list[Reference]:
     """The facts, with an assignment to an element as one to the collection, where that is an attribute or variable."""
     known = {(fact.scope, fact.name) for fact in binds}
     found = []
@@ -294,11 +296,11 @@ def _filled(binds: Sequence[Said], definitions: Mapping[str, Definition]) -> lis
             scopes = [*(around.id for around in _around(definitions, scope)), ""]
             scope = next((around for around in scopes if (around, name) in known), "?")
         if scope != "?":
-            found.append(Said("bind", scope, name, value, fact.line, fact.chunk))
+            found.append(Reference("bind", scope, name, value, fact.line, fact.chunk))
     return found
 
 
-def _lifted(facts: Iterable[Said], definitions: Mapping[str, Definition]) -> Iterator[Said]:
+def _lifted(facts: Iterable[Reference], definitions: Mapping[str, Definition]) -> Iterator[Reference]:
     """With the name that a `typedef` gives a struct beside that struct, where it stands at its end."""
     types = {(one.parent, one.name) for one in definitions.values() if one.kind == "type"}
     for fact in facts:
@@ -307,33 +309,33 @@ def _lifted(facts: Iterable[Said], definitions: Mapping[str, Definition]) -> Ite
         if around is None or not is_name:
             yield fact
         elif fact.name != around.name:
-            yield Said(fact.kind, around.parent, fact.name, fact.value, fact.line, fact.chunk)
+            yield Reference(fact.kind, around.parent, fact.name, fact.value, fact.line, fact.chunk)
 
 
-def _unpacked(fact: Said) -> Said:
+def _unpacked(fact: Reference) -> Reference:
     """An assignment to an element as one to the collection."""
     name, value = fact.name, fact.value
     while name.endswith("[]"):
         name, value = name.removesuffix("[]"), f"{{{value}}}"
-    return fact if name == fact.name else Said(fact.kind, fact.scope, name, value, fact.line, fact.chunk)
+    return fact if name == fact.name else Reference(fact.kind, fact.scope, name, value, fact.line, fact.chunk)
 
 
-def _contents_outside(calls: Iterable[Said]) -> Iterator[Said]:
+def _contents_outside(calls: Iterable[Reference]) -> Iterator[Reference]:
     """The same where attributes are not marked: as what is assigned to a name that is declared elsewhere."""
-    for said in calls:
-        collection, _, method = said.name.rpartition(".")
-        if method not in _FILLING or not said.value or (value := said.arguments[-1])[0] in "#?":
+    for reference in calls:
+        collection, _, method = reference.name.rpartition(".")
+        if method not in _FILLING or not reference.value or (value := reference.arguments[-1])[0] in "#?":
             continue
         value = f"{{{value}}}"
         while collection.endswith("[]"):
             collection, value = collection.removesuffix("[]"), f"{{{value}}}"
         if collection and collection[0] not in "?(:":
             name = collection if "." in collection else f".{collection}"
-            yield Said("bind", said.scope, name, value, said.line, said.chunk)
+            yield Reference("bind", reference.scope, name, value, reference.line, reference.chunk)
 
 
 def _attributes(
-    facts: Iterable[Said], definitions: Mapping[str, Definition], policy: Policy
+    facts: Iterable[Reference], definitions: Mapping[str, Definition], policy: Policy
 ) -> dict[str, dict[str, list[tuple[str, str]]]]:
     """What is bound to attributes of the object in methods."""
     found: dict[str, dict[str, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
@@ -381,23 +383,23 @@ def _holder(definitions: Mapping[str, Definition], scope: str) -> tuple[str, boo
     return outermost, False
 
 
-def _listed(facts: Iterable[Said]) -> dict[str, list[tuple[str, str]]]:
+def _listed(facts: Iterable[Reference]) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for fact in facts:
         found[fact.scope].append((fact.name, fact.value))
     return found
 
 
-def _values(facts: Iterable[Said]) -> dict[str, list[str]]:
+def _values(facts: Iterable[Reference]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for fact in facts:
         found[fact.name].append(fact.value)
     return found
 
 
-def _bases(facts: Iterable[Said], definitions: Mapping[str, Definition]) -> dict[str, list[Said]]:
+def _bases(facts: Iterable[Reference], definitions: Mapping[str, Definition]) -> dict[str, list[Reference]]:
     """By the id of the class: that in which it is said, or that which it names."""
-    found: dict[str, list[Said]] = defaultdict(list)
+    found: dict[str, list[Reference]] = defaultdict(list)
     for fact in facts:
         inner = f"{fact.scope}.{fact.name}"
         found[inner if inner in definitions else fact.name or fact.scope].append(fact)
@@ -405,7 +407,7 @@ def _bases(facts: Iterable[Said], definitions: Mapping[str, Definition]) -> dict
 
 
 def _import(
-    fact: Said, definitions: Mapping[str, Definition] = MappingProxyType({}), kinds: AbstractSet[str] = frozenset()
+    fact: Reference, definitions: Mapping[str, Definition] = MappingProxyType({}), kinds: AbstractSet[str] = frozenset()
 ) -> Import:
     """An import; of the definitions around it, those of some kinds have imports of their own."""
     module, _, name = fact.value.partition(SEPARATOR)
@@ -417,7 +419,7 @@ def _import(
     return Import(module, name, fact.line, importing.qualified if importing.kind in FUNCTIONS else importing.id)
 
 
-def _imports(facts: Iterable[Said], importing: Callable[[Said], Import]) -> dict[str, list[Import]]:
+def _imports(facts: Iterable[Reference], importing: Callable[[Reference], Import]) -> dict[str, list[Import]]:
     found: dict[str, list[Import]] = defaultdict(list)
     for fact in facts:
         imported = importing(fact)

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.errors import VerificationError
+from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.graph.build import Graph
 
 PROVED = "edges_have_their_chunk"

@@ -53,8 +53,8 @@ def links(graph: OpenGraph) -> Links:
     """The links between all chunks in which something is defined or said."""
     from scipy.sparse import csr_array, diags_array
 
-    defined_in, said_in = (table["chunk_id"].combine_chunks() for table in (graph.nodes, graph.edges))
-    chunks = pc.unique(pa.concat_arrays([defined_in, said_in])).drop_null()
+    defined_in, references_in = (table["chunk_id"].combine_chunks() for table in (graph.nodes, graph.edges))
+    chunks = pc.unique(pa.concat_arrays([defined_in, references_in])).drop_null()
     nodes = np.arange(len(defined_in))
     shape = len(chunks), len(nodes)
 
@@ -62,15 +62,15 @@ def links(graph: OpenGraph) -> Links:
     homes = csr_array((np.ones(is_placed.sum()), (at[is_placed], nodes[is_placed])), shape)
     strengths = _strengths(graph)
     binds = strengths > 0
-    at, _ = _numbers(said_in, chunks)
-    said = csr_array((strengths[binds], (at[binds], graph.objects[binds])), shape)
-    sharing = said.count_nonzero(axis=0)
+    at, _ = _numbers(references_in, chunks)
+    reference = csr_array((strengths[binds], (at[binds], graph.objects[binds])), shape)
+    sharing = reference.count_nonzero(axis=0)
     share = diags_array(1 / np.maximum(sharing, 1))
     # Nothing defines a concept: it is at home wherever it is mentioned.
     is_concept = np.asarray(pc.equal(graph.nodes["type"], CONCEPT)) & (sharing <= _MOST_SHARING)
-    homes = homes + said @ share @ diags_array(is_concept.astype(float))
+    homes = homes + reference @ share @ diags_array(is_concept.astype(float))
 
-    both = (said @ homes.T + _BACK * (homes @ share @ said.T)).tocoo()
+    both = (reference @ homes.T + _BACK * (homes @ share @ reference.T)).tocoo()
     others = both.row != both.col
     square = len(chunks), len(chunks)
     return Links(chunks.to_pylist(), csr_array((both.data[others], (both.row[others], both.col[others])), square))

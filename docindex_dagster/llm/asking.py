@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
-from docindex_dagster.deadline import within
-from docindex_dagster.errors import LLMError
-from docindex_dagster.retry import Retry, retry_after_s
+from docindex_dagster.core.deadline import within
+from docindex_dagster.core.errors import LLMError
+from docindex_dagster.core.retry import Retry, retry_after_s
 
 _Answer = TypeVar("_Answer")
 _MOST_BYTES = 4 << 20  # of an answer

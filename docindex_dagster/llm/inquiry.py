@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from queue import Queue
 from threading import Thread
 
-from docindex_dagster.errors import LLMError
+from docindex_dagster.core.errors import LLMError
+from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.protocol import LLM, Completion
-from docindex_dagster.tokenizer import count_tokens
 
 # After so many failures in a row nothing more is asked.
 _MOST_FAILURES = 4

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, NonNegativeInt, SecretStr
 
-from docindex_dagster.errors import LLMError
+from docindex_dagster.core.errors import LLMError
+from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.asking import Api, body_of
 from docindex_dagster.llm.protocol import Completion
-from docindex_dagster.settings import LLMSettings
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -6,11 +6,11 @@ A provider makes an LLM of the settings. For those of packages see docs/summarie
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from docindex_dagster import plugins
-from docindex_dagster.errors import LLMError, first_line
+from docindex_dagster.core import plugins
+from docindex_dagster.core.errors import LLMError, first_line
+from docindex_dagster.core.plugins import Plugins
+from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.protocol import LLM, Completion
-from docindex_dagster.plugins import Plugins
-from docindex_dagster.settings import LLMSettings
 
 Provider = Callable[[LLMSettings], LLM]
 

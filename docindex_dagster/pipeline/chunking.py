@@ -9,6 +9,7 @@ from docindex_dagster.chunking.build import EXTRACTOR_VERSION, ChunkingResult, C
 from docindex_dagster.chunking.fallbacks import are_many, fallbacks, left_out_warning, phrase, warning
 from docindex_dagster.chunking.summaries import SummaryCounts
 from docindex_dagster.chunking.verify import CHUNK_RULES
+from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.pipeline.breakdown import counts, texts
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import (
@@ -21,7 +22,6 @@ from docindex_dagster.pipeline.stage import (
     previous,
     table_storage,
 )
-from docindex_dagster.schemas import COMMIT
 
 _NAME = "chunks"
 _STORAGE = table_storage(_NAME)

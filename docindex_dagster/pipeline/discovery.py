@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster import tables
+from docindex_dagster.core import tables
 from docindex_dagster.pipeline.breakdown import changes, counts
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Inputs, Outcome, Product, Report, Stage, previous, table_storage

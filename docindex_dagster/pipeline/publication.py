@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from docindex_dagster import tables
-from docindex_dagster.embedding import kept
-from docindex_dagster.files import folder_bytes
+from docindex_dagster.core import tables
+from docindex_dagster.core.files import folder_bytes
+from docindex_dagster.embedding import cache
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage
 from docindex_dagster.search.golden import golden_query
@@ -39,7 +39,7 @@ def _publish(run: SourceRun, inputs: Inputs) -> Outcome:
             force=run.is_full or run.is_verifying,
             ready=run.wait_for_tables,
         )
-    kept.settle(run.layout, run.key, embeddings)
+    cache.settle(run.layout, run.key, embeddings)
     missed = _golden(run, published)
     return Outcome(
         published,

@@ -11,23 +11,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from docindex_dagster import tables
-from docindex_dagster.access import writing
 from docindex_dagster.chunking.build import MADE_FROM
 from docindex_dagster.chunking.pool import check_main_guard
+from docindex_dagster.core import tables
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.events import Waiting, emit
+from docindex_dagster.core.events import stage as timed
+from docindex_dagster.core.files import telling_full_disk
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.schemas import DISCOVERED_FILES
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.events import Waiting, emit
-from docindex_dagster.events import stage as timed
-from docindex_dagster.files import telling_full_disk
-from docindex_dagster.locks import exclusive
 from docindex_dagster.pipeline import chunking
 from docindex_dagster.pipeline.publication import revision_of
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Outcome, Stage
 from docindex_dagster.pipeline.stages import by_name, stages
-from docindex_dagster.schemas import DISCOVERED_FILES
-from docindex_dagster.settings import Settings
 from docindex_dagster.sources.commits import is_history
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.memory import fingerprint_of, head_of

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from docindex_dagster.chunking.summaries import Summariser, summariser_of
+from docindex_dagster.core.events import Event, Notice, Waiting, emit
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.events import Event, Notice, Waiting, emit
 from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.layout import Layout
-from docindex_dagster.locks import exclusive
-from docindex_dagster.settings import Settings
 from docindex_dagster.sources.model import Source
 
 

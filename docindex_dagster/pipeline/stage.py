@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from docindex_dagster import tables
-from docindex_dagster.hashing import digest_parts
-from docindex_dagster.layout import Layout
+from docindex_dagster.core import tables
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.pipeline.source_run import SourceRun
 
 Inputs = Mapping[str, Any]

@@ -5,8 +5,9 @@ Packages may add some; see docs/plugins.md.
 
 from functools import cache
 
-from docindex_dagster import plugins
-from docindex_dagster.errors import PluginError
+from docindex_dagster.core import plugins
+from docindex_dagster.core.errors import PluginError
+from docindex_dagster.core.plugins import Plugins
 from docindex_dagster.pipeline.chunking import CHUNKS
 from docindex_dagster.pipeline.discovery import DISCOVERED_FILES
 from docindex_dagster.pipeline.embedding import EMBEDDINGS
@@ -14,7 +15,6 @@ from docindex_dagster.pipeline.graph import KNOWLEDGE_GRAPH
 from docindex_dagster.pipeline.history import COMMITS
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.stage import Stage
-from docindex_dagster.plugins import Plugins
 
 # A stage stands after those whose values it reads.
 OURS = (DISCOVERED_FILES, COMMITS, CHUNKS, EMBEDDINGS, KNOWLEDGE_GRAPH, STORES)

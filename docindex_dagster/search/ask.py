@@ -10,18 +10,18 @@ from functools import cache, partial
 
 from pydantic import ValidationError
 
+from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.settings import EmbeddingSettings, RerankSettings, Settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
-from docindex_dagster.errors import SettingsError
 from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import marked
 from docindex_dagster.search.lookup import check_paths
 from docindex_dagster.search.model import Granularity, Hit, Mode
-from docindex_dagster.search.reranking.protocol import Reranker, tell_nobody
+from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
 from docindex_dagster.search.reranking.providers import load_reranker
-from docindex_dagster.settings import EmbeddingSettings, RerankSettings, Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader
 
@@ -46,7 +46,7 @@ class Request:
 
 
 def hits_of(
-    settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = tell_nobody
+    settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = ignore_warning
 ) -> list[Hit]:
     """The best hits, each saying whether its file was changed since.
 
@@ -75,7 +75,7 @@ def hits_of(
 
 
 def context_of(
-    settings: Settings, reader: Reader, request: Request, budget: int, warn: Callable[[str], None] = tell_nobody
+    settings: Settings, reader: Reader, request: Request, budget: int, warn: Callable[[str], None] = ignore_warning
 ) -> Context:
     """The best chunks that fit into so many tokens. How many hits are asked for does not matter.
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from docindex_dagster.printable import in_line
+from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.search.model import Hit
-from docindex_dagster.tokenizer import count_tokens
 
 _FENCE = re.compile(r"`{3,}")
 _CUT = "…"

@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from docindex_dagster.core.errors import DamagedStoreError, EmbeddingError, QueryError
+from docindex_dagster.core.printable import well_formed
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
-from docindex_dagster.errors import DamagedStoreError, EmbeddingError, QueryError
-from docindex_dagster.printable import well_formed
 from docindex_dagster.search import candidates, graph, scan, snippets
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
 from docindex_dagster.search.query import Kind, Query, understand
 from docindex_dagster.search.ranking import rank
-from docindex_dagster.search.reranking.protocol import Passage, Reranker, reranked, tell_nobody
+from docindex_dagster.search.reranking.protocol import Passage, Reranker, ignore_warning, reranked
 from docindex_dagster.search.weights import WEIGHTS, Weights
 from docindex_dagster.stores import takeover, tantivy_index
 from docindex_dagster.stores.analysis import stems
@@ -42,7 +42,7 @@ def search(
     weights: Weights = WEIGHTS,
     reranker: Reranker | None = None,
     former: Callable[[str], Embedder | None] = embedder_named,
-    warn: Callable[[str], None] = tell_nobody,
+    warn: Callable[[str], None] = ignore_warning,
 ) -> list[Hit]:
     """The best chunks for a query.
 

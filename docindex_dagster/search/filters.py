@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from docindex_dagster.errors import QueryError
-from docindex_dagster.schemas import COMMIT, NO_LANGUAGE
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.schemas import COMMIT, NO_LANGUAGE
 from docindex_dagster.stores.lance_table import quoted
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Filters:
         return " AND ".join(parts)
 
     def to_mask(self, rows: pa.Table) -> NDArray[np.bool_]:
-        """Which rows of a table meet them: shape (rows,)."""
+        """Which rows of a table meet them: booleans of shape (rows,)."""
         languages = pc.fill_null(rows["language"], NO_LANGUAGE)
         columns = {name: languages if name == "language" else rows[name] for name, _ in self._values()}
         masks = [pc.is_in(columns[name], pa.array(values, pa.string())) for name, values in self._values()]

@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from docindex_dagster.hashing import digest
-from docindex_dagster.schemas import COMMIT
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.search.model import Hit
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path, read_beneath

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Mode

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from docindex_dagster.errors import QueryError
+from docindex_dagster.core.errors import QueryError
 from docindex_dagster.graph.walk import walk
 from docindex_dagster.search import candidates
 from docindex_dagster.search.candidates import Pool, Ranking

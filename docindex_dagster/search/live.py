@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from docindex_dagster.errors import DamagedStoreError
-from docindex_dagster.files import stamp
-from docindex_dagster.layout import Layout
-from docindex_dagster.settings import Settings, load_settings
-from docindex_dagster.stores.reader import Following, Reader
+from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.core.files import stamp
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.stores.reader import LatestReader, Reader
 
 _Answer = TypeVar("_Answer")
 
@@ -21,7 +21,7 @@ class Live:
     def __init__(self, settings: Settings) -> None:
         self._read = settings
         self._stamp = stamp(settings.config_file)
-        self._following = Following(Layout(settings.home))
+        self._latest = LatestReader(Layout(settings.home))
 
     @property
     def settings(self) -> Settings:
@@ -43,6 +43,6 @@ class Live:
             StoreError: as `open_reader`, and what `ask` raises.
         """
         try:
-            return ask(self._following.reader())
+            return ask(self._latest.reader())
         except DamagedStoreError:
-            return ask(self._following.reader(anew=True))
+            return ask(self._latest.reader(anew=True))

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.core.schemas import COMMIT, COMMIT_PATH, COMMITS
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.schemas import COMMIT, COMMIT_PATH, COMMITS
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters, glob_to_regex
 from docindex_dagster.search.model import Hit
-from docindex_dagster.search.reranking.protocol import tell_nobody
+from docindex_dagster.search.reranking.protocol import ignore_warning
 from docindex_dagster.stores.published import read_commits
 from docindex_dagster.stores.reader import Reader
 
@@ -36,7 +36,7 @@ def log(
     top_k: int = 10,
     filters: CommitFilters | None = None,
     pool: int = 50,
-    warn: Callable[[str], None] = tell_nobody,
+    warn: Callable[[str], None] = ignore_warning,
 ) -> list[dict[str, Any]]:
     """Commits as rows of the schema `COMMITS`: the best for a query, or without one the latest.
 

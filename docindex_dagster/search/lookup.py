@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from docindex_dagster.chunking.rows import chunk_id
-from docindex_dagster.errors import QueryError
-from docindex_dagster.keys import is_branch
-from docindex_dagster.schemas import COMMIT_PATH
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.damage import reading_stores

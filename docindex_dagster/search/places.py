@@ -1,4 +1,4 @@
-"""Which file of which source a path means that somebody typed, and whether it is indexed.
+"""Which file of which source a path means that a user typed, and whether it is indexed.
 
 A path may be one on disk, or one that a search prints: below the folder of a source.
 """
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docindex_dagster.chunking.chunkers import choice_of
-from docindex_dagster.errors import QueryError, SourceError, StoreError
-from docindex_dagster.keys import is_branch
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.errors import QueryError, SourceError, StoreError
+from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.search.lookup import find_chunks
-from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name

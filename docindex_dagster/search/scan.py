@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.errors import QueryError
+from docindex_dagster.core.errors import QueryError
 from docindex_dagster.search.candidates import Pool, Ranking
 
 _COLUMNS = ["chunk_id", "source_type", "path", "chunk_index", "text"]

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from docindex_dagster.code.symbols import SYMBOL_KINDS
-from docindex_dagster.errors import QueryError, SourceError
-from docindex_dagster.keys import is_branch
+from docindex_dagster.core.errors import QueryError, SourceError
+from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import SourceType
-from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.reader import Reader
@@ -30,7 +30,7 @@ class Narrowing:
     path_glob: str | None = None
 
 
-def filters_of(settings: Settings, generation: Generation, said: Narrowing) -> Filters:
+def filters_of(settings: Settings, generation: Generation, narrowing: Narrowing) -> Filters:
     """The filters that are meant.
 
     Raises:
@@ -38,11 +38,11 @@ def filters_of(settings: Settings, generation: Generation, said: Narrowing) -> F
         QueryError: nothing is indexed in a language, or there is no such type of files or kind of symbol.
     """
     return Filters(
-        sources=keys_of(settings, generation, said.sources, all_sources=said.all_sources),
-        languages=tuple(_language(generation, name) for name in said.languages),
-        source_types=tuple(map(_source_type, said.source_types)),
-        symbol_kinds=tuple(map(_symbol_kind, said.symbol_kinds)),
-        path_glob=said.path_glob,
+        sources=keys_of(settings, generation, narrowing.sources, all_sources=narrowing.all_sources),
+        languages=tuple(_language(generation, name) for name in narrowing.languages),
+        source_types=tuple(map(_source_type, narrowing.source_types)),
+        symbol_kinds=tuple(map(_symbol_kind, narrowing.symbol_kinds)),
+        path_glob=narrowing.path_glob,
     )
 
 

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from docindex_dagster.catalog import lacks
+from docindex_dagster.core.printable import in_line
 from docindex_dagster.graph.analysis import Statistics
 from docindex_dagster.graph.ask import Step
-from docindex_dagster.printable import in_line
 from docindex_dagster.search.context import Context, nothing_in
 from docindex_dagster.search.model import Hit, title
+from docindex_dagster.status.catalog import lacks
 
 if TYPE_CHECKING:
-    from docindex_dagster.currency import Present
+    from docindex_dagster.status.freshness import Present
 
 _MOST_CHARACTERS = 60_000  # of what `show` gives: some 15,000 tokens
 _MOST_STEPS = 200
@@ -111,7 +111,7 @@ def of_sources(sources: "Sequence[Present]", warnings: Sequence[str]) -> str:
 
 
 def _source(present: "Present") -> str:
-    one, entry = present.standing, present.standing.entry
+    one, entry = present.status, present.status.entry
     doubt = ["may be out of date: its files or settings changed, or nobody can tell"]
     notes = [one.state, *(doubt if present.is_current is False else ())]
     why = [in_line(one.problem)] if one.problem else []

@@ -9,15 +9,15 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from docindex_dagster import __version__
-from docindex_dagster.errors import DocindexError
-from docindex_dagster.printable import shortened
+from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.core.printable import shortened
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.serving.tools import Tools
-from docindex_dagster.settings import Settings
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-    from docindex_dagster.standing import RunsOf
+    from docindex_dagster.status.source_status import RunsOf
 
 _INSTRUCTIONS = """\
 docindex holds a fresh, searchable index of this team's code and documentation. `status` says which sources there are.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from docindex_dagster.errors import DocindexError
+from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.search.ask import Request, context_of, hits_of
@@ -17,11 +18,10 @@ from docindex_dagster.search.model import Granularity, GranularityName, Mode, Mo
 from docindex_dagster.search.places import as_indexed, explain
 from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of
 from docindex_dagster.serving import answers
-from docindex_dagster.settings import Settings
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
-    from docindex_dagster.standing import RunsOf
+    from docindex_dagster.status.source_status import RunsOf
 
 _STATUS_BUDGET_S = 1.0  # for looking whether files have changed
 _LONGEST_QUERY = 20_000
@@ -84,11 +84,11 @@ class Tools:
         code, definitions, settings or pages. To read enough to answer a question, use `context`; to read one place
         whole, `show`.
         """
-        said = _narrowing(sources, languages, types, kinds, path)
+        narrowing = _narrowing(sources, languages, types, kinds, path)
         warnings: list[str] = []
 
         def ask(reader: Reader) -> str:
-            filters = filters_of(self._live.settings, reader.generation, said)
+            filters = filters_of(self._live.settings, reader.generation, narrowing)
             request = Request(query, Mode(mode), Granularity(granularity), top_k, filters)
             return answers.of_hits(hits_of(self._live.settings, reader, request, warnings.append), warnings)
 
@@ -110,11 +110,11 @@ class Tools:
         Gives the text of the best passages, whole, without repeats, in reading order, each with its source, path,
         lines, kind and name. Use it before answering or changing something; use `search` if places are enough.
         """
-        said = _narrowing(sources, languages, types, kinds, path)
+        narrowing = _narrowing(sources, languages, types, kinds, path)
         warnings: list[str] = []
 
         def ask(reader: Reader) -> str:
-            filters = filters_of(self._live.settings, reader.generation, said)
+            filters = filters_of(self._live.settings, reader.generation, narrowing)
             packed = context_of(self._live.settings, reader, Request(query, filters=filters), tokens, warnings.append)
             return answers.of_context(packed, warnings)
 
@@ -188,11 +188,15 @@ class Tools:
 
         Use it first, to learn what can be searched and what the sources are called.
         """
-        from docindex_dagster import currency, overview, standing  # they load much that the others do not need
+        from docindex_dagster.status import (  # they load much that the others do not need
+            freshness,
+            overview,
+            source_status,
+        )
 
-        change = standing.change_of_model(self._live.settings)
+        change = source_status.change_of_model(self._live.settings)
         warnings = [overview.sentence(change)] if change else []
-        found = currency.of_all(self._live.settings, _STATUS_BUDGET_S, self._runs_of, warnings.append)
+        found = freshness.of_all(self._live.settings, _STATUS_BUDGET_S, self._runs_of, warnings.append)
         return answers.of_sources(found, warnings)
 
     def prepare(self) -> None:

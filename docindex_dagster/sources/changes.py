@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources import git, history
 from docindex_dagster.sources.content import Content
 from docindex_dagster.sources.entries import Entry, stamp
@@ -21,7 +21,7 @@ from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, rules_vers
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, name_to_path, path_to_name
 from docindex_dagster.sources.rules import PathRules, Pruned
-from docindex_dagster.sources.status import Standing
+from docindex_dagster.sources.status import TreeStatus
 
 # Keys of the metadata of a `discovered_files` table.
 STATE = b"docindex.state"  # what `state_of` says
@@ -64,14 +64,14 @@ def moves_since(previous: pa.Table | None, source: Source, head: str | None, sta
     return Moves(frozenset(listed.split(b"\0")[:-1]), frozenset(touched))
 
 
-def suspects(previous: pa.Table, moves: Moves, rules: PathRules, standing: Standing) -> frozenset[bytes]:
+def suspects(previous: pa.Table, moves: Moves, rules: PathRules, tree_status: TreeStatus) -> frozenset[bytes]:
     """The paths to look at again; rows of others can be taken over."""
     dirty = previous.schema.metadata[DIRTY].split(b"\0")[:-1]
-    now = (standing.status.changed, standing.status.untracked, standing.index.hidden, standing.index.links)
-    return frozenset().union(moves.differing, moves.touched, dirty, *now, _restamped(previous, rules, standing))
+    now = (tree_status.status.changed, tree_status.status.untracked, tree_status.index.hidden, tree_status.index.links)
+    return frozenset().union(moves.differing, moves.touched, dirty, *now, _restamped(previous, rules, tree_status))
 
 
-def _restamped(previous: pa.Table, rules: PathRules, standing: Standing) -> set[bytes]:
+def _restamped(previous: pa.Table, rules: PathRules, tree_status: TreeStatus) -> set[bytes]:
     """Files whose size or time stamp are not those of their row, and those that only one of both knows.
 
     git compares what it would commit, and so does not tell of a file that it, or a filter, wrote in another form.
@@ -80,14 +80,14 @@ def _restamped(previous: pa.Table, rules: PathRules, standing: Standing) -> set[
     rows = dict(zip(map(name_to_path, previous["path"].to_pylist()), stamps, strict=True))
     return {
         path
-        for path in standing.index.files
+        for path in tree_status.index.files
         if rows.get(path) != stamp(join(rules.root, path)) and not isinstance(rules.scope_around(path), Pruned)
     }
 
 
-def standing_at(rules: PathRules, standing: Standing, paths: frozenset[bytes]) -> Standing:
+def tree_status_at(rules: PathRules, tree_status: TreeStatus, paths: frozenset[bytes]) -> TreeStatus:
     """How a work tree stands at some paths, and in the folders around them that are not entered."""
-    status, index = standing.status, standing.index
+    status, index = tree_status.status, tree_status.index
     folders = _pruned(rules, paths)
 
     def is_asked(path: bytes) -> bool:
@@ -96,7 +96,7 @@ def standing_at(rules: PathRules, standing: Standing, paths: frozenset[bytes]) -
     files = {path: blob for path, blob in index.files.items() if is_asked(path)}
     links = {path: commit for path, commit in index.links.items() if path in paths}
     untracked = tuple(path for path in status.untracked if is_asked(path))
-    return Standing(replace(status, untracked=untracked), replace(index, files=files, links=links))
+    return TreeStatus(replace(status, untracked=untracked), replace(index, files=files, links=links))
 
 
 def names_at(rules: PathRules, paths: frozenset[bytes]) -> pa.Array:
@@ -118,7 +118,7 @@ def outdated(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes]:
 
 
 def to_look_at_again(
-    entries: Sequence[Entry], contents: Sequence[Content], standing: Standing, started_ns: int
+    entries: Sequence[Entry], contents: Sequence[Content], tree_status: TreeStatus, started_ns: int
 ) -> set[bytes]:
     """The paths that the next run has to look at, whatever git says then.
 
@@ -130,14 +130,16 @@ def to_look_at_again(
         for entry, content in zip(entries, contents, strict=True)
         if entry.mtime_ns >= started_ns or (content.reason or "").startswith(_ALWAYS)
     }
-    return odd.union(standing.status.changed, standing.status.untracked, standing.index.hidden, standing.index.links)
+    return odd.union(
+        tree_status.status.changed, tree_status.status.untracked, tree_status.index.hidden, tree_status.index.links
+    )
 
 
-def state_of(source: Source, rules: PathRules, standing: Standing) -> bytes:
+def state_of(source: Source, rules: PathRules, tree_status: TreeStatus) -> bytes:
     """A digest of what decides rows besides git's files: the settings, our ignore files, where a shallow clone ends."""
     settings = repr(replace(source, path=Path(), remote=None))
     folders = {b""}
-    for path in (*standing.index.files, *standing.status.untracked):
+    for path in (*tree_status.index.files, *tree_status.status.untracked):
         folder = path[: path.rfind(b"/") + 1]
         while folder not in folders:
             folders.add(folder)

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from docindex_dagster.errors import NoAnswerError, NotThereError, SourceError
-from docindex_dagster.events import Progress, emit
-from docindex_dagster.files import replacing
-from docindex_dagster.layout import Layout, file_name
-from docindex_dagster.locks import exclusive
+from docindex_dagster.core.errors import NoAnswerError, NotThereError, SourceError
+from docindex_dagster.core.events import Progress, emit
+from docindex_dagster.core.files import replacing
+from docindex_dagster.core.layout import Layout, file_name
+from docindex_dagster.core.locks import exclusive
 from docindex_dagster.sources import checkout, guard, mirror, submodules
 from docindex_dagster.sources.disposal import dispose, dispose_locks
 from docindex_dagster.sources.model import Remote, Source

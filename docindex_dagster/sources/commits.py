@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.hashing import digest_parts
-from docindex_dagster.schemas import COMMITS
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.schemas import COMMITS
+from docindex_dagster.core.tables import column_version, stamp
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.classify import classify_name
 from docindex_dagster.sources.history import shallow_end
@@ -26,7 +27,6 @@ from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, f
 from docindex_dagster.sources.secret_names import secret_reason
 from docindex_dagster.sources.secrets import find_secrets, mask
 from docindex_dagster.sources.text import decode
-from docindex_dagster.tables import column_version, stamp
 
 # Raise it when the same commit gives another row.
 HISTORY_VERSION = "1"
@@ -222,7 +222,7 @@ def _may_be_quoted(path: bytes) -> bool:
 
 
 def _text(data: bytes, longest: int) -> str:
-    """What somebody wrote, in whatever encoding, without control characters and cut where it is too long."""
+    """What an author wrote, in whatever encoding, without control characters and cut where it is too long."""
     return decode(data[: longest * _BYTES_A_CHARACTER]).text.translate(_CONTROLS)[:longest].strip()
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources.classify import FileKind, classify, classify_name
 from docindex_dagster.sources.secrets import Secret, find_secrets, is_mostly_secret
 from docindex_dagster.sources.text import decode, is_binary

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.schemas import DISCOVERED_FILES
+from docindex_dagster.core.schemas import DISCOVERED_FILES
+from docindex_dagster.core.tables import STARTED_NS
 from docindex_dagster.sources import changes, fingerprint, history
 from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
@@ -18,10 +19,9 @@ from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, Memory, re
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, name_to_path, path_to_name, read_whole
 from docindex_dagster.sources.rules import path_rules
-from docindex_dagster.sources.status import Standing
+from docindex_dagster.sources.status import TreeStatus
 from docindex_dagster.sources.walk import walk
 from docindex_dagster.sources.worktree import list_files, read_work_trees
-from docindex_dagster.tables import STARTED_NS
 
 # Time stamps of files come from a clock of the kernel's that ticks a hundred times a second, or more often: that of a
 # file which is written now may be so much older.
@@ -38,7 +38,7 @@ class _Found:
     entries: Collection[Entry]
     kept: pa.Table
     fingerprint: str = ""
-    standing: Standing | None = None
+    tree_status: TreeStatus | None = None
     moves: Moves | None = None
     state: bytes = b""
 
@@ -71,11 +71,11 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
         return table.replace_schema_metadata(changes.outdated(previous.schema.metadata))
     metadata = {STARTED_NS: str(started_ns).encode(), RULES: rules}
     # Nobody but us writes a checkout.
-    if found.standing is None or source.remote is not None or _are_settled(source, entries, started_ns):
+    if found.tree_status is None or source.remote is not None or _are_settled(source, entries, started_ns):
         metadata[FINGERPRINT] = found.fingerprint.encode()
-    if found.standing is not None and found.standing.head is not None:
-        again = changes.to_look_at_again(entries, contents, found.standing, started_ns)
-        metadata |= {HEAD: found.standing.head.encode(), **changes.metadata_to_keep(found.state, again)}
+    if found.tree_status is not None and found.tree_status.head is not None:
+        again = changes.to_look_at_again(entries, contents, found.tree_status, started_ns)
+        metadata |= {HEAD: found.tree_status.head.encode(), **changes.metadata_to_keep(found.state, again)}
     return table.replace_schema_metadata(metadata)
 
 
@@ -85,17 +85,17 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
         walked = list(walk(rules))
         return _Found(walked, none, fingerprint.of_entries(source, walked))
     trees = read_work_trees(source, rules)
-    standing = trees[0].standing
-    state = changes.state_of(source, rules, standing)
+    tree_status = trees[0].tree_status
+    state = changes.state_of(source, rules, tree_status)
     seen = fingerprint.of_work_trees(source, rules, trees, state)
-    moves = changes.moves_since(previous, source, standing.head, state)
+    moves = changes.moves_since(previous, source, tree_status.head, state)
     kept = none
     if previous is not None and moves is not None and not source.submodules:
-        suspects = changes.suspects(previous, moves, rules, standing)
+        suspects = changes.suspects(previous, moves, rules, tree_status)
         kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.names_at(rules, suspects))))
-        trees = [replace(trees[0], standing=changes.standing_at(rules, standing, suspects))]
+        trees = [replace(trees[0], tree_status=changes.tree_status_at(rules, tree_status, suspects))]
     entries = list_files(rules, trees, submodules=source.submodules)
-    return _Found(entries, kept, seen, standing, moves, state)
+    return _Found(entries, kept, seen, tree_status, moves, state)
 
 
 def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Found:
@@ -105,11 +105,11 @@ def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Fo
     if source.kind != "git":
         return _Found([entry for entry in walk(rules) if entry.path in asked], kept)
     trees = read_work_trees(source, rules)
-    standing = trees[0].standing
+    tree_status = trees[0].tree_status
     if not source.submodules:
-        trees = [replace(trees[0], standing=changes.standing_at(rules, standing, asked))]
+        trees = [replace(trees[0], tree_status=changes.tree_status_at(rules, tree_status, asked))]
     entries = list_files(rules, trees, submodules=source.submodules)
-    return _Found([entry for entry in entries if entry.path in asked], kept, standing=standing)
+    return _Found([entry for entry in entries if entry.path in asked], kept, tree_status=tree_status)
 
 
 def list_entries(source: Source) -> Collection[Entry]:
@@ -158,7 +158,7 @@ def _commits(
     source: Source, found: _Found, judged: Iterable[tuple[Entry, Content]], memory: Memory
 ) -> dict[bytes, str]:
     """Return the last commit of each file to index that is part of the last commit of all."""
-    if found.standing is None or found.standing.head is None:
+    if found.tree_status is None or found.tree_status.head is None:
         return {}
     wanted, known = set[bytes](), dict[bytes, str]()
     for entry, content in judged:
@@ -168,7 +168,7 @@ def _commits(
             commit = memory.commit(entry.path)
             if commit is not None and found.moves is not None and path not in found.moves.touched:
                 known[path] = commit
-    return known | history.last_commits(os.fsencode(source.path), found.standing.head, wanted - known.keys())
+    return known | history.last_commits(os.fsencode(source.path), found.tree_status.head, wanted - known.keys())
 
 
 def _are_settled(source: Source, entries: Iterable[Entry], started_ns: int) -> bool:

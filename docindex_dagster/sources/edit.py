@@ -12,20 +12,20 @@ import tomlkit
 from tomlkit.exceptions import ParseError
 from tomlkit.items import AoT
 
-from docindex_dagster.errors import SettingsError, SourceError
-from docindex_dagster.files import replacing
-from docindex_dagster.keys import base_key, is_branch
-from docindex_dagster.layout import Layout
-from docindex_dagster.locks import exclusive
-from docindex_dagster.settings import (
+from docindex_dagster.core.errors import SettingsError, SourceError
+from docindex_dagster.core.files import replacing
+from docindex_dagster.core.keys import base_key, is_branch
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import (
     CONFIG_NAME,
     LIBRARY_PLACEHOLDER,
     check_settings,
     is_parent_of_libraries,
     load_settings,
 )
+from docindex_dagster.core.urls import check_url, is_url
 from docindex_dagster.sources import guard, registry
-from docindex_dagster.urls import check_url, is_url
 
 _SHORT_COMMIT = 10  # characters of an id that stands for a branch
 _HEADER = "docindex: which sources are indexed, and how. See docs/configuration.md."

@@ -5,7 +5,7 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources import changes
 from docindex_dagster.sources.entries import Entry, stamp
 from docindex_dagster.sources.memory import rules_version
@@ -33,7 +33,7 @@ def fingerprint(source: Source) -> str:
     if source.kind != "git":
         return of_entries(source, walk(rules))
     trees = read_work_trees(source, rules)
-    return of_work_trees(source, rules, trees, changes.state_of(source, rules, trees[0].standing))
+    return of_work_trees(source, rules, trees, changes.state_of(source, rules, trees[0].tree_status))
 
 
 def of_entries(source: Source, entries: Iterable[Entry]) -> str:
@@ -48,7 +48,7 @@ def of_entries(source: Source, entries: Iterable[Entry]) -> str:
 def of_work_trees(source: Source, rules: PathRules, trees: Sequence[WorkTree], state: bytes) -> str:
     """The fingerprint of a git source whose work trees stand so, and of which `changes.state_of` says `state`."""
     if source.remote is not None:
-        return _of(source, trees[0].standing.head)
+        return _of(source, trees[0].tree_status.head)
     return _of(source, (state, [_work_tree_state(rules, tree) for tree in trees]))
 
 
@@ -59,7 +59,7 @@ def _of(source: Source, seen: object) -> str:
 
 
 def _work_tree_state(rules: PathRules, tree: WorkTree) -> list[object]:
-    status, index = tree.standing.status, tree.standing.index
+    status, index = tree.tree_status.status, tree.tree_status.index
     named = [sorted(index.files.items()), sorted(index.links.items())]
     differing = (*status.changed, *status.untracked, *index.hidden)
     stamps = dict(_stamp(rules, tree.prefix + path) for path in differing)

@@ -12,8 +12,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO
 
-from docindex_dagster.errors import NoAnswerError, SourceError
-from docindex_dagster.urls import scrub
+from docindex_dagster.core.errors import NoAnswerError, SourceError
+from docindex_dagster.core.urls import scrub
 
 # A repository's own settings must not run programs, nor change what is printed.
 _OPTIONS = (

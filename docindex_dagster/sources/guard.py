@@ -1,12 +1,12 @@
 """What a work tree's own git settings must not decide: which programs run, and which files outside of it are read.
 
-A folder that was downloaded may bring a `.git` with it that somebody prepared.
+A folder that was downloaded may bring a `.git` with it that a user prepared.
 """
 
 import os
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import git
 from docindex_dagster.sources.paths import read_regular
 

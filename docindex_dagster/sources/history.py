@@ -5,7 +5,7 @@ from collections.abc import Collection, Generator
 from contextlib import closing
 from pathlib import Path
 
-from docindex_dagster.errors import NoAnswerError, SourceError
+from docindex_dagster.core.errors import NoAnswerError, SourceError
 from docindex_dagster.sources import git
 from docindex_dagster.sources.guard import common_folder
 from docindex_dagster.sources.paths import read_regular

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from docindex_dagster.errors import NoAnswerError, SourceError
+from docindex_dagster.core.errors import NoAnswerError, SourceError
 from docindex_dagster.sources import git
 
 _SETTINGS = (

@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import transfer
 from docindex_dagster.sources.disposal import dispose
 from docindex_dagster.sources.model import Remote

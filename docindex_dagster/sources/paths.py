@@ -69,7 +69,7 @@ def read_whole(root: bytes, path: bytes, most: int) -> bytes:
     """Read a file as `read_beneath` does, unless it has more than `most` bytes.
 
     Raises:
-        OSError: As `read_beneath` does, or it grew past the limit since somebody looked at its size.
+        OSError: As `read_beneath` does, or it grew past the limit since its size was read at its size.
     """
     data = read_beneath(root, path, most + 1)
     if len(data) > most:

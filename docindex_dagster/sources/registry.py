@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from docindex_dagster.errors import SettingsError, SourceError
-from docindex_dagster.layout import Layout
-from docindex_dagster.settings import Settings, SourceSettings
+from docindex_dagster.core.errors import SettingsError, SourceError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, SourceSettings
+from docindex_dagster.core.urls import repository_name
 from docindex_dagster.sources import noise
 from docindex_dagster.sources.model import Remote, Source
-from docindex_dagster.urls import repository_name
 
 
 def sources(settings: Settings) -> dict[str, Source]:
@@ -70,7 +70,7 @@ def parent_of_libraries(root: Path, path: str) -> Path:
     return Path(os.path.normpath(folder(root, path).parent))
 
 
-def following(settings: Settings, url: str) -> list[Source]:
+def cloned_from(settings: Settings, url: str) -> list[Source]:
     """The sources that follow the repository at a URL."""
     return [source for source in sources(settings).values() if source.remote and source.remote.url == url]
 

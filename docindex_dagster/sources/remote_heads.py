@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.urls import scrub
 from docindex_dagster.sources import git, mirror, transfer
 from docindex_dagster.sources.model import Remote, Source
-from docindex_dagster.urls import scrub
 
 
 def head(remote: Remote, timeout_s: float) -> str | None:

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
 
 if TYPE_CHECKING:
     from kingfisher_sdk import Finding, Scanner

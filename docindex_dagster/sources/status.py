@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
-from docindex_dagster.files import stamp
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.files import stamp
 from docindex_dagster.sources import git, guard
 from docindex_dagster.sources.guard import git_folder
 
@@ -69,7 +69,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TreeStatus:
     """How a work tree stands."""
 
     status: Status
@@ -104,11 +104,11 @@ def read_index(root: bytes) -> Index:
     return _parse_index(git.run(root, *_INDEX))
 
 
-def read_standing(root: bytes, *, untracked: bool) -> Standing:
+def read_tree_status(root: bytes, *, untracked: bool) -> TreeStatus:
     """Return how a work tree stands; untracked files only with `untracked`.
 
     Raises:
-        SourceError: As `read_index` does, or somebody writes the index all the time.
+        SourceError: As `read_index` does, or another process writes the index all the time.
     """
     file = git_folder(Path(os.fsdecode(root))) / "index"
     for _ in range(_ATTEMPTS):
@@ -122,5 +122,5 @@ def read_standing(root: bytes, *, untracked: bool) -> Standing:
             status = _parse_status(b"".join(blocks))
         # A file that was added or committed between the two is in neither, or has a blob that it had before.
         if stamp(file) == before:
-            return Standing(status, index)
+            return TreeStatus(status, index)
     raise SourceError(f"the index of {os.fsdecode(root)} changed {_ATTEMPTS} times while git read it; try again")

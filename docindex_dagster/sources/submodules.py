@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
-from docindex_dagster.files import replacing
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.files import replacing
 from docindex_dagster.sources import transfer
 from docindex_dagster.sources.guard import git_folder
 from docindex_dagster.sources.paths import read_regular

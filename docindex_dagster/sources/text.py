@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources.paths import name_to_path, read_whole
 
 _BOMS = (  # the UTF-32 mark begins with the UTF-16 one, so it comes first

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from docindex_dagster.errors import NoAnswerError, SourceError
+from docindex_dagster.core.errors import NoAnswerError, SourceError
 from docindex_dagster.sources import git
 
 NETWORK = "https:http:ssh"

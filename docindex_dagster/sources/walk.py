@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import noise
 from docindex_dagster.sources.entries import Entry, error_reason, folder_entry, state_reason
 from docindex_dagster.sources.paths import join

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import git, guard, noise
 from docindex_dagster.sources.discover import judge, list_entries
 from docindex_dagster.sources.entries import Entry

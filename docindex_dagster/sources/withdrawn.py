@@ -1,13 +1,13 @@
 """Sources that were taken out of the index while `docindex.toml` still declares them.
 
-That happens in the Dagster UI: somebody deletes a partition, or runs `remove_source`. Nobody indexes such a source
+That happens in the Dagster UI: a user deletes a partition, or runs `remove_source`. Nobody indexes such a source
 unasked; `docindex index KEY`, or adding its partition again, brings it back.
 """
 
 from contextlib import suppress
 
-from docindex_dagster.files import replacing
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.files import replacing
+from docindex_dagster.core.layout import Layout
 
 
 def all_of(layout: Layout) -> set[str]:

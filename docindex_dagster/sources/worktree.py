@@ -13,7 +13,7 @@ from docindex_dagster.sources.entries import Entry, error_reason, folder_entry, 
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, Scope
-from docindex_dagster.sources.status import Standing, read_standing
+from docindex_dagster.sources.status import TreeStatus, read_tree_status
 from docindex_dagster.sources.submodules import failures_of
 
 _OWN_REPOSITORY = "submodule: a repository of its own; add it as a source"
@@ -25,7 +25,7 @@ class WorkTree:
     """The work tree of a source, or of a submodule in it, and how it stands."""
 
     root: bytes
-    standing: Standing
+    tree_status: TreeStatus
     prefix: bytes = b""  # its place in the source; empty, or ending in a slash
     outermost: bytes | None = None  # the path of the submodule of the source that it is, or lies in
     commit: bytes | None = None  # which commit the repository around it says that it is at
@@ -37,14 +37,14 @@ def read_work_trees(source: Source, rules: PathRules) -> list[WorkTree]:
     Raises:
         SourceError: git cannot read one of them.
     """
-    trees = [WorkTree(rules.root, read_standing(rules.root, untracked=source.untracked))]
+    trees = [WorkTree(rules.root, read_tree_status(rules.root, untracked=source.untracked))]
     for outer in trees if source.submodules else ():  # the list grows meanwhile
-        for own, commit in outer.standing.index.links.items():
+        for own, commit in outer.tree_status.index.links.items():
             path = outer.prefix + own
             if not isinstance(rules.scope(path + b"/"), Pruned) and _is_checked_out(rules.root, path):
                 root = join(rules.root, path)
-                standing = read_standing(root, untracked=source.untracked)
-                trees.append(WorkTree(root, standing, path + b"/", outer.outermost or path, commit))
+                tree_status = read_tree_status(root, untracked=source.untracked)
+                trees.append(WorkTree(root, tree_status, path + b"/", outer.outermost or path, commit))
     return trees
 
 
@@ -58,7 +58,7 @@ def list_files(rules: PathRules, trees: Sequence[WorkTree], *, submodules: bool)
         entries |= _list(rules, tree)
     listed = {tree.prefix for tree in trees}
     for tree in trees:
-        for own in tree.standing.index.links:
+        for own in tree.tree_status.index.links:
             path = tree.prefix + own
             if path + b"/" not in listed:
                 reason = _reason_left_out(rules, tree, own) if submodules else _OWN_REPOSITORY
@@ -69,7 +69,7 @@ def list_files(rules: PathRules, trees: Sequence[WorkTree], *, submodules: bool)
 
 def _list(rules: PathRules, tree: WorkTree) -> dict[bytes, Entry]:
     """Return the files and pruned folders of one work tree by path."""
-    status, index = tree.standing.status, tree.standing.index
+    status, index = tree.tree_status.status, tree.tree_status.index
     is_moved = tree.commit is not None and tree.commit.decode() != status.head
     unsure = status.modified | index.hidden
     entries: dict[bytes, Entry] = {}

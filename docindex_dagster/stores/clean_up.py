@@ -3,9 +3,9 @@
 import shutil
 from dataclasses import replace
 
-from docindex_dagster.errors import StoreError
-from docindex_dagster.files import sync_new, telling_full_disk
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.files import sync_new, telling_full_disk
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, takeover, vector_files
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation

@@ -4,8 +4,8 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from docindex_dagster.errors import AccessError, DamagedStoreError, DocindexError, first_line
-from docindex_dagster.files import error_number
+from docindex_dagster.core.errors import AccessError, DamagedStoreError, DocindexError, first_line
+from docindex_dagster.core.files import error_number
 
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 # These say something about the machine, not about what lies on its disk.

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from docindex_dagster import tables
-from docindex_dagster.errors import DamagedStoreError, StoreError
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import DamagedStoreError, StoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.verify import stray_edges
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
@@ -39,9 +39,9 @@ def examine(layout: Layout) -> Iterator[Finding]:
         read_next(layout)
     except StoreError as error:
         yield Finding(None, f"generation ({_CANDIDATE})", _problem(error))
-    following = takeover.pending(layout)
-    if following is not None:
-        for finding in _whole(layout, lambda: open_generation(layout, following)):
+    candidate = takeover.pending(layout)
+    if candidate is not None:
+        for finding in _whole(layout, lambda: open_generation(layout, candidate)):
             yield replace(finding, store=f"{finding.store} ({_CANDIDATE})")
 
 

@@ -7,9 +7,9 @@ one that is to take over, which the next runs make again from the tables.
 
 from dataclasses import replace
 
-from docindex_dagster.errors import StoreError
-from docindex_dagster.files import telling_full_disk
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.files import telling_full_disk
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import doctor, lance_table, takeover
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation

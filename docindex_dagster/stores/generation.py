@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from docindex_dagster.errors import StoreError
-from docindex_dagster.files import replacing
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.files import replacing
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores.damage import denied
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 

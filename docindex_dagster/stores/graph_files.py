@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from docindex_dagster import tables
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.graph.build import Graph
-from docindex_dagster.layout import Layout, file_name
 from docindex_dagster.stores.damage import damaged
 from docindex_dagster.stores.generation import Generation, GraphFiles
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from docindex_dagster.deferred import defer
-from docindex_dagster.files import stamp
-from docindex_dagster.hashing import digest
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS, embeddings_schema
+from docindex_dagster.core.deferred import defer
+from docindex_dagster.core.files import stamp
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.stores import matrix
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, difference

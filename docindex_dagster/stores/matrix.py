@@ -49,7 +49,7 @@ class Part:
         return vectors
 
     def choose(self, key: Hashable, choose: Choose) -> NDArray[np.int64]:
-        """The positions of the rows that `choose` picks, shape (chosen,); the same key has the same answer."""
+        """The positions of the rows that `choose` picks, int64 (chosen,); the same key has the same answer."""
         chosen = self._chosen.get(key)
         if chosen is None:
             if len(self._chosen) >= _MOST_CHOICES:

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster import tables
 from docindex_dagster.chunking.build import was_made_from
 from docindex_dagster.chunking.fallbacks import fallbacks
-from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError
-from docindex_dagster.events import Progress, emit
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import DamagedStoreError, StoreError, VerificationError
+from docindex_dagster.core.events import Progress, emit
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import COMMIT, NO_LANGUAGE
 from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
-from docindex_dagster.hashing import digest_parts
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import COMMIT, NO_LANGUAGE
 from docindex_dagster.stores import clean_up, graph_files, lance_table, matrix, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
@@ -161,26 +161,26 @@ def withdraw(layout: Layout, key: str) -> Generation | None:
     current = read_generation(layout)
     if current is None:
         return None
-    following = _withdraw_from_next(layout, key, current)  # first: it may hold no source that `CURRENT` lost
+    candidate = _withdraw_from_next(layout, key, current)  # first: it may hold no source that `CURRENT` lost
     if key not in current.sources:
         return current
-    if following is None or not takeover.holds_all(following, current.with_source(key, None)):
+    if candidate is None or not takeover.holds_all(candidate, current.with_source(key, None)):
         return _without(layout, key, current, write_generation)
-    takeover.hand_in(layout, following, current.with_source(key, None))
+    takeover.hand_in(layout, candidate, current.with_source(key, None))
     clean_up.remove_old_generations(layout)
-    return following
+    return candidate
 
 
 def _withdraw_from_next(layout: Layout, key: str, current: Generation) -> Generation | None:
     """The generation that is to take over, without a source; None where there is none, or it had to be given up."""
-    following = takeover.pending(layout)
-    if following is None:
+    candidate = takeover.pending(layout)
+    if candidate is None:
         return None
     try:
-        check_generation(layout, following)
-        if key not in following.sources:
-            return following
-        return _without(layout, key, following, lambda layout, left: takeover.hand_in(layout, left, current))
+        check_generation(layout, candidate)
+        if key not in candidate.sources:
+            return candidate
+        return _without(layout, key, candidate, lambda layout, left: takeover.hand_in(layout, left, current))
     except DamagedStoreError:
         takeover.drop(layout)
         return None

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster import tables
-from docindex_dagster.errors import DamagedStoreError, QueryError, StoreError, needs_extra
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS, COMMIT, COMMITS, NODES, TRIPLES, embeddings_schema
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import DamagedStoreError, QueryError, StoreError, needs_extra
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS, COMMIT, COMMITS, NODES, TRIPLES, embeddings_schema
 from docindex_dagster.stores import graph_files, lance_table
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import read_generation

@@ -6,9 +6,9 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from docindex_dagster.errors import DamagedStoreError, StoreError
-from docindex_dagster.files import stamp
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.errors import DamagedStoreError, StoreError
+from docindex_dagster.core.files import stamp
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
@@ -100,7 +100,7 @@ def open_written(layout: Layout, model: str) -> Reader:
     )
 
 
-class Following:
+class LatestReader:
     """Gives the reader of what is published now, and opens it once; for programs that answer many questions."""
 
     def __init__(self, layout: Layout) -> None:

@@ -1,7 +1,7 @@
 """Going back to the generation before the published one."""
 
-from docindex_dagster.errors import DamagedStoreError, StoreError
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.errors import DamagedStoreError, StoreError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import clean_up, doctor, takeover
 from docindex_dagster.stores.generation import Generation, read_generation, write_generation
 

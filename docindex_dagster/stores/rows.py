@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster import tables
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import VerificationError, first_line
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.embedding.verify import verify_embeddings
-from docindex_dagster.errors import VerificationError, first_line
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.verify import stray_edges
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.staging import Model

@@ -3,8 +3,8 @@
 Stores of another version are built anew beside those that are published; see `takeover`.
 """
 
-from docindex_dagster.hashing import digest_parts
-from docindex_dagster.schemas import CHUNKS, NODES, TRIPLES, embeddings_schema
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.schemas import CHUNKS, NODES, TRIPLES, embeddings_schema
 from docindex_dagster.stores import analysis, tantivy_index
 
 SCHEMA_VERSION = digest_parts(

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docindex_dagster.core.files import sync_new, telling_full_disk
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.protocol import Embedder, endpoint_of
-from docindex_dagster.files import sync_new, telling_full_disk
-from docindex_dagster.layout import Layout
 from docindex_dagster.stores import clean_up, lance_table, tantivy_index
 from docindex_dagster.stores.generation import Generation, PublishedSource
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from docindex_dagster.errors import StoreError
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import takeover
 from docindex_dagster.stores.generation import (
     Generation,
@@ -85,5 +85,5 @@ def start_of(layout: Layout, model: str) -> Start:
     warnings = (given_up,) if given_up else ()
     if current is None or current.is_of(model):
         return Start(current, current, warnings=warnings)
-    following = takeover.pending(layout)
-    return Start(following, following or current, serving=current, warnings=warnings)
+    candidate = takeover.pending(layout)
+    return Start(candidate, candidate or current, serving=current, warnings=warnings)

@@ -8,8 +8,8 @@ dropped, and made again from the tables.
 
 from dataclasses import dataclass
 
-from docindex_dagster.errors import StoreError
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores.generation import Generation, read_generation, read_next, replace_next, write_generation
 
 
@@ -28,9 +28,9 @@ class Takeover:
         return f"the index goes over {models}: {done} of {self.sources} sources are done"
 
 
-def toward(serving: Generation, model: str, following: Generation | None) -> Takeover:
+def toward(serving: Generation, model: str, candidate: Generation | None) -> Takeover:
     """How far `serving` is on its way to a model, of which `following` may be the generation that is to take over."""
-    done = following.sources if following is not None and following.is_of(model) else {}
+    done = candidate.sources if candidate is not None and candidate.is_of(model) else {}
     missing = tuple(key for key in serving.sources if key not in done)
     return Takeover(serving.model, model, len(serving.sources), missing)
 
@@ -50,12 +50,12 @@ def under_way(layout: Layout, model: str) -> Takeover | None:
 def pending(layout: Layout) -> Generation | None:
     """The generation that is to take over; None where there is none that could, or it cannot be read."""
     try:
-        current, following = read_generation(layout), read_next(layout)
+        current, candidate = read_generation(layout), read_next(layout)
     except StoreError:
         return None
-    if current is None or following is None or following.is_like(current):
+    if current is None or candidate is None or candidate.is_like(current):
         return None
-    return following
+    return candidate
 
 
 def written(layout: Layout, model: str) -> Generation | None:
@@ -67,22 +67,22 @@ def written(layout: Layout, model: str) -> Generation | None:
     current = read_generation(layout)
     if current is None or current.is_of(model):
         return current
-    following = pending(layout)
-    return following if following is not None and following.is_of(model) else None
+    candidate = pending(layout)
+    return candidate if candidate is not None and candidate.is_of(model) else None
 
 
-def holds_all(following: Generation, serving: Generation) -> bool:
+def holds_all(candidate: Generation, serving: Generation) -> bool:
     """Whether a generation holds every source of another one."""
-    return serving.sources.keys() <= following.sources.keys()
+    return serving.sources.keys() <= candidate.sources.keys()
 
 
-def hand_in(layout: Layout, following: Generation, serving: Generation) -> None:
+def hand_in(layout: Layout, candidate: Generation, serving: Generation) -> None:
     """Publish a generation of a new model if it holds every source of `serving`; until then, `NEXT` names it."""
-    if holds_all(following, serving):
-        write_generation(layout, following)
+    if holds_all(candidate, serving):
+        write_generation(layout, candidate)
         drop(layout)
     else:
-        replace_next(layout, following)
+        replace_next(layout, candidate)
 
 
 def drop(layout: Layout) -> None:
@@ -93,15 +93,15 @@ def drop(layout: Layout) -> None:
 def drop_other(layout: Layout, current: Generation | None, model: str) -> str:
     """Give up a generation that publications of a model cannot go on from; returns why, if anybody should know."""
     try:
-        following = read_next(layout)
+        candidate = read_next(layout)
     except StoreError as error:
         drop(layout)
         return f"the index that was to take over is given up: {error}"
-    if following is None or (current is not None and following.is_of(model) and not current.is_of(model)):
+    if candidate is None or (current is not None and candidate.is_of(model) and not current.is_of(model)):
         return ""
     drop(layout)
-    if following.is_of(model):  # a writer died after it took over, or somebody rolled back to it
+    if candidate.is_of(model):  # a writer died after it took over, or a user rolled back to it
         return ""
-    if following.model == model:
+    if candidate.model == model:
         return "the index that was to take over is given up: another version of docindex made it"
-    return f"the index of {following.model}, which was to take over, is given up: the model is {model}"
+    return f"the index of {candidate.model}, which was to take over, is given up: the model is {model}"

@@ -17,7 +17,7 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from docindex_dagster.schemas import CHUNKS, NO_LANGUAGE
+from docindex_dagster.core.schemas import CHUNKS, NO_LANGUAGE
 from docindex_dagster.stores.analysis import stemmer, terms
 from docindex_dagster.stores.difference import Difference, difference
 

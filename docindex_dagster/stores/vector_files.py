@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from docindex_dagster.files import replacing
-from docindex_dagster.layout import Layout, file_name
+from docindex_dagster.core.files import replacing
+from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.lance_table import VECTOR
 from docindex_dagster.stores.matrix import COLUMNS, Part

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import git, guard, noise
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from docindex_dagster.errors import DocindexError, SettingsError
-from docindex_dagster.layout import Layout
-from docindex_dagster.settings import CONFIG_NAME, Settings, load_settings
+from docindex_dagster.core.errors import DocindexError, SettingsError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.sources import noise, registry, withdrawn
 from docindex_dagster.watching.notifier import Notifier, PathEvent
 from docindex_dagster.watching.watched import Watched
@@ -212,7 +212,7 @@ class Watch:
         time.sleep(min(took * _REST, _LONGEST_REST_S))
 
     def _is_taken_out(self, key: str) -> bool:
-        """Whether somebody took it out of the index, and nobody named it here."""
+        """Whether a user took it out of the index, and nobody named it here."""
         return key not in self._named and key in withdrawn.all_of(Layout(self._settings.home))
 
 

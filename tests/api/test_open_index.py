@@ -27,7 +27,7 @@ from docindex_dagster import (
     StoreError,
     open_index,
 )
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.search.model import GranularityName, ModeName
 from docindex_dagster.stores.erasure import erase
 from tests.api.conftest import DECLARED, index_all

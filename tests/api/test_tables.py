@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from docindex_dagster import Index, QueryError, SourceError, open_index, tables
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS, COMMITS, NODES, TRIPLES, embeddings_schema
+from docindex_dagster import Index, QueryError, SourceError, open_index
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS, COMMITS, NODES, TRIPLES, embeddings_schema
 from docindex_dagster.stores import published
 
 NAMES = ("chunks", "embeddings", "nodes", "edges", "commits")

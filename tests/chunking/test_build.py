@@ -9,8 +9,8 @@ import pytest
 
 from docindex_dagster.chunking.build import ChunkingResult, build_chunks, gather, was_made_from
 from docindex_dagster.chunking.verify import verify_chunks
-from docindex_dagster.errors import VerificationError
-from docindex_dagster.settings import ChunkingSettings
+from docindex_dagster.core.errors import VerificationError
+from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from tests.conftest import chunks_of

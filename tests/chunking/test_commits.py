@@ -10,10 +10,10 @@ import pytest
 from docindex_dagster.chunking.build import ChunkingResult, build_chunks, gather
 from docindex_dagster.chunking.embed_text import embed_texts
 from docindex_dagster.chunking.verify import verify_chunks
-from docindex_dagster.errors import VerificationError
+from docindex_dagster.core.errors import VerificationError
+from docindex_dagster.core.schemas import CHUNKS
+from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.graph.build import build_graph
-from docindex_dagster.schemas import CHUNKS
-from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from docindex_dagster.chunking.documents import chunk_document
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.split import Sizes
-from docindex_dagster.tokenizer import TokenCounter, count_tokens
+from docindex_dagster.core.tokenizer import TokenCounter, count_tokens
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "documents"
 LOADERS = ("markdown", "mdx", "rst", "html", "text", "notebook", "asciidoc")

@@ -9,7 +9,7 @@ import pytest
 from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.worker import FileJob, chunk_files
-from docindex_dagster.settings import ChunkingSettings
+from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.secrets import secrets_of

@@ -17,8 +17,8 @@ from docindex_dagster.chunking import worker
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.worker import FileJob
-from docindex_dagster.hashing import digest
-from docindex_dagster.schemas import CHUNKS
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.sources.classify import classify
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -154,7 +154,7 @@ WITHOUT_GUARD = """
 from pathlib import Path
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.run import index
-from docindex_dagster.settings import Settings, SourceSettings
+from docindex_dagster.core.settings import Settings, SourceSettings
 from docindex_dagster.sources.registry import find
 
 settings = Settings(root=Path(__file__).parent, source=(SourceSettings(kind="library", path="notes"),))

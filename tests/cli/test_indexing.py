@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster import runs
-from docindex_dagster.locks import exclusive
-from docindex_dagster.settings import load_settings
+from docindex_dagster.cli import launch
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import load_settings
 
 
 def test_a_folder_is_indexed_and_searched_with_two_commands(run):
@@ -133,7 +133,7 @@ def test_a_run_that_was_killed_is_reported_failed_and_the_next_one_starts_at_onc
     Path("manual/new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
     assert run_indexed("index").code == 0
 
-    with runs.instance(load_settings(tmp_path)) as instance:
+    with launch.instance(load_settings(tmp_path)) as instance:
         statuses = [found.status.value for found in instance.get_runs()]
     assert sorted(statuses) == ["FAILURE", "SUCCESS", "SUCCESS"]
     assert "new.md" in run_indexed("search", "marmots").out

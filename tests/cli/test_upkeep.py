@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from docindex_dagster.layout import Layout
-from docindex_dagster.locks import exclusive_if_free
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive_if_free
 from tests.traces import hiding_places, traces
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.reader import open_reader

@@ -11,13 +11,13 @@ import dagster as dg
 import pytest
 from dagster._utils.error import serializable_error_info_from_exc_info
 
-from docindex_dagster import webhook
+from docindex_dagster.core import webhook
+from docindex_dagster.core.errors import AlertError, DamagedStoreError
+from docindex_dagster.core.retry import Retry
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.alerts import ALERT_TAG, alert_on_failure
 from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
-from docindex_dagster.errors import AlertError, DamagedStoreError
-from docindex_dagster.retry import Retry
 from tests.defs.conftest import KEY, Project
 from tests.defs.quick_runs import quick_run
 from tests.webhooks import SECRET, Webhook, listening
@@ -417,17 +417,17 @@ def test_the_sensor_runs_by_default_and_says_what_it_does():
 
 
 def test_on_an_instance_on_files_it_finds_the_failures_of_the_command_line(tmp_path, monkeypatch, hook):
-    from docindex_dagster import runs
-    from docindex_dagster.settings import load_settings
+    from docindex_dagster.cli import launch
+    from docindex_dagster.core.settings import load_settings
 
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "library"\nname = "notes"\npath = "notes"\n')
     settings = load_settings(tmp_path)
-    with runs.instance(settings) as instance:
+    with launch.instance(settings) as instance:
         sensor = Sensor(Project(tmp_path, instance))
         sensor.tick()
 
-        outcome = runs.index(settings, KEY, instance)
+        outcome = launch.index(settings, KEY, instance)
         sensor.tick()
 
         assert not outcome.succeeded

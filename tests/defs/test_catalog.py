@@ -8,9 +8,9 @@ from dagster._core.storage.runs import SqlRunStorage
 from dagster._core.storage.runs.schema import RunsTable
 from sqlalchemy import update
 
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs.assets import serving
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.settings import load_settings
 from tests.defs.conftest import KEY, Project
 from tests.defs.quick_runs import quick_run
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import dagster as dg
 
+from docindex_dagster.cli.launch import dagster_home
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.runs import dagster_home
-from docindex_dagster.settings import load_settings
 
 SNAPSHOT = Path(__file__).parent / "asset_graph.json"
 ROOT = Path(__file__).parents[2]

@@ -5,14 +5,15 @@ from dataclasses import replace
 import dagster as dg
 import pytest
 
-from docindex_dagster import catalog, tables
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.settings import load_settings
 from docindex_dagster.sources import registry
+from docindex_dagster.status import catalog
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.reader import open_reader

@@ -1,4 +1,4 @@
-"""Files that nobody wrote on purpose, and files that somebody did: a run ends well, and accounts for each of them."""
+"""Files that nobody wrote on purpose, and files that a user did: a run ends well, and accounts for each of them."""
 
 import os
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster import tables
+from docindex_dagster.core import tables
 from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.stores.doctor import examine
 from tests.defs.conftest import KEY, Project

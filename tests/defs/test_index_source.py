@@ -10,13 +10,14 @@ import dagster as dg
 import numpy as np
 import pytest
 
-from docindex_dagster import runs, tables
+from docindex_dagster.cli import launch
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs.resources import FULL_TAG, EmbeddingModel
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.layout import Layout
-from docindex_dagster.locks import exclusive
-from docindex_dagster.settings import load_settings
 from docindex_dagster.stores.doctor import examine
 from tests.defs.conftest import GUIDE, KEY, new_project
 
@@ -256,7 +257,7 @@ def test_a_run_of_a_source_that_is_not_declared_fails_with_its_name(project):
 
 def test_a_run_ends_as_interrupted_though_dagster_forgets_an_interrupt_after_its_last_step(project, monkeypatch):
     run_id = uuid4()
-    monkeypatch.setattr(runs, "uuid4", lambda: run_id)
+    monkeypatch.setattr(launch, "uuid4", lambda: run_id)
 
     def interrupt(event: dg.EventLogEntry) -> None:
         if event.dagster_event_type is dg.DagsterEventType.RUN_SUCCESS:
@@ -265,7 +266,7 @@ def test_a_run_ends_as_interrupted_though_dagster_forgets_an_interrupt_after_its
     project.instance.add_event_listener(str(run_id), interrupt)
 
     with pytest.raises(KeyboardInterrupt):
-        runs.index(load_settings(project.root), KEY, project.instance)
+        launch.index(load_settings(project.root), KEY, project.instance)
 
     assert project.instance.get_run_by_id(str(run_id)).status is dg.DagsterRunStatus.SUCCESS
 
@@ -284,8 +285,8 @@ def test_the_record_of_runs_holds_no_text_of_a_source(tmp_path, git):
     git(code, "commit", "-q", "-m", f"Add the {secret}", "-m", f"As {secret} needs it.")
     settings = load_settings(tmp_path)
 
-    with runs.instance(settings) as instance:
-        assert runs.index(settings, "git/code", instance).succeeded
+    with launch.instance(settings) as instance:
+        assert launch.index(settings, "git/code", instance).succeeded
 
     files = [file for file in Layout(settings.home).dagster.rglob("*") if file.is_file()]
     assert len(files) > 2

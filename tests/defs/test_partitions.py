@@ -5,9 +5,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from docindex_dagster import runs
+from docindex_dagster.cli import launch
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.settings import load_settings
 from docindex_dagster.sources import withdrawn
 from tests.defs.conftest import CONFIG, GUIDE, KEY, Project
 from tests.defs.daemon import GIT, Daemon, check, declare, partitions, published
@@ -55,7 +55,7 @@ class TestLifeOfAPartition:
         project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
         daemon.settle()
 
-        assert runs.index(load_settings(project.root), KEY, project.instance).succeeded
+        assert launch.index(load_settings(project.root), KEY, project.instance).succeeded
 
         assert daemon.asks_for() == []
         assert partitions(project) == published(project) == [KEY, "library/other"]

@@ -2,11 +2,12 @@
 
 from typer.testing import CliRunner
 
-from docindex_dagster import catalog, tables
 from docindex_dagster.cli.app import app
+from docindex_dagster.core import tables
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.jobs import removal_config
 from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.status import catalog
 from docindex_dagster.stores.doctor import examine
 from tests.defs.conftest import KEY
 

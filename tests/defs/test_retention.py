@@ -19,10 +19,10 @@ from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 from dagster._core.loader import LoadingContextForTest
 from dagster._core.storage.partition_status_cache import get_and_update_asset_status_cache_value
 
+from docindex_dagster.core.errors import StoreError
 from docindex_dagster.defs.jobs import clean_up_dagster
 from docindex_dagster.defs.resources import Project as ProjectResource
 from docindex_dagster.defs.retention import clean_up
-from docindex_dagster.errors import StoreError
 
 SOURCE, PAGES, SHELF, CATALOG = (dg.AssetKey(name) for name in ("source", "pages", "shelf", "catalog"))
 PARTITIONS = dg.StaticPartitionsDefinition(["a", "b", "c"])

@@ -8,21 +8,21 @@ import dagster as dg
 import pytest
 from sqlalchemy import text
 
-from docindex_dagster import runs
+from docindex_dagster.cli import launch
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs.storage import Engines, EventLogStorage
-from docindex_dagster.settings import load_settings
 from tests.defs.conftest import CONFIG, GUIDE, KEY
 
 
-def indexed(tmp_path, monkeypatch) -> tuple[runs.RunOutcome, type]:
+def indexed(tmp_path, monkeypatch) -> tuple[launch.RunOutcome, type]:
     """Index a small library as the command line does; how it went, and what stored its events."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     (tmp_path / "docindex.toml").write_text(CONFIG)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "guide.md").write_text(GUIDE)
     settings = load_settings(tmp_path)
-    with runs.instance(settings) as instance:
-        return runs.index(settings, KEY, instance), type(instance.event_log_storage)
+    with launch.instance(settings) as instance:
+        return launch.index(settings, KEY, instance), type(instance.event_log_storage)
 
 
 def test_dagsters_own_storage_reads_the_run_its_events_and_its_materialisations(tmp_path, monkeypatch):

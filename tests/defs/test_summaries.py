@@ -147,8 +147,8 @@ def test_a_search_and_show_print_them(shown):
 
 
 def test_agents_see_them_as_such(summarised):
+    from docindex_dagster.core.settings import load_settings
     from docindex_dagster.serving.tools import Tools
-    from docindex_dagster.settings import load_settings
 
     summarised.index()
     tools = Tools(load_settings(summarised.root), lambda _: None)

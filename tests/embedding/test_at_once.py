@@ -5,17 +5,17 @@ import time
 
 import pytest
 
-from docindex_dagster.embedding.at_once import at_once, pause
-from docindex_dagster.errors import EmbeddingError
+from docindex_dagster.core.errors import EmbeddingError
+from docindex_dagster.embedding.concurrency import concurrently, pause
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_item_is_worked_on_once(threads):
-    assert sorted(at_once(lambda item: item * 2, range(50), threads)) == list(range(0, 100, 2))
+    assert sorted(concurrently(lambda item: item * 2, range(50), threads)) == list(range(0, 100, 2))
 
 
 def test_one_thread_is_the_callers_own():
-    assert set(at_once(lambda _: threading.get_ident(), range(3), 1)) == {threading.get_ident()}
+    assert set(concurrently(lambda _: threading.get_ident(), range(3), 1)) == {threading.get_ident()}
 
 
 def test_no_item_is_taken_before_there_is_a_thread_for_it():
@@ -28,7 +28,7 @@ def test_no_item_is_taken_before_there_is_a_thread_for_it():
             taken.append(item)
             yield item
 
-    assert len(list(at_once(under_way.append, items(), 3))) == 20
+    assert len(list(concurrently(under_way.append, items(), 3))) == 20
 
 
 def test_after_a_failure_nothing_is_begun_what_is_under_way_ends_and_nobody_goes_on_waiting():
@@ -51,7 +51,7 @@ def test_after_a_failure_nothing_is_begun_what_is_under_way_ends_and_nobody_goes
 
     started = time.monotonic()
     with pytest.raises(EmbeddingError, match="it failed"):
-        list(at_once(work, range(10), 3))
+        list(concurrently(work, range(10), 3))
 
     assert time.monotonic() - started < 10
     assert (sorted(begun), ended, sorted(stopped)) == ([0, 1, 2], [1], [1, 2])

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import EmbeddingSettings, Settings, load_settings
 from docindex_dagster.embedding.openai import OpenAIEmbedder
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
-from docindex_dagster.errors import QueryError
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index, is_current
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.model import Hit, Mode
-from docindex_dagster.settings import EmbeddingSettings, Settings, load_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back

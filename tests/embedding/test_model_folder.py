@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.embedding.model_folder import ModelFolder, read_folder
-from docindex_dagster.errors import EmbeddingError
 from tests.embedding.model_folders import POOLING, write_model
 
 INDEX = "model.safetensors.index.json"

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from docindex_dagster.core.errors import EmbeddingError, PartialEmbeddingError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import EmbeddingSettings
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.openai import OpenAIEmbedder
 from docindex_dagster.embedding.protocol import Batched, Embedder, Metered
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
-from docindex_dagster.errors import EmbeddingError, PartialEmbeddingError
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.settings import EmbeddingSettings
 from docindex_dagster.stores.lance_table import table_name
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.staging import Model
@@ -109,9 +109,9 @@ def test_a_name_is_safe_wherever_it_names_a_file_and_two_names_never_share_one(t
         assert table.replace("-", "").isalnum()
     assert table_name("docindex-static-c87dd460").startswith("chunks-docindex-static-c87dd460-")
 
-    folders = {layout.lost_vectors("git/x", name) for name in NAMES}
+    folders = {layout.cached_vectors("git/x", name) for name in NAMES}
     assert len(folders) == len(NAMES)
-    assert {folder.resolve().parent for folder in folders} == {layout.lost_vectors("git/x")}
+    assert {folder.resolve().parent for folder in folders} == {layout.cached_vectors("git/x")}
 
 
 # What it asks.

@@ -14,18 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from docindex_dagster import tables
-from docindex_dagster.embedding import kept
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import EmbeddingError
+from docindex_dagster.core.events import Event, Progress, listening
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import EmbeddingSettings
+from docindex_dagster.embedding import cache
 from docindex_dagster.embedding.build import EmbeddingResult
-from docindex_dagster.embedding.kept import ArrivedVectors
+from docindex_dagster.embedding.cache import VectorSpill
 from docindex_dagster.embedding.openai import OpenAIEmbedder
 from docindex_dagster.embedding.reuse import embed
-from docindex_dagster.errors import EmbeddingError
-from docindex_dagster.events import Event, Progress, listening
-from docindex_dagster.layout import Layout
-from docindex_dagster.prune import orphans, prune
-from docindex_dagster.settings import EmbeddingSettings
 from docindex_dagster.stores.generation import read_generation, read_next
+from docindex_dagster.stores.prune import orphans, prune
 from tests.conftest import chunks_of
 from tests.embedding.openai_server import KEY, Fault, OpenAIServer, serving
 from tests.models import TinyEmbedder
@@ -51,7 +51,7 @@ def run(layout: Layout, embedder: Any, chunks: pa.Table = CHUNKS, key: str = SOU
     path = layout.table("embeddings", key)
     result = embed(layout, key, chunks, None if options.get("full") else tables.read(path), embedder, **options)
     tables.write(path, result.table)
-    kept.settle(layout, key, result.table)
+    cache.settle(layout, key, result.table)
     return result
 
 
@@ -81,7 +81,7 @@ def test_what_arrived_before_a_failure_is_kept_and_the_next_run_goes_on_from_the
     assert result.embedded == 20
     assert api.texts() == 40
     assert api.twice == []
-    assert not layout.arrived_vectors(SOURCE).exists()
+    assert not layout.spilled_vectors(SOURCE).exists()
 
 
 def test_a_resumed_run_gives_the_table_that_an_undisturbed_one_gives(api, layout):
@@ -160,7 +160,7 @@ def test_another_branch_takes_what_an_interrupted_run_embedded(api, layout):
 
 def test_a_part_that_a_power_cut_left_damaged_costs_its_vectors_only(api, layout):
     failing(api, layout, Fault(500), after=5)
-    first, second, *_ = sorted(layout.arrived_vectors(SOURCE).iterdir())
+    first, second, *_ = sorted(layout.spilled_vectors(SOURCE).iterdir())
     first.write_bytes(first.read_bytes()[:100])
     data = bytearray(second.read_bytes())
     rows = tables.read_part(second)["vector"].chunk(0).flatten().to_numpy(zero_copy_only=False).tobytes()
@@ -171,7 +171,7 @@ def test_a_part_that_a_power_cut_left_damaged_costs_its_vectors_only(api, layout
     result = run(layout, model(api))
 
     assert result.embedded == 20 + 8
-    assert not layout.arrived_vectors(SOURCE).exists()
+    assert not layout.spilled_vectors(SOURCE).exists()
 
 
 def test_vectors_that_cannot_be_used_are_not_kept(layout):
@@ -183,7 +183,7 @@ def test_vectors_that_cannot_be_used_are_not_kept(layout):
 
     with pytest.raises(Exception, match="vectors_are_finite"):
         run(layout, Spoilt())
-    (part,) = ArrivedVectors(layout, SOURCE).parts()
+    (part,) = VectorSpill(layout, SOURCE).parts()
     assert part.num_rows == 39
 
     assert run(layout, TinyEmbedder()).embedded == 1
@@ -200,14 +200,14 @@ def test_vectors_of_another_shape_are_refused(layout):
 
 def test_prune_and_the_removal_of_a_source_leave_no_parts_behind(api, layout):
     failing(api, layout, Fault(500), after=2)
-    parts = layout.arrived_vectors(SOURCE)
+    parts = layout.spilled_vectors(SOURCE)
 
     assert [orphan.path for orphan in orphans(layout, {SOURCE})] == []
     assert parts in [orphan.path for orphan in prune(layout, set())]
     assert not parts.exists()
 
     failing(api, layout, Fault(500), after=2)
-    kept.remove(layout, SOURCE)
+    cache.remove(layout, SOURCE)
     assert not parts.exists()
 
 
@@ -257,7 +257,7 @@ def test_a_full_run_reuses_nothing_of_its_model_and_keeps_those_of_others(api, l
 
 
 def test_what_is_kept_of_a_model_is_bounded_by_the_size_of_the_repository_with_its_branches(api, layout, monkeypatch):
-    monkeypatch.setattr(kept, "_MOST_ROWS", 10)
+    monkeypatch.setattr(cache, "_MOST_ROWS", 10)
     small = CHUNKS.slice(0, 2)
     run(layout, model(api))
     run(layout, model(api), small, f"{SOURCE}@small")

@@ -5,13 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
-from docindex_dagster import tables
-from docindex_dagster.embedding import kept
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.embedding import cache
 from docindex_dagster.embedding.build import EmbeddingResult
-from docindex_dagster.embedding.kept import LostVectors
+from docindex_dagster.embedding.cache import VectorCache
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.layout import Layout
 from tests.conftest import chunks_of
 from tests.embedding.test_build import CountingEmbedder
 
@@ -26,7 +26,7 @@ def index(layout: Layout, files: dict[str, list[str]], key: str = KEY, *, full: 
     chunks = chunks_of(files, key)
     result = embed(layout, key, chunks, None if full else tables.read(table), CountingEmbedder(), full=full)
     tables.write(table, result.table)
-    kept.settle(layout, key, result.table)
+    cache.settle(layout, key, result.table)
     return result
 
 
@@ -67,18 +67,18 @@ def test_a_full_run_takes_nothing_over_and_forgets_what_was_kept(layout):
 def test_a_damaged_part_costs_its_vectors_only(layout):
     index(layout, FIRST)
     index(layout, SECOND)
-    (part,) = layout.lost_vectors(KEY, StaticEmbedder.name).glob("*.parquet")
+    (part,) = layout.cached_vectors(KEY, StaticEmbedder.name).glob("*.parquet")
     part.write_bytes(b"PAR1 and no more")
 
     assert index(layout, FIRST).embedded == 2
 
 
 def test_what_is_kept_stays_bounded_and_the_newest_is_kept(layout, monkeypatch):
-    monkeypatch.setattr(kept, "_MOST_ROWS", 10)
+    monkeypatch.setattr(cache, "_MOST_ROWS", 10)
     for number in range(40):
         index(layout, {"a.py": [f"alpha{number} reads a file"]})
 
-    parts = list(layout.lost_vectors(KEY, StaticEmbedder.name).iterdir())
+    parts = list(layout.cached_vectors(KEY, StaticEmbedder.name).iterdir())
     assert len(parts) <= 9
     assert sum(tables.read(part).num_rows for part in parts) <= 10 + 8
     assert index(layout, {"a.py": ["alpha38 reads a file"]}).embedded == 0
@@ -88,7 +88,7 @@ def test_texts_that_come_and_go_do_not_pile_up(layout):
     for files in (FIRST, SECOND) * 20:
         index(layout, files)
 
-    assert sum(table.num_rows for table in LostVectors(layout, KEY).tables(StaticEmbedder.name)) <= 4 + 8 * 2
+    assert sum(table.num_rows for table in VectorCache(layout, KEY).tables(StaticEmbedder.name)) <= 4 + 8 * 2
     assert index(layout, FIRST).embedded == 0
 
 
@@ -99,14 +99,14 @@ def lost(text: str) -> pa.Table:
 
 
 def kept_texts(layout: Layout) -> list[str]:
-    return [text for table in LostVectors(layout, KEY).tables("m") for text in table["embed_text_hash"].to_pylist()]
+    return [text for table in VectorCache(layout, KEY).tables("m") for text in table["embed_text_hash"].to_pylist()]
 
 
 def test_branches_that_lose_vectors_at_once_keep_all_of_them(layout):
     def lose(branch: str) -> list[str]:
         texts = [f"{branch}{number}" for number in range(30)]
         for text in texts:
-            LostVectors(layout, f"{KEY}@{branch}").add(lost(text))
+            VectorCache(layout, f"{KEY}@{branch}").add(lost(text))
         return texts
 
     with ThreadPoolExecutor(3) as branches:
@@ -117,7 +117,7 @@ def test_branches_that_lose_vectors_at_once_keep_all_of_them(layout):
 
 @pytest.mark.parametrize("content", [b"PAR1 and no more", None], ids=["damaged", "of another shape"])
 def test_parts_none_of_which_can_be_used_are_dropped(layout, content):
-    folder = layout.lost_vectors(KEY, "m")
+    folder = layout.cached_vectors(KEY, "m")
     folder.mkdir(parents=True)
     for number in range(1, 9):
         part = folder / f"{number:08d}.parquet"
@@ -126,6 +126,6 @@ def test_parts_none_of_which_can_be_used_are_dropped(layout, content):
         else:
             part.write_bytes(content)
 
-    LostVectors(layout, KEY)._join("m", 10)  # as when another run has joined what could be used
+    VectorCache(layout, KEY)._join("m", 10)  # as when another run has joined what could be used
 
     assert list(folder.iterdir()) == []

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from docindex_dagster.core.errors import EmbeddingError, SettingsError
+from docindex_dagster.core.settings import EmbeddingSettings, check_settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
-from docindex_dagster.errors import EmbeddingError, SettingsError
-from docindex_dagster.settings import EmbeddingSettings, check_settings
 from tests.embedding.model_folders import POOLING, write_model
 
 IS_INSTALLED = find_spec("sentence_transformers") is not None
@@ -275,8 +275,8 @@ class Hub(http.server.BaseHTTPRequestHandler):
 ASK = """
 import json, sys
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
-from docindex_dagster.errors import EmbeddingError
-from docindex_dagster.settings import EmbeddingSettings
+from docindex_dagster.core.errors import EmbeddingError
+from docindex_dagster.core.settings import EmbeddingSettings
 embedder = load_embedder(EmbeddingSettings(provider="sentence-transformers", model=sys.argv[1]))
 try:
     former = embedder_named(embedder.name)

@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
+from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.embedding import weights
 from docindex_dagster.embedding.static import StaticEmbedder, StaticModel
 from docindex_dagster.embedding.weights import as_bytes, load_weights
-from docindex_dagster.errors import EmbeddingError
 
 VOCABULARY = ["parse", "header", "s", "##s", "##er"]
 ROWS = np.eye(5, dtype=np.float32)

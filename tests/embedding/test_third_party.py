@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from docindex_dagster import tables
-from docindex_dagster.layout import Layout
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout
 from tests.examples import docindex, install
 
 BROKEN = """
-from docindex_dagster.errors import EmbeddingError
+from docindex_dagster.core.errors import EmbeddingError
 
 def fails(settings):
     raise EmbeddingError("the model is at the cleaner's: ask for it tomorrow")

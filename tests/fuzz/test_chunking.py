@@ -16,10 +16,10 @@ from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.worker import FileJob
 from docindex_dagster.code.languages import LANGUAGES, has_symbols
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.sources.classify import classify
 from docindex_dagster.sources.text import read_document
-from docindex_dagster.tokenizer import count_tokens
 
 pytestmark = pytest.mark.fuzz
 

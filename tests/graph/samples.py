@@ -7,11 +7,11 @@ import pyarrow as pa
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes, SourceFile
 from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.graph.build import Content, Graph, build_graph
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
-from docindex_dagster.hashing import digest
 from docindex_dagster.sources.classify import classify_name
-from docindex_dagster.tokenizer import count_tokens
 
 KEY = "library/sample"
 Edge = tuple[str, str, str]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from docindex_dagster.errors import QueryError
+from docindex_dagster.core.errors import QueryError
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import module_cycles, statistics
 from docindex_dagster.graph.build import build_graph

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docindex_dagster import tables
-from docindex_dagster.errors import ConceptError, SettingsError
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import ConceptError, SettingsError
+from docindex_dagster.core.settings import GraphSettings, LLMSettings, check_settings
 from docindex_dagster.graph.build import Content, build_graph, update_graph
 from docindex_dagster.graph.concepts.extractor import Concept, Extractor, Found, Passage, Relation, normal
 from docindex_dagster.graph.concepts.findings import FINDINGS, find_concepts
@@ -22,7 +23,6 @@ from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.prose import read_prose
 from docindex_dagster.graph.verify import stray_edges
 from docindex_dagster.llm.protocol import Completion
-from docindex_dagster.settings import GraphSettings, LLMSettings, check_settings
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.publish import Publication
 from docindex_dagster.stores.reader import open_reader

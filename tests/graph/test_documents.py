@@ -400,7 +400,7 @@ href="c.html">here</a>, text.
         ),
     ],
 )
-def test_a_link_that_the_text_does_not_show_has_its_line_and_section(path, text, said):
+def test_a_link_that_the_text_does_not_show_has_its_line_and_section(path, text, references):
     chunks = chunks_of({path: text})
     graph = build_graph(chunks)
 
@@ -408,7 +408,7 @@ def test_a_link_that_the_text_does_not_show_has_its_line_and_section(path, text,
         (row["subject"], row["object"], row["line"])
         for row in graph.triples.to_pylist()
         if row["predicate"] == "links_to"
-    } == said
+    } == references
     assert stray_edges(graph, chunks) == ""
 
 
@@ -419,9 +419,9 @@ def test_each_link_of_a_long_table_is_said_once():
     chunks = chunks_of({"a.rst": f"A\n=\n\n.. list-table::\n\n{rows}"}, sizes=Sizes(64, 16, 128, 0))
     assert chunks.num_rows > 5
 
-    said = [fact for facts in chunks["facts"].to_pylist() if facts for fact in facts.split("\n")]
-    assert [fact.split("\t")[3] for fact in said] == [f"b{number}.html" for number in range(99)]
-    assert said[98].split("\t")[0] == str(6 + 2 * 98 + 1)
+    references = [fact for facts in chunks["facts"].to_pylist() if facts for fact in facts.split("\n")]
+    assert [fact.split("\t")[3] for fact in references] == [f"b{number}.html" for number in range(99)]
+    assert references[98].split("\t")[0] == str(6 + 2 * 98 + 1)
 
 
 WORDS = st.sampled_from(["# One\n\n", "## Two\n\n", "Use `Queue`. ", "See [b](b.md#two). ", "```\nx\n```\n", "\n\n"])

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.graph.build import build_graph
-from docindex_dagster.graph.following.base import Following
-from docindex_dagster.graph.following.homes import Homes
 from docindex_dagster.graph.notation import Expression, parse
 from docindex_dagster.graph.program import Units
+from docindex_dagster.graph.resolution.base import NameResolver
+from docindex_dagster.graph.resolution.homes import Homes
 from docindex_dagster.graph.units import Unit
 from tests.graph.calls import PROGRAMS, chunks_of
 
@@ -20,10 +20,10 @@ def test_the_graph_is_that_of_following_everything_where_it_stands(language: str
     chunks = chunks_of(PROGRAMS / language)
     graph = build_graph(chunks)
 
-    def at_its_place(_self: Following, _unit: Unit, scope: str, _expression: Expression) -> str:
+    def at_its_place(_self: NameResolver, _unit: Unit, scope: str, _expression: Expression) -> str:
         return scope
 
-    monkeypatch.setattr(Following, "_home", at_its_place)
+    monkeypatch.setattr(NameResolver, "_home", at_its_place)
 
     assert graph.triples.equals(build_graph(chunks).triples)
 

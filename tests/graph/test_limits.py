@@ -3,11 +3,11 @@
 import pyarrow.compute as pc
 import pytest
 
-from docindex_dagster import catalog
 from docindex_dagster.graph.build import Content, Graph, build_graph, update_graph
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.graph.following.memo import Limits
+from docindex_dagster.graph.resolution.memo import Limits
 from docindex_dagster.graph.verify import stray_edges
+from docindex_dagster.status import catalog
 from tests.conftest import publish_rows, vectors_of
 from tests.graph.samples import chunks_of, opened
 

@@ -1,6 +1,6 @@
 """Answers are found once, carry what was looked at, and are kept for others only where these would find the same."""
 
-from docindex_dagster.graph.following.memo import Looks, Memo
+from docindex_dagster.graph.resolution.memo import Looks, Memo
 
 
 class Asked:

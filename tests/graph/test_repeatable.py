@@ -10,7 +10,7 @@ _BUILD = """
 import sys
 from pathlib import Path
 from docindex_dagster.graph.build import build_graph
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
 from tests.graph.calls import chunks_of
 for folder in sys.argv[1:]:
     graph = build_graph(chunks_of(Path(folder)))

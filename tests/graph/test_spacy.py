@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.errors import ConceptError
+from docindex_dagster.core.errors import ConceptError
 from docindex_dagster.graph.concepts import spacy as subject
 from docindex_dagster.graph.concepts.extractor import Found, Passage, normal
 from docindex_dagster.graph.prose import read_prose

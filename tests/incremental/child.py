@@ -17,12 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from docindex_dagster import events
+from docindex_dagster.core import events
+from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding import providers
 from docindex_dagster.embedding.providers import Provider
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.run import index
-from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from tests.models import TinyEmbedder

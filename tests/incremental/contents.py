@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from docindex_dagster import tables
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import StoreError
-from docindex_dagster.hashing import digest
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index
-from docindex_dagster.settings import Settings
 from docindex_dagster.sources.commits import read_history
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.memory import HEAD

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from docindex_dagster.layout import Layout
-from docindex_dagster.settings import Settings, load_settings
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from tests.incremental.work_trees import Repository, WorkTree

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core.errors import FullDiskError
+from docindex_dagster.core.files import telling_full_disk
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import FullDiskError
-from docindex_dagster.files import telling_full_disk
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index
-from docindex_dagster.prune import prune
 from docindex_dagster.search.engine import search
+from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.reader import open_reader
 from tests.incremental.contents import difference, leftovers, problems, stores_of
 from tests.incremental.processes import CHECKOUT, anew, contents_of, docindex, index_by_command

@@ -12,7 +12,7 @@ from typing import Literal
 
 import pytest
 
-from docindex_dagster import events
+from docindex_dagster.core import events
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import RETRIEVING

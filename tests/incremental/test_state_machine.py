@@ -24,11 +24,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import ChunkingSettings, GraphSettings, Settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import StoreError
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index
-from docindex_dagster.settings import ChunkingSettings, GraphSettings, Settings
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.clean_up import compact
 from docindex_dagster.stores.publish import withdraw

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.doctor import examine

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster import tables
-from docindex_dagster.layout import Layout
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout
 from tests.examples import docindex, install
 
 PROGRAM = """\

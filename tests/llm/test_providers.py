@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from docindex_dagster.errors import LLMError, SettingsError
+from docindex_dagster.core.errors import LLMError, SettingsError
+from docindex_dagster.core.settings import LLMSettings, check_settings
 from docindex_dagster.llm.protocol import LLM, Completion
 from docindex_dagster.llm.providers import load_llm
-from docindex_dagster.settings import LLMSettings, check_settings
 from tests.llm.server import KEY, LlmServer, unused_url
 
 ANTHROPIC = pytest.param("anthropic", marks=pytest.mark.extras)

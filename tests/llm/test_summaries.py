@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster import tables
+from docindex_dagster.core import tables
+from docindex_dagster.core.events import Event, Notice, Progress, listening
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.events import Event, Notice, Progress, listening
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index, is_current
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
-from docindex_dagster.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import open_reader
 from tests.incremental.contents import difference, from_nothing, stores_of, tables_of
@@ -428,7 +428,7 @@ import sys
 from pathlib import Path
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.run import index
-from docindex_dagster.settings import load_settings
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.sources import registry
 if __name__ == "__main__":
     settings = load_settings(Path(sys.argv[1]))

@@ -9,17 +9,17 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from docindex_dagster import tables
-from docindex_dagster.access import writing
+from docindex_dagster.core import tables
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import PluginError, VerificationError
+from docindex_dagster.core.events import Notice, StageEnded, listening
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import PluginError, VerificationError
-from docindex_dagster.events import Notice, StageEnded, listening
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline import run, stages
 from docindex_dagster.pipeline.run import Ran, index, is_current
 from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import open_reader
 from tests import offering

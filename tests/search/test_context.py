@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.search.context import nothing_in, pack
 from docindex_dagster.search.model import Hit, Snippet
-from docindex_dagster.tokenizer import count_tokens
 
 FILE = "".join(f"line {number} of the file says something about pumps\n" for number in range(1, 41))
 LINES = FILE.splitlines(keepends=True)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.search.candidates import Pool, Ranking, bm25, vector
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import QueryError
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.graph import lifted
 from docindex_dagster.search.model import Hit, Mode, Scored, Signal
 from docindex_dagster.search.weights import WEIGHTS
-from docindex_dagster.settings import CONFIG_NAME, load_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader, open_reader
 

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster import tables
 from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import QueryError
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.golden import golden_query
 from docindex_dagster.search.log import CommitFilters, log
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.model import RETRIEVING
-from docindex_dagster.settings import ChunkingSettings
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source

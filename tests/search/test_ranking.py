@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.stores.reader import Reader, open_reader

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import QueryError
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters

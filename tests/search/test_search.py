@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from docindex_dagster.core.errors import DocindexError, QueryError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import DocindexError, QueryError
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters, stdio_client
 
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.serving.mcp_server import well_formed
-from docindex_dagster.settings import load_settings
 from docindex_dagster.sources import registry
 
 SECTIONS = 6

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.catalog import CatalogEntry
-from docindex_dagster.currency import Present
-from docindex_dagster.errors import SettingsError
+from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.serving import answers
 from docindex_dagster.serving.tools import Tools
-from docindex_dagster.settings import Settings, load_settings
-from docindex_dagster.standing import Runs, Standing
+from docindex_dagster.status.catalog import CatalogEntry
+from docindex_dagster.status.freshness import Present
+from docindex_dagster.status.source_status import Runs, SourceState, State
 
 FAILED = Runs("failed", "run", None, "run", "no space left")
 ENTRY = CatalogEntry("git/a", 100, 7, 1, 0, 0, {"go": 7}, "v", None, "2026-11-21T03:04:05+00:00", 0, fallbacks=1)
@@ -39,6 +39,6 @@ def test_a_record_of_runs_that_cannot_be_read_is_said_and_the_rest_is_told(setti
 
 
 def test_what_is_cut_as_text_is_said_however_little():
-    told = answers.of_sources([Present(Standing("git/a", ENTRY, Runs(), "ok"), None, was_left=False)], [])
+    told = answers.of_sources([Present(SourceState("git/a", ENTRY, Runs(), State.OK), None, was_left=False)], [])
 
     assert told == "- git/a: ok; 1 of 100 files is cut as text; 100 files, 7 chunks, go; content of 2026-11-21"

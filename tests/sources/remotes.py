@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from docindex_dagster.layout import Layout
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.sources import clone
 from docindex_dagster.sources.model import Remote, Source
 from tests.sources.conftest import Tree

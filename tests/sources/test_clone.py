@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import clone
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from docindex_dagster import tables
-from docindex_dagster.schemas import COMMITS
+from docindex_dagster.core import tables
+from docindex_dagster.core.schemas import COMMITS
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.repository import read_figures
 from tests.sources.conftest import LONG_AGO_NS, Tree

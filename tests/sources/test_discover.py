@@ -3,9 +3,9 @@ import socket
 
 import pytest
 
-from docindex_dagster.errors import SourceError
-from docindex_dagster.hashing import digest
-from docindex_dagster.schemas import DISCOVERED_FILES
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.schemas import DISCOVERED_FILES
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 

@@ -2,8 +2,8 @@ import threading
 
 import pytest
 
-from docindex_dagster.errors import SourceError
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source

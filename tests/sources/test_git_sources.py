@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import git, status
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source

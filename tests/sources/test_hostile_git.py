@@ -1,4 +1,4 @@
-"""Repositories that somebody prepared: nothing of them is executed, and nothing outside of them is read.
+"""Repositories that a user prepared: nothing of them is executed, and nothing outside of them is read.
 
 Each test lays a trap whose program leaves a file behind, or whose path leads to a secret.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.fingerprint import fingerprint
@@ -47,7 +47,7 @@ def trap(tmp_path) -> Trap:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A repository of somebody else's, whose log and files are nobody's business."""
+    """A repository of another person's, whose log and files are nobody's business."""
     tree = new_repository(tmp_path / "private")
     tree.write("secret.md", SECRET)
     tree.commit(SECRET)

@@ -6,7 +6,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources.discover import discover
 from tests.sources.conftest import LONG_AGO_NS, rows
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources.model import Remote
 from docindex_dagster.sources.remote_heads import checked_out, head, heads
 from tests.sources.conftest import Tree

@@ -1,4 +1,4 @@
-"""Work trees that somebody prepared so that git waits for ever: it is ended, and whoever waits for it goes on."""
+"""Work trees that a user prepared so that git waits for ever: it is ended, and whoever waits for it goes on."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.errors import NoAnswerError
+from docindex_dagster.core.errors import NoAnswerError
 from docindex_dagster.sources import git, guard
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover

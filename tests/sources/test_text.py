@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docindex_dagster.hashing import digest
+from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources.text import Decoded, decode, is_binary, read_document
 
 

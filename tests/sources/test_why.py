@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.errors import SourceError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources.why import why
 
 

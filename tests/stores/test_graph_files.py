@@ -4,10 +4,10 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.layout import Layout
 from docindex_dagster.stores import graph_files
 from docindex_dagster.stores import publish as publishing
 from tests.conftest import chunks_of, publish_rows, vectors_of

@@ -10,13 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from docindex_dagster import catalog, schemas, tables
 from docindex_dagster.chunking.rows import with_row_hashes
-from docindex_dagster.errors import DamagedStoreError, StoreError, VerificationError
+from docindex_dagster.core import schemas, tables
+from docindex_dagster.core.errors import DamagedStoreError, StoreError, VerificationError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.build import build_graph
-from docindex_dagster.layout import Layout
-from docindex_dagster.schemas import CHUNKS
+from docindex_dagster.status import catalog
 from docindex_dagster.stores import (
     analysis,
     clean_up,

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from docindex_dagster.errors import AccessError, DamagedStoreError
+from docindex_dagster.core.errors import AccessError, DamagedStoreError
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import open_reader
@@ -29,7 +29,7 @@ def test_opening_leaves_no_file(layout):
 def test_a_lock_that_another_process_holds_keeps_no_reader_waiting(layout):
     publish_files(layout, FILES)
     (lock,) = layout.tantivy.rglob(".tantivy-meta.lock")
-    program = "import sys, pathlib; from docindex_dagster.layout import Layout; "
+    program = "import sys, pathlib; from docindex_dagster.core.layout import Layout; "
     program += "from docindex_dagster.stores.reader import open_reader; open_reader(Layout(pathlib.Path(sys.argv[1])))"
 
     with lock.open("w") as held:

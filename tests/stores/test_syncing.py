@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.layout import Layout
-from docindex_dagster.prune import prune
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.rollback import roll_back
 from tests.stores.test_publish import FILES, KEY, publish_files

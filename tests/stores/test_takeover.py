@@ -7,20 +7,20 @@ from datetime import timedelta
 
 import pytest
 
-from docindex_dagster import tables
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import StoreError
-from docindex_dagster.layout import Layout
-from docindex_dagster.prune import orphans, prune
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import clean_up, lance_table, start, takeover
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, read_next
+from docindex_dagster.stores.prune import orphans, prune
 from docindex_dagster.stores.publish import Publication, publish, withdraw
-from docindex_dagster.stores.reader import Following, open_reader, open_written
+from docindex_dagster.stores.reader import LatestReader, open_reader, open_written
 from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
@@ -69,8 +69,8 @@ def held(layout: Layout) -> list[str]:
 
 
 def coming(layout: Layout) -> list[str]:
-    following = read_next(layout)
-    return sorted(following.sources) if following else []
+    candidate = read_next(layout)
+    return sorted(candidate.sources) if candidate else []
 
 
 def tables_there(layout: Layout) -> set[str]:
@@ -123,12 +123,12 @@ def test_searches_find_every_source_by_the_old_model_until_the_new_one_has_all(o
 
 
 def test_a_reader_that_follows_sees_the_takeover(half):
-    following = Following(half)
-    assert following.reader().matrix.parts
+    candidate = LatestReader(half)
+    assert candidate.reader().matrix.parts
     for key in OTHERS:
         index(half, key, NEW)
 
-    hits = search(following.reader(), TEXTS[LAST], lambda: NEW, mode=Mode.VECTOR, top_k=1)
+    hits = search(candidate.reader(), TEXTS[LAST], lambda: NEW, mode=Mode.VECTOR, top_k=1)
 
     assert hits[0].source == LAST
 

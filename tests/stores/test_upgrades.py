@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.layout import Layout
 from docindex_dagster.pipeline.run import index, is_current
 from docindex_dagster.search.engine import search
-from docindex_dagster.settings import Settings, load_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation

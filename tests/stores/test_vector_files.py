@@ -8,16 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.errors import DamagedStoreError
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.stores import lance_table, matrix
 from docindex_dagster.stores.clean_up import compact
 from docindex_dagster.stores.doctor import check
 from docindex_dagster.stores.publish import withdraw
-from docindex_dagster.stores.reader import Following, open_reader
+from docindex_dagster.stores.reader import LatestReader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 PUMPS = {"lib/pump.py": ["fill fills the tank", "drain empties the tank"], "lib/valve.py": ["shut closes the valve"]}
@@ -52,7 +52,7 @@ def test_a_search_of_published_sources_does_not_open_lancedb(published):
 
 def test_nothing_below_a_search_imports_lancedb(published):
     code = (
-        "import sys; from pathlib import Path; from docindex_dagster.layout import Layout;"
+        "import sys; from pathlib import Path; from docindex_dagster.core.layout import Layout;"
         "from docindex_dagster.embedding.static import StaticEmbedder;"
         "from docindex_dagster.search.engine import search;"
         "from docindex_dagster.stores.reader import open_reader;"
@@ -132,30 +132,30 @@ def test_more_than_fits_into_memory_is_left_to_lancedb(layout, monkeypatch):
 def test_a_program_that_goes_on_reads_only_what_was_published_since(layout):
     publish_files(layout, PUMPS)
     publish_files(layout, PUMPS, "library/others")
-    following = Following(layout)
-    before = following.reader().matrix.parts
+    candidate = LatestReader(layout)
+    before = candidate.reader().matrix.parts
     publish_files(layout, MORE)
 
-    after = following.reader().matrix.parts
+    after = candidate.reader().matrix.parts
 
     assert {key for key, _ in after} == {"library/pumps", "library/others"}
     kept = [part for key, part in after.items() if before.get(key) is part]
     assert [part.rows["source"][0].as_py() for part in kept] == ["library/others"]
-    assert following.reader() is following.reader()
+    assert candidate.reader() is candidate.reader()
 
 
 def test_a_program_that_was_idle_while_its_generation_was_cleared_away_goes_on(layout):
     publish_files(layout, PUMPS)
-    following = Following(layout)
-    following.reader()  # whose vectors nobody asked for
+    candidate = LatestReader(layout)
+    candidate.reader()  # whose vectors nobody asked for
     publish_files(layout, MORE)
     publish_files(layout, PUMPS, "library/others")
     for file in files_of(layout):
         file.unlink()
     compact(layout, keep_previous=False)
 
-    assert following.reader().matrix is not None
-    assert following.reader(anew=True).matrix is not None
+    assert candidate.reader().matrix is not None
+    assert candidate.reader(anew=True).matrix is not None
 
 
 def test_where_the_vectors_do_not_fit_none_is_read(layout, monkeypatch):

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from docindex_dagster import console
-from docindex_dagster.layout import Layout
+from docindex_dagster.cli import console
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.search.ask import Request, hits_of
-from docindex_dagster.settings import load_settings
 from docindex_dagster.stores.reader import open_reader
 
 QUERY = "how does a sensor notice that a file changed"

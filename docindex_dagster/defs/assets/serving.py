@@ -1,4 +1,4 @@
-"""The catalogue: what is searchable now, how each source stands, and two checks that warn where somebody should act."""
+"""The catalogue: what is searchable now, how each source stands, and two checks that warn where a user should act."""
 
 import time
 from collections.abc import Iterator
@@ -6,18 +6,18 @@ from typing import Any
 
 import dagster as dg
 
-from docindex_dagster import catalog, overview, standing
-from docindex_dagster.catalog import CatalogEntry
+from docindex_dagster.core.files import folder_bytes
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import metadata, outcomes
-from docindex_dagster.defs.failures import told
+from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import Project
-from docindex_dagster.files import folder_bytes
-from docindex_dagster.layout import Layout
-from docindex_dagster.locks import exclusive
-from docindex_dagster.settings import Settings
 from docindex_dagster.sources import registry
-from docindex_dagster.standing import Standing
+from docindex_dagster.status import catalog, overview, source_status
+from docindex_dagster.status.catalog import CatalogEntry
+from docindex_dagster.status.source_status import SourceState, State
 
 CATALOG = dg.AssetKey("index_catalog")
 _NONE_FAILED = "no_source_is_left_failed"
@@ -53,7 +53,7 @@ _WHAT_TO_DO = {
         ),
     ],
 )
-@told
+@as_dagster_failure
 def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.MaterializeResult[None]]:
     """The page to look at: what is searchable of each source, since when, when it was checked, and what failed why.
 
@@ -66,11 +66,11 @@ def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterat
     with exclusive(layout.publication_lock, owner="index_catalog", on_wait=context.log.info):
         entries = catalog.rebuild(layout)
     settings = project.read_settings()
-    standings = _standings(context.instance, settings, entries, ending=context.run)
+    statuses = _statuses(context.instance, settings, entries, ending=context.run)
     yield dg.MaterializeResult(
         data_version=dg.DataVersion(catalog.version(entries)),
-        metadata={**_metadata(settings, entries, standings), "seconds": metadata.seconds_since(started)},
-        check_results=list(_checks(standings)),
+        metadata={**_metadata(settings, entries, statuses), "seconds": metadata.seconds_since(started)},
+        check_results=list(_checks(statuses)),
     )
 
 
@@ -83,17 +83,17 @@ def report(instance: dg.DagsterInstance, settings: Settings) -> None:
         StoreError: the published generation cannot be read.
     """
     entries = catalog.entries(Layout(settings.home))
-    standings = _standings(instance, settings, entries)
+    statuses = _statuses(instance, settings, entries)
     last = instance.get_latest_materialization_event(CATALOG)
     tags = dict((last.asset_materialization.tags if last and last.asset_materialization else None) or {})
     instance.report_runless_asset_event(
         dg.AssetMaterialization(
             CATALOG,
-            metadata=_metadata(settings, entries, standings),
+            metadata=_metadata(settings, entries, statuses),
             tags={**tags, _DATA_VERSION: catalog.version(entries)},
         )
     )
-    for check in _checks(standings):
+    for check in _checks(statuses):
         evaluation = dg.AssetCheckEvaluation(
             asset_key=CATALOG,
             check_name=check.check_name or "",
@@ -105,25 +105,25 @@ def report(instance: dg.DagsterInstance, settings: Settings) -> None:
         instance.report_runless_asset_event(evaluation)
 
 
-def _standings(
+def _statuses(
     instance: dg.DagsterInstance, settings: Settings, entries: list[CatalogEntry], ending: dg.DagsterRun | None = None
-) -> list[Standing]:
+) -> list[SourceState]:
     """How all sources stand; the run that is `ending` has done all that counts."""
     partitions = instance.get_dynamic_partitions(SOURCES_NAME)
     keys = {*registry.sources(settings), *partitions, *(entry.source for entry in entries)}
-    return standing.of_all(settings, entries, outcomes.of_sources(instance, keys, ending))
+    return source_status.of_all(settings, entries, outcomes.of_sources(instance, keys, ending))
 
 
-def _metadata(settings: Settings, entries: list[CatalogEntry], standings: list[Standing]) -> dict[str, Any]:
+def _metadata(settings: Settings, entries: list[CatalogEntry], statuses: list[SourceState]) -> dict[str, Any]:
     """The page, and numbers that plot."""
     now = time.time()
-    change = standing.change_of_model(settings)
-    states = [one.state for one in standings]
+    change = source_status.change_of_model(settings)
+    states = [one.state for one in statuses]
     return {
-        "attention": _attention(standings),
+        "attention": _attention(statuses),
         **({"change_of_model": overview.sentence(change)} if change else {}),
-        "overview": dg.MetadataValue.md(overview.as_markdown(standings, now, change)),
-        "contents": dg.MetadataValue.md(overview.contents(standings, now)),
+        "overview": dg.MetadataValue.md(overview.as_markdown(statuses, now, change)),
+        "contents": dg.MetadataValue.md(overview.contents(statuses, now)),
         "sources": len(entries),
         "files": sum(entry.files for entry in entries),
         "chunks": sum(entry.chunks for entry in entries),
@@ -131,29 +131,29 @@ def _metadata(settings: Settings, entries: list[CatalogEntry], standings: list[S
         "nodes": sum(entry.nodes for entry in entries),
         "edges": sum(entry.edges for entry in entries),
         "commits": sum(entry.commits for entry in entries),
-        "needing_attention": sum(one.needs_attention for one in standings),
-        "failed": states.count("failed"),
-        "missing": states.count("missing"),
-        "oldest_check_hours": round(standing.oldest_check_hours(standings, now), 2),
+        "needing_attention": sum(one.needs_attention for one in statuses),
+        "failed": states.count(State.FAILED),
+        "missing": states.count(State.MISSING),
+        "oldest_check_hours": round(source_status.oldest_check_hours(statuses, now), 2),
         "index_bytes": folder_bytes(Layout(settings.home).stores),
     }
 
 
-def _attention(standings: list[Standing]) -> str | dg.TableMetadataValue:
+def _attention(statuses: list[SourceState]) -> str | dg.TableMetadataValue:
     """Which sources need attention and why, as a table: the UI folds a longer text, and hides what it says."""
-    urgent = [(one.source, one.state, one.problem or "") for one in standings if one.needs_attention]
+    urgent = [(one.source, one.state, one.problem or "") for one in statuses if one.needs_attention]
     if not urgent:
-        return overview.attention(standings)
+        return overview.attention(statuses)
     left_out = len(urgent) - _MOST_URGENT
     more = [("…", "", f"{left_out:,} more: `docindex status` lists all")] if left_out > 0 else []
     rows = [*urgent[:_MOST_URGENT], *more]
     return metadata.texts(("source", "state", "reason"), rows, most=len(rows))
 
 
-def _checks(standings: list[Standing]) -> Iterator[dg.AssetCheckResult]:
-    failed = {one.source: one.runs.failure or "" for one in standings if one.runs.failed_id is not None}
+def _checks(statuses: list[SourceState]) -> Iterator[dg.AssetCheckResult]:
+    failed = {one.source: one.runs.failure or "" for one in statuses if one.runs.failed_id is not None}
     yield _warning(_NONE_FAILED, failed)
-    checked = {one.source: overview.last_check(one.runs) for one in standings if one.is_overdue}
+    checked = {one.source: overview.last_check(one.runs) for one in statuses if one.is_overdue}
     yield _warning(_CHECKED, {key: f"last checked {at} (UTC)" if at else "never" for key, at in checked.items()})
 
 

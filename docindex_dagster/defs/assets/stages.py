@@ -9,11 +9,11 @@ from typing import Any
 
 import dagster as dg
 
+from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.defs import metadata
-from docindex_dagster.defs.failures import told
+from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.io_managers import TABLES, Made
 from docindex_dagster.defs.partitions import SOURCES
-from docindex_dagster.errors import VerificationError
 from docindex_dagster.pipeline.run import execute, versions
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Outcome, Product, Report, Stage
@@ -50,7 +50,7 @@ def _assets_of(stage: Stage, known: dict[str, Stage]) -> dg.AssetsDefinition:
         can_subset=False,
         required_resource_keys={"run", "embedding_model"},
     )
-    @told
+    @as_dagster_failure
     def body(context: dg.AssetExecutionContext, **values: Any) -> Iterator[_Event]:
         yield from _materialise(stage, context, values)
 

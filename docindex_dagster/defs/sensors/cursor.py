@@ -16,7 +16,7 @@ class Remembered(BaseModel):
 
     @classmethod
     def of(cls, cursor: str | None) -> Self:
-        """What a cursor holds; a fresh one where somebody cleared or broke it."""
+        """What a cursor holds; a fresh one where a user cleared or broke it."""
         try:
             return cls.model_validate_json(cursor or "{}")
         except ValidationError:

@@ -13,7 +13,10 @@ from pydantic import Field
 
 from docindex_dagster.chunking.build import fingerprint as chunking_fingerprint
 from docindex_dagster.chunking.summaries import summariser_of
-from docindex_dagster.deadline import Attempts
+from docindex_dagster.core.deadline import Attempts
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs.checks import REMOTES_ANSWER, evaluation
 from docindex_dagster.defs.dead_runs import LOST_TAG
 from docindex_dagster.defs.jobs import index_source
@@ -22,11 +25,8 @@ from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
 from docindex_dagster.defs.sensors.cursor import LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.errors import SourceError
 from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.hashing import digest_parts
 from docindex_dagster.pipeline.run import is_current
-from docindex_dagster.settings import Settings
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Remote, Source
@@ -239,7 +239,7 @@ def _step(last: LastRuns, before: Seen | None, seen: Seen, is_indexed: Callable[
     if not last.failures and is_indexed():
         return Step.SETTLED
     if seen.asked_at and last.began >= seen.asked_at and not last.failures:
-        # It ran, or somebody cancelled it. If the index still differs, asking again would bring the same.
+        # It ran, or a user cancelled it. If the index still differs, asking again would bring the same.
         return Step.SETTLED
     is_about_to_be_asked_for = before is None and last.status is None  # by `sources_changed`
     is_time = has_new_settings or _is_time(last, has_changed=not seen.asked_at)

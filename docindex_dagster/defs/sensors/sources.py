@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import dagster as dg
 from pydantic import Field
 
-from docindex_dagster import standing
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.defs.checks import FOLDERS_ARE_THERE, evaluation, missing
 from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
@@ -15,10 +16,9 @@ from docindex_dagster.defs.partitions import SOURCES, SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, SOURCE_TAG, Project
 from docindex_dagster.defs.sensors.cursor import SOURCES_INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, last_runs
-from docindex_dagster.errors import StoreError
-from docindex_dagster.layout import Layout
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.sources.model import Source
+from docindex_dagster.status import source_status
 from docindex_dagster.stores.generation import read_generation
 
 
@@ -56,7 +56,7 @@ class Plan:
 def plan(now: State, before: Memory) -> Plan:
     """Compare what is with what the tick before saw.
 
-    A partition that was there and is not any more was deleted by somebody: its source is taken out of the index, and
+    A partition that was there and is not any more was deleted by a user: its source is taken out of the index, and
     stays out until it is asked for. A source whose files come from where another's came that vanished is that one
     under a new name. A partition without a declaration stays, since its index does. A partition that Dagster lost with
     its record costs no run: the sensors on files tell whether the index is right.
@@ -148,7 +148,7 @@ def _state(
     return State(
         places=_places(declared),
         partitions=frozenset(partitions),
-        published=frozenset(generation.sources if generation else ()) | standing.waiting_for_takeover(layout),
+        published=frozenset(generation.sources if generation else ()) | source_status.waiting_for_takeover(layout),
         withdrawn=frozenset(withdrawn.all_of(layout)),
     )
 

@@ -59,7 +59,7 @@ def _best(relations: Sequence[Relation], most: int) -> list[Relation]:
 def _edge(
     chunk: ReadChunk, place: tuple[str, str], predicate: str, found: tuple[str, Concept | Relation], by: str
 ) -> Triple:
-    node, said = found
+    node, finding = found
     row = chunk.row
     of_chunk = row["source"], row["path"], row["chunk_id"]
-    return Triple(*place, predicate, node, CONCEPT, *of_chunk, chunk.line(said.line), said.confidence, by)
+    return Triple(*place, predicate, node, CONCEPT, *of_chunk, chunk.line(finding.line), finding.confidence, by)

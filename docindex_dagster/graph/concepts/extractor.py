@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from docindex_dagster.core.errors import ConceptError
 from docindex_dagster.documents.words import words as words_of
-from docindex_dagster.errors import ConceptError
 from docindex_dagster.graph.prose import Paragraph
 
 RELATIONS = ("uses", "requires", "contains", "implements", "refines", "similar_to")

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.errors import ConceptError, first_line
+from docindex_dagster.core.errors import ConceptError, first_line
 from docindex_dagster.graph.concepts.extractor import (
     RELATIONS,
     Concept,

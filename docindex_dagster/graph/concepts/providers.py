@@ -6,12 +6,12 @@ A provider makes an extractor of the settings. For those of packages see docs/co
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from docindex_dagster import plugins
-from docindex_dagster.errors import ConceptError, first_line
+from docindex_dagster.core import plugins
+from docindex_dagster.core.errors import ConceptError, first_line
+from docindex_dagster.core.plugins import Plugins
+from docindex_dagster.core.settings import GraphSettings, LLMSettings
 from docindex_dagster.graph.concepts.extractor import Extractor, Found, Passage
 from docindex_dagster.llm.providers import load_llm
-from docindex_dagster.plugins import Plugins
-from docindex_dagster.settings import GraphSettings, LLMSettings
 
 Provider = Callable[[GraphSettings], Extractor]
 """What a package offers."""

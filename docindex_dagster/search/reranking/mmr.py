@@ -42,7 +42,7 @@ class MarginalRelevance:
 
 
 def similarities(texts: Sequence[str]) -> NDArray[np.float32]:
-    """The cosine between the sets of terms of each two texts: shape (n, n), from 0 to 1."""
+    """The cosine between the sets of terms of each two texts: float32 of shape (n, n), from 0 to 1."""
     sets = [set(terms(text)) for text in texts]
     columns = {term: at for at, term in enumerate(sorted(set().union(*sets)))}
     matrix = np.zeros((len(sets), max(1, len(columns))), np.float32)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from docindex_dagster.errors import RerankError, first_line
+from docindex_dagster.core.errors import RerankError, first_line
 from docindex_dagster.search.model import Scored
 
 
-def tell_nobody(_message: str) -> None:
+def ignore_warning(_message: str) -> None:
     """Take a warning for granted."""
 
 

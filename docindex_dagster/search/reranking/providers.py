@@ -5,11 +5,11 @@ A provider makes a reranker of the settings. For those of packages see docs/rera
 
 from collections.abc import Callable
 
-from docindex_dagster import plugins
-from docindex_dagster.errors import RerankError, first_line
-from docindex_dagster.plugins import Plugins
+from docindex_dagster.core import plugins
+from docindex_dagster.core.errors import RerankError, first_line
+from docindex_dagster.core.plugins import Plugins
+from docindex_dagster.core.settings import RerankSettings
 from docindex_dagster.search.reranking.protocol import Reranker
-from docindex_dagster.settings import RerankSettings
 
 Provider = Callable[[RerankSettings], Reranker]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, FiniteFloat, NonNegativeInt, SecretStr
 
-from docindex_dagster.deadline import within
-from docindex_dagster.errors import RerankError
+from docindex_dagster.core.deadline import within
+from docindex_dagster.core.errors import RerankError
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.reranking.protocol import Passage, blend
 

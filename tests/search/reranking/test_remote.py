@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.layout import Layout
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.search.reranking.remote import RemoteReranker

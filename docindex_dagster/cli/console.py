@@ -1,0 +1,212 @@
+"""How the command line shows things: tables, results, progress, errors."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from docindex_dagster.core import events
+from docindex_dagster.core.printable import escaped, in_line, shortened, visible
+from docindex_dagster.search.model import Hit, Signal, Snippet, title
+
+
+class VisibleConsole(Console):
+    """A console that makes each plain string fit to be shown. A `Text` has to be made so by whom it is from."""
+
+    def __init__(self, **options: Any) -> None:
+        """As rich's, without markup: brackets in paths and texts are theirs."""
+        super().__init__(highlight=False, markup=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """The text, without what would steer a terminal."""
+        return super().render_str(visible(text), **options)
+
+
+_IS_TERMINAL = sys.stdout.isatty()
+# Into a file or a pipe, lines are as long as they are.
+out = VisibleConsole(soft_wrap=not _IS_TERMINAL, width=None if _IS_TERMINAL else 1000)
+err = VisibleConsole(stderr=True, soft_wrap=True)
+
+_HASH = 10  # characters of a commit's
+_FILES_SHOWN = 3
+
+
+def as_json(value: Any) -> None:
+    """Print data classes, lists and dictionaries as JSON."""
+    sys.stdout.write(escaped(json.dumps(value, indent=1, ensure_ascii=False, default=_plain)) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print rows under their column names; numbers stand to the right."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for position, name in enumerate(columns):
+        is_number = bool(rows) and all(isinstance(row[position], (int, float)) for row in rows)
+        shown.add_column(name, justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(Text(_cell(value)) for value in row))
+    out.print(shown)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))
+
+
+def hits(found: Sequence[Hit], *, with_source: bool, explain: bool = False) -> None:
+    """Print search results: place, what it is, why it is there, and its first lines.
+
+    With `explain`, what each signal did to the score, which adds up to it.
+    """
+    for rank, hit in enumerate(found, start=1):
+        place = in_line(f"{hit.source}  {hit.path}" if with_source else hit.path)
+        line = Text.assemble((f"{rank:2} ", "dim"), (f"{place}:{hit.start_line}-{hit.end_line}", "bold cyan"))
+        line.append(in_line(f"  {hit.chunk_type} {hit.title}".rstrip()))
+        if hit.is_uncommitted:
+            line.append("  uncommitted", "yellow")
+        if hit.stale:
+            line.append("  changed on disk since it was indexed", "yellow")
+        out.print(line)
+        if hit.summary:
+            out.print(Text(f"   {in_line(hit.summary)}", "dim italic"))
+        out.print(Text(f"   {hit.score:.4f} = {_reasons(hit.signals, with_numbers=explain)}", "dim"))
+        for shown in _snippet(hit.snippet):
+            out.print(shown, no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore")
+
+
+def _reasons(signals: Sequence[Signal], *, with_numbers: bool) -> str:
+    """The signals that changed the score: their names, or also what each added."""
+    named = [(f"{signal.name} #{signal.rank}" if signal.rank else signal.name, signal) for signal in signals]
+    if with_numbers:
+        return " ".join(f"{signal.contribution:+.4f} ({name})" for name, signal in named)
+    return ", ".join(
+        name for name, signal in named if signal.rank or (signal.score is None and signal.contribution > 0)
+    )
+
+
+def _snippet(snippet: Snippet) -> Iterator[Text]:
+    """Its lines that are not blank, indented, with what matched in bold."""
+    start = 0
+    for line in snippet.text.split("\n"):
+        shown = Text(visible(line.removesuffix("\r")))  # a character stands for each
+        for first, end in snippet.highlights:
+            shown.stylize("bold yellow", max(0, first - start), max(0, end - start))
+        start += len(line) + 1
+        if line.strip():
+            shown.expand_tabs(4)
+            yield Text("   ").append_text(shown)
+
+
+def chunk(row: dict[str, Any]) -> None:
+    """Print one chunk whole, under a line that says what it is."""
+    is_commit = row["chunk_type"] == "message"
+    place = f"commit {row['commit']}" if is_commit else f"{row['path']}:{row['start_line']}-{row['end_line']}"
+    head = in_line(f"{row['source']}  {place}")
+    details = [row["chunk_type"], title(row["qualified_name"], row["heading_path"]), row["signature"]]
+    out.print(Text(head, "bold cyan"))
+    out.print(Text(visible("  ".join(detail for detail in details if detail)), "dim"))
+    if row["summary"]:
+        out.print(Text(in_line(row["summary"]), "dim italic"))
+    out.print(Text(f"chunk {row['chunk_index'] + 1} of {row['total_chunks']}, {row['chunk_id']}", "dim"))
+    if out.is_terminal:
+        language, first = row["language"] or "text", row["start_line"]
+        out.print(Syntax(visible(row["text"]), language, line_numbers=True, start_line=first))
+    else:
+        out.print(Text(visible(row["text"])))
+
+
+def commits(rows: Sequence[dict[str, Any]], *, with_source: bool) -> None:
+    """Print commits: hash, date, author and subject, then the files that each touches."""
+    for row in rows:
+        line = Text.assemble((row["commit"][:_HASH], "bold cyan"), f" {_day(row['authored_at'])} ")
+        line.append(visible(f"{row['source']}  " if with_source else ""), "dim")
+        line.append(visible(row["author"]), "green")
+        line.append(visible(f"  {row['subject']}"))
+        out.print(line)
+        if row["file_count"]:
+            out.print(Text(visible(f"   {_touched(row)}"), "dim"))
+
+
+def _day(moment: datetime | None) -> str:
+    return moment.date().isoformat() if moment else "no date   "
+
+
+def _touched(row: dict[str, Any]) -> str:
+    """The lines and the first files of a commit."""
+    names = [file["path"] for file in row["files"][:_FILES_SHOWN]]
+    more = row["file_count"] - len(names)
+    lines = "" if row["insertions"] is None else f"+{row['insertions']:,} -{row['deletions']:,}  "
+    return lines + ", ".join(names) + (f", +{more:,} more" if more else "")
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """Show progress events: a bar on a terminal, a line when a stage ends otherwise."""
+    if not err.is_terminal:
+        with events.listening(_print_finished):
+            yield
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=err, transient=True) as bars:
+        tasks: dict[tuple[str, str], Any] = {}
+
+        def show(event: events.Event) -> None:
+            if isinstance(event, events.Waiting):
+                bars.console.print(f"{event.source}: waiting for {event.reason}")
+            if isinstance(event, events.Notice):
+                bars.console.print(f"{event.source}: {event.text}")
+            if not isinstance(event, events.Progress):
+                return
+            key = (event.source, event.stage)
+            if key not in tasks:
+                tasks[key] = bars.add_task(in_line(f"{event.source}  {event.stage}"), total=event.total)
+            bars.update(tasks[key], completed=event.done, total=event.total)
+
+        with events.listening(show):
+            yield
+
+
+def _print_finished(event: events.Event) -> None:
+    if isinstance(event, events.Waiting):
+        err.print(f"{event.source}: waiting for {event.reason}")
+    elif isinstance(event, events.Notice):
+        warning(f"{event.source}: {event.text}")
+    elif isinstance(event, events.Progress) and event.total and event.done == event.total:
+        err.print(f"{event.source}: {event.stage}: {count(event.total, event.unit.removesuffix('s'))}")
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun, in the plural where it is due."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def warning(message: str) -> None:
+    """Print what did not stop the command but should be known."""
+    err.print(Text(f"warning: {visible(message)}", "yellow"))
+
+
+def plain(text: str) -> None:
+    """Print a text as it is, but for what would steer a terminal."""
+    sys.stdout.write(visible(text).encode("utf-8", "replace").decode() + "\n")
+
+
+def failure(message: str) -> None:
+    """Print an error."""
+    err.print(Text(f"error: {visible(shortened(message))}", "red"))

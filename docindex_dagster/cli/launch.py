@@ -1,0 +1,250 @@
+"""Launching runs on the project's Dagster instance, in this process, so that the UI shows them like any other."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import yaml
+
+from docindex_dagster.core import errors, events, interrupts
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.files import replacing, telling_full_disk
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.lance_table import load_library
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from docindex_dagster.status.source_status import Runs
+
+_INSTANCE_FILE = "dagster.yaml"
+# A command shows its own output: capturing it would cost two watching processes a run.
+_NO_COMPUTE_LOGS = {
+    "compute_logs": {
+        "module": "dagster._core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+    }
+}
+_OWN_STORAGE = ("storage", "run_storage", "event_log_storage", "schedule_storage")
+_QUICK_STORAGE = "docindex_dagster.defs.storage"
+# Where local state lies is decided by the folder that holds the file.
+_LOCAL_STATE = ("local_artifact_storage", "compute_logs")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run ended: its id, the numbers that its assets reported, and, when it failed, one line a reason."""
+
+    run_id: str
+    succeeded: bool
+    numbers: dict[str, dict[str, float]]
+    failures: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def number(self, asset: str, name: str) -> int:
+        """One number of an asset's metadata, rounded; 0 where the asset did not report it."""
+        return round(self.numbers.get(asset, {}).get(name, 0))
+
+
+def dagster_home(settings: Settings) -> Path:
+    """The folder of the Dagster instance: `DAGSTER_HOME` where it is set, else one under `DOCINDEX_HOME`.
+
+    The latter gets the project's `dagster.yaml`, or the packaged one where the project has none.
+
+    Raises:
+        SettingsError: `DAGSTER_HOME` is no folder, or the file is not YAML.
+    """
+    if chosen := os.environ.get("DAGSTER_HOME"):
+        if not Path(chosen).is_absolute() or not Path(chosen).is_dir():
+            raise SettingsError(f"DAGSTER_HOME={chosen} must be the absolute path of a folder that exists")
+        return Path(chosen)
+    layout = Layout(settings.home)
+    own = settings.root / _INSTANCE_FILE
+    template = own if own.is_file() else Path(__file__).parents[1] / "defs" / _INSTANCE_FILE
+    try:
+        config: dict[str, Any] = yaml.safe_load(template.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{template} is not YAML: {errors.first_line(error)}") from error
+    if "sqlite" in config.get("storage", {"sqlite": {}}):
+        config = {key: value for key, value in config.items() if key not in {"storage", *_LOCAL_STATE}}
+    text = yaml.safe_dump(config)
+    target = layout.dagster / _INSTANCE_FILE
+    if not target.exists() or target.read_text(encoding="utf-8") != text:
+        with replacing(target) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return layout.dagster
+
+
+@contextmanager
+def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
+    """The project's Dagster instance. Two processes that make its databases at once would damage them: one waits."""
+    from dagster import DagsterInstance, DagsterInvalidConfigError
+    from dagster._core.instance.ref import InstanceRef
+
+    lock = Layout(settings.home).instance_lock
+    with telling_full_disk(settings.home), writing(settings):
+        with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
+            home = dagster_home(settings)
+            try:
+                opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_overrides(home)))
+            except DagsterInvalidConfigError as error:
+                problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
+                raise SettingsError(f"{home / _INSTANCE_FILE}: {problems}") from error
+        with opened:
+            yield opened
+
+
+def _overrides(home: Path) -> dict[str, Any]:
+    """What differs from the instance's own settings: no compute logs, and quicker use of the same SQLite files."""
+    from dagster._core.instance.ref import InstanceRef
+
+    file = home / _INSTANCE_FILE
+    config = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}) if file.exists() else {}
+    if any(key in config for key in _OWN_STORAGE):
+        return _NO_COMPUTE_LOGS
+    usual = InstanceRef.config_defaults(str(home))
+    quick = {
+        key: {"module": _QUICK_STORAGE, "class": name, "config": yaml.safe_load(storage.config_yaml)}
+        for key, name in (("run_storage", "RunStorage"), ("event_log_storage", "EventLogStorage"))
+        if (storage := usual[key]) is not None
+    }
+    return {**_NO_COMPUTE_LOGS, **quick}
+
+
+def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
+    """How the runs of the sources ended that are declared or indexed; None where no run was recorded yet.
+
+    Raises:
+        DocindexError: the record cannot be opened.
+        OSError: neither may its files be read.
+    """
+    layout = Layout(settings.home)
+    has_instance = "DAGSTER_HOME" in os.environ or layout.dagster.is_dir()
+    if not layout.home.is_dir() or not has_instance:
+        return None
+    from docindex_dagster.defs import outcomes
+
+    generation = read_generation(layout)
+    keys = {*registry.sources(settings), *(generation.sources if generation else ())}
+    with instance(settings) as opened:
+        return outcomes.of_sources(opened, keys)
+
+
+def index(
+    settings: Settings,
+    key: str,
+    opened: "dg.DagsterInstance",
+    *,
+    full: bool = False,
+    verify: bool = False,
+    only: Sequence[str] = (),
+) -> RunOutcome:
+    """Run `index_source` for one source, adding its partition and reporting those of it that were killed first.
+
+    With `full` nothing is reused; with `verify` every file is read and every row of the stores compared. With `only`,
+    paths as tables name them, the run looks at these files alone, and makes up for no killed one.
+
+    Raises:
+        WorkerError: a script without a main guard called this; its parsing workers would run it again.
+        KeyboardInterrupt: the user stopped the run.
+    """
+    from docindex_dagster.chunking.pool import check_main_guard
+    from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
+    from docindex_dagster.defs.partitions import SOURCES_NAME
+    from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
+    from docindex_dagster.sources import withdrawn
+
+    check_main_guard()
+    if not only:  # this run makes up for them; others are left to the sensor, which asks for them again
+        report_dead_runs(opened, {PARTITION_TAG: key})
+    withdrawn.forget(Layout(settings.home), key)
+    opened.add_dynamic_partitions(SOURCES_NAME, [key])
+    run_id = str(uuid4())
+    tags = process_tags(run_id)  # from the start, so that a run that dies before its first step is known for dead
+    if full:
+        tags[FULL_TAG] = "true"
+    elif verify:
+        tags[VERIFY_TAG] = "true"
+    elif only:
+        tags[ONLY_TAG] = json.dumps(list(only))
+    return _execute(settings, opened, "index_source", run_id=run_id, partition_key=key, tags=tags)
+
+
+def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOutcome:
+    """Run `remove_source` for one source.
+
+    Raises:
+        KeyboardInterrupt: the user stopped the run.
+    """
+    from docindex_dagster.defs.dead_runs import process_tags
+    from docindex_dagster.defs.jobs import removal_config
+
+    run_id = str(uuid4())
+    tags = process_tags(run_id)
+    return _execute(settings, opened, "remove_source", run_id=run_id, run_config=removal_config(key), tags=tags)
+
+
+def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **arguments: Any) -> RunOutcome:
+    from docindex_dagster.definitions import build_definitions
+    from docindex_dagster.defs.failures import INTERRUPTED, explain
+
+    definition = build_definitions(settings.root).resolve_job_def(job)
+    # What failed is said in a line by the caller; the log with its stack traces stands in the UI.
+    level = "WARNING" if errors.is_debugging() else "CRITICAL"
+    config = {"loggers": {"console": {"config": {"log_level": level}}}, **arguments.pop("run_config", {})}
+    with interrupts.noted() as check_interrupt, _preloading():
+        result = definition.execute_in_process(instance=opened, raise_on_error=False, run_config=config, **arguments)
+        check_interrupt()
+    failures = () if result.success else explain(result.all_events)
+    if failures == (INTERRUPTED,):
+        raise KeyboardInterrupt
+    metadata = _metadata(result)
+    # The three stores are written by one step and say the same.
+    warnings = dict.fromkeys(line for asset in metadata.values() for line in asset.get("warnings", "").splitlines())
+    return RunOutcome(result.run_id, result.success, _numbers(metadata), failures, tuple(warnings))
+
+
+@contextmanager
+def _preloading() -> Iterator[None]:
+    """Load what the last stage needs, which takes over a second, while the first file is being cut in a worker."""
+    loader = Thread(target=load_library)
+
+    def start(event: events.Event) -> None:
+        if isinstance(event, events.Progress) and event.stage == "chunks" and event.total and not loader.ident:
+            loader.start()
+
+    with events.listening(start):
+        yield
+    if loader.ident:
+        loader.join()
+
+
+def _metadata(result: "dg.ExecuteInProcessResult") -> dict[str, dict[str, Any]]:
+    """What each materialised asset reported."""
+    from dagster._core.events import StepMaterializationData
+
+    found: dict[str, dict[str, Any]] = {}
+    for event in result.get_asset_materialization_events():
+        if isinstance(event.event_specific_data, StepMaterializationData):
+            materialization = event.event_specific_data.materialization
+            values = {name: item.value for name, item in materialization.metadata.items()}
+            found[materialization.asset_key.to_user_string()] = values
+    return found
+
+
+def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+    return {
+        asset: {name: value for name, value in values.items() if isinstance(value, (int, float))}
+        for asset, values in metadata.items()
+    }

@@ -1,0 +1,162 @@
+"""Writing files so that a reader sees the old content or the new, and a power cut keeps one of them."""
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
+from pathlib import Path
+
+from docindex_dagster.core.errors import FullDiskError
+
+# How errors of Rust are printed, for users and for programmers.
+_NUMBER_IN_WORDS = re.compile(r"(?:\bos error |\bOs \{ code: )(?P<number>\d+)")
+# Other libraries give the system's words, but not its number; SQLite has words of its own.
+_SIGNS_OF_FULL_DISK = ("No space left on device", "database or disk is full")
+# SQLite's for any failure of the disk, and Tantivy's once a thread of its own has met one.
+_SIGNS_OF_ANY_FAILURE = ("disk I/O error", "unable to open database file", "io::Error most likely")
+_TEMPORARY = re.compile(r"\..+\.(?P<process>\d+)\.tmp")
+_NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure that says nothing else is a lack of them
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; when the block ends well, sync it and put it in the place of `path`.
+
+    A file that is replaced keeps its permissions, and its owner and group as far as this user may give files to them.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with telling_full_disk(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _remove_abandoned(path)
+            yield temporary
+            with suppress(FileNotFoundError):
+                _copy_access(path, temporary)
+            sync([temporary])
+            temporary.replace(path)
+            sync([path.parent])
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _copy_access(path: Path, temporary: Path) -> None:
+    """Give a file the owner, group and permissions of another; only root may choose any owner."""
+    before = path.stat()
+    for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+        with suppress(PermissionError):
+            os.chown(temporary, owner, group)
+    shutil.copymode(path, temporary)
+
+
+def stamp(path: Path) -> tuple[int, ...] | None:
+    """What changes with each write or replacement of a file: inode, bytes, and two times in nanoseconds.
+
+    None where there is no file, or nobody may look.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove the temporary files for `path` of processes that were killed."""
+    for file in path.parent.glob(f".{escape(path.name)}.*.tmp"):
+        process = writer(file)
+        if process is not None and not is_running(process):
+            file.unlink(missing_ok=True)
+
+
+def writer(file: Path) -> int | None:
+    """The number of the process for which `replacing` made a temporary file; None for any other file."""
+    match = _TEMPORARY.fullmatch(file.name)
+    return int(match["process"]) if match else None
+
+
+def is_running(process: int) -> bool:
+    """Whether there is a process with this number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        pass
+    return True
+
+
+@contextmanager
+def telling_full_disk(folder: Path) -> Iterator[None]:
+    """Turn what the system and libraries raise when there is no space to write below `folder` into one error.
+
+    Raises:
+        FullDiskError: in their stead.
+    """
+    try:
+        yield
+    except BaseException as error:  # a panic of a library in Rust is no Exception
+        if isinstance(error, FullDiskError) or not _is_full_disk(error, folder):
+            raise
+        remedy = _lack(folder) or "free some space"
+        raise FullDiskError(
+            f"the disk that holds {folder} is full: {remedy} and try again; what was searchable still is"
+        ) from error
+
+
+def _is_full_disk(error: BaseException, folder: Path) -> bool:
+    if error_number(error) in {errno.ENOSPC, errno.EDQUOT}:
+        return True
+    words = str(error)
+    if any(sign in words for sign in _SIGNS_OF_FULL_DISK):
+        return True
+    is_any_failure = any(sign in words for sign in _SIGNS_OF_ANY_FAILURE)
+    return is_any_failure and bool(_lack(folder))
+
+
+def _lack(folder: Path) -> str:
+    """What to do against what the disk that holds a folder has too little of; empty where it has enough."""
+    if not folder.is_dir():
+        return ""
+    disk = os.statvfs(folder)
+    if disk.f_files and disk.f_favail < _NO_FILES:  # some file systems set no limit
+        return "it can hold no more files, so remove some"
+    return "free some space" if disk.f_bavail * disk.f_frsize < _NO_SPACE else ""
+
+
+def error_number(error: BaseException) -> int | None:
+    """The system's number of an error, which libraries in Rust tell in words alone; None where it has none."""
+    number = getattr(error, "errno", None)
+    if number is not None:
+        return int(number)
+    told = _NUMBER_IN_WORDS.search(str(error))
+    return int(told["number"]) if told else None
+
+
+def folder_bytes(folder: Path) -> int:
+    """The size of all files below a folder; one that goes away meanwhile does not count."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 a path object a file is slow
+    return total
+
+
+def sync_new(files: Iterable[Path], top: Path) -> None:
+    """Put new files on the disk, and the folders from `top` down in which their names stand."""
+    written = set(files)
+    folders = {folder for file in written for folder in file.parents if folder.is_relative_to(top)}
+    sync([*written, *folders])
+
+
+def sync(paths: Iterable[Path]) -> None:
+    """Ask the kernel to put files and folders on the disk."""
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

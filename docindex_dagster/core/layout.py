@@ -1,0 +1,196 @@
+"""Where everything lives under `DOCINDEX_HOME`: the one place that makes paths."""
+
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.keys import base_key
+
+_LONGEST_NAME = 120  # file systems allow 255 bytes, and suffixes follow
+
+
+def file_name(key: str) -> str:
+    """A file name of its own for the key of a source or the name of a model, free of separators.
+
+    A long one, and one of dots alone, ends in a hash.
+    """
+    name = quote(key, safe="@ ")
+    is_plain = len(name) <= _LONGEST_NAME and name.strip(".")
+    return name if is_plain else f"{name[:_LONGEST_NAME]}~{digest(key.encode())}"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The folders and files of one index."""
+
+    home: Path
+
+    def prepare(self) -> None:
+        """Make the home folder, and keep it out of git: an index is no part of the work tree that it lies in."""
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ignore = self.home / ".gitignore"
+        if not ignore.exists():
+            ignore.touch(mode=0o600)
+            ignore.write_text("*\n", encoding="utf-8")
+
+    def table(self, asset: str, source: str) -> Path:
+        """The Parquet file of one asset's partition."""
+        return self.home / "tables" / asset / f"{file_name(source)}.parquet"
+
+    def tables(self, asset: str) -> list[Path]:
+        """The Parquet files of all partitions of an asset."""
+        return sorted((self.home / "tables" / asset).glob("*.parquet"))
+
+    def assets(self) -> list[str]:
+        """The assets that have tables."""
+        return sorted(folder.name for folder in (self.home / "tables").glob("*"))
+
+    def folders_by_source(self) -> list[Path]:
+        """The folders in which each entry belongs to one source or repository."""
+        tables = [self.home / "tables" / asset for asset in self.assets()]
+        return [*tables, *self.caches(), self.repositories, self.home / "checkouts"]
+
+    def caches(self) -> list[Path]:
+        """The folders of what saves paying twice for a text, by source or repository."""
+        return [self.home / name for name in ("vectors", "arrived", "summaries")]
+
+    def cached_vectors(self, source: str, model: str | None = None) -> Path:
+        """The folder of vectors that a source lost and may need again, which the branches of a repository share.
+
+        It has a folder for each model.
+        """
+        folder = self.home / "vectors" / file_name(base_key(source))
+        return folder if model is None else folder / file_name(model)
+
+    def spilled_vectors(self, source: str) -> Path:
+        """The folder of vectors that runs of a source have made and not published yet."""
+        return self.home / "arrived" / file_name(source)
+
+    def summaries(self, source: str) -> Path:
+        """The file of the summaries that an LLM wrote for a source."""
+        return self.home / "summaries" / f"{file_name(source)}.jsonl"
+
+    def summaries_of_repository(self, source: str) -> list[Path]:
+        """The files of a source and of all branches of the same repository, its own last."""
+        own, base = self.summaries(source), file_name(base_key(source))
+        files = (self.home / "summaries").glob("*.jsonl")
+        others = [file for file in sorted(files) if file.stem == base or file.stem.startswith(f"{base}@")]
+        return [*(file for file in others if file != own), own]
+
+    @property
+    def withdrawn(self) -> Path:
+        """The folder of notes on sources that were taken out of the index."""
+        return self.home / "withdrawn"
+
+    def withdrawal(self, source: str) -> Path:
+        """The note that a source was taken out of the index."""
+        return self.withdrawn / f"{file_name(source)}.key"
+
+    @property
+    def stores(self) -> Path:
+        """The folder of everything that is published."""
+        return self.home / "stores"
+
+    @property
+    def current(self) -> Path:
+        """The file that names the published generation."""
+        return self.stores / "CURRENT"
+
+    def previous(self, name: str) -> Path:
+        """The file of a generation to roll back to, by the name that `CURRENT` gives it."""
+        return self.stores / name
+
+    @property
+    def all_previous(self) -> list[Path]:
+        """All such files, in the order of their generations; also those that no generation names."""
+        return sorted(self.stores.glob("PREVIOUS*"))
+
+    @property
+    def next(self) -> Path:
+        """The file that names the generation of a new model, which takes over when it holds every source."""
+        return self.stores / "NEXT"
+
+    @property
+    def lance(self) -> Path:
+        """The LanceDB database."""
+        return self.stores / "lance"
+
+    @property
+    def tantivy(self) -> Path:
+        """The folder of the Tantivy indexes, one folder a generation."""
+        return self.stores / "tantivy"
+
+    @property
+    def graph(self) -> Path:
+        """The folder of the graph files."""
+        return self.stores / "graph"
+
+    @property
+    def vectors(self) -> Path:
+        """The folder of the vector files."""
+        return self.stores / "vectors"
+
+    @property
+    def catalog(self) -> Path:
+        """The catalogue of what is searchable."""
+        return self.home / "catalog.json"
+
+    @property
+    def repositories(self) -> Path:
+        """The folder of the clones."""
+        return self.home / "repositories"
+
+    def repository(self, source: str) -> Path:
+        """The clone of a repository, which the partitions of all its branches share; `source` is the key of one."""
+        return self.repositories / f"{file_name(base_key(source).removeprefix('git/'))}.git"
+
+    def checkout(self, source: str) -> Path:
+        """The folder in which the files of a followed branch lie."""
+        return self.home / "checkouts" / file_name(source)
+
+    @property
+    def dagster(self) -> Path:
+        """The storage of the Dagster instance."""
+        return self.home / "dagster"
+
+    def source_lock(self, source: str) -> Path:
+        """Held from the discovery of a source to its publication."""
+        return self.home / "locks" / f"{file_name(source)}.lock"
+
+    def repository_lock(self, source: str) -> Path:
+        """Held while the clone of a repository, or a checkout of it, is brought up to date."""
+        return self.clone_lock(self.repository(source))
+
+    def clone_lock(self, repository: Path) -> Path:
+        """The repository lock of a clone."""
+        return self.home / "locks" / f"{repository.name.removesuffix('.git')}.repository.lock"
+
+    def locks_of(self, entry: Path) -> list[Path]:
+        """The locks under which an entry of `folders_by_source` is used, which only its name tells."""
+        if entry.parent == self.repositories:
+            return [self.clone_lock(entry), *self._locks_of_branches(f"git%2F{entry.name.removesuffix('.git')}")]
+        if entry.parent == self.home / "vectors":
+            return self._locks_of_branches(entry.name)
+        is_file = self.home / "tables" == entry.parent.parent or self.home / "summaries" == entry.parent
+        return [self.home / "locks" / f"{entry.stem if is_file else entry.name}.lock"]
+
+    def _locks_of_branches(self, name: str) -> list[Path]:
+        locks = self.home / "locks"
+        return [locks / f"{name}.lock", *sorted(locks.glob(f"{escape(name)}@*.lock"))]
+
+    @property
+    def config_lock(self) -> Path:
+        """Held while `docindex.toml` is edited."""
+        return self.home / "locks" / "config.lock"
+
+    @property
+    def instance_lock(self) -> Path:
+        """Held while the Dagster instance is opened."""
+        return self.home / "locks" / "dagster.lock"
+
+    @property
+    def publication_lock(self) -> Path:
+        """Held while a generation is written."""
+        return self.home / "locks" / "publication.lock"

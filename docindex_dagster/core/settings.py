@@ -1,0 +1,519 @@
+"""One typed `Settings`: `docindex.toml`, found upwards from the working directory, under `DOCINDEX_*` variables.
+
+`DOCINDEX_SECTION__NAME` sets any value (`DOCINDEX_SEARCH__TOP_K=20`), `DOCINDEX_HOME` says where the index lives.
+"""
+
+import os
+import re
+import tomllib
+from itertools import takewhile
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as EnvironmentSettingsError
+
+from docindex_dagster.core import plugins
+from docindex_dagster.core.errors import SettingsError, SourceError, first_line
+from docindex_dagster.core.urls import check_url, scrub
+
+CONFIG_NAME = "docindex.toml"
+# The placeholder of a folder of folders: path = "raw/docs/{library}" makes each child a library.
+LIBRARY_PLACEHOLDER = "{library}"
+_SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# What git refuses in the name of a branch or tag.
+_NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|$)|[/.]$|^@?$")
+# They come from the environment alone.
+_SECRETS = (("alerts", "webhook"), ("embedding", "api_key"), ("llm", "api_key"), ("rerank", "api_key"))
+# What docindex has to choose from; packages offer more.
+_EMBEDDERS = ("static", "openai", "minilm", "sentence-transformers")
+_LLMS = ("none", "openai", "anthropic")
+_EXTRACTORS = ("patterns", "spacy", "llm", "none")
+_RERANKERS = ("none", "mmr", "cross-encoder", "remote")
+_CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
+
+
+def is_parent_of_libraries(path: str) -> bool:
+    """Whether a path declares each child of a folder as a library."""
+    return Path(path).name == LIBRARY_PLACEHOLDER
+
+
+def _path(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("holds a NUL character")
+    try:
+        Path(value).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"names a home folder that there is not: {value}") from error
+    return value
+
+
+def _url(value: str) -> str:
+    # The URL is not repeated: it may hold what is secret.
+    return check_url(value)
+
+
+def _revision(value: str) -> str:
+    if _NO_REVISION.search(value) or not value.isprintable():
+        raise ValueError("must be the name of a branch or tag, or the id of a commit")
+    return value
+
+
+def _name(value: str) -> str:
+    name, at, label = value.partition("@")
+    if not _SOURCE_NAME.fullmatch(name):
+        raise ValueError("must be letters, digits, '.', '_' and '-', and begin with a letter or digit")
+    if at:
+        _revision(label)
+    return value
+
+
+def _cron(value: object) -> object:
+    if isinstance(value, str) and not _CRON.match(value):
+        raise ValueError("must be a cron expression of five fields, such as '0 3 * * *'")
+    return value
+
+
+def _timezone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise ValueError("must be a time zone of the IANA database, such as 'Europe/Berlin'") from error
+    return value
+
+
+def _http(value: str) -> str:
+    try:
+        has_host = bool(urlsplit(value).hostname)
+    except ValueError:
+        has_host = False
+    if not has_host or not value.startswith(("https://", "http://")):
+        raise ValueError("must be an http or https URL")
+    return value
+
+
+def _endpoint(value: str) -> str:
+    parts = urlsplit(_http(value))
+    if "@" in parts.netloc:
+        raise ValueError("holds a user name or password, which would be logged; set DOCINDEX_EMBEDDING__API_KEY")
+    if parts.query or parts.fragment:
+        raise ValueError("must end with a path, as 'http://127.0.0.1:11434/v1'")
+    return value
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class SourceSettings(_Section):
+    """One `[[source]]` table."""
+
+    kind: Literal["library", "git"]
+    path: Annotated[str, AfterValidator(_path)] | None = None
+    url: Annotated[str, AfterValidator(_url)] | None = None
+    branch: Annotated[str, AfterValidator(_revision)] | None = None
+    branches: tuple[Annotated[str, AfterValidator(_revision)], ...] = ()
+    submodules: bool = False
+    name: Annotated[str, AfterValidator(_name)] | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    recursive: bool = True
+    include_code: bool = True
+    untracked: bool = True
+    version: str | None = None
+
+    @property
+    def declares_children(self) -> bool:
+        """Whether each child of a folder is a library."""
+        return self.path is not None and is_parent_of_libraries(self.path)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.path is None) is (self.url is None):
+            both = "" if self.path is None else ", not both"
+            raise ValueError(f"must have {'path' if self.kind == 'library' else 'path or url'}{both}")
+        return self
+
+    @model_validator(mode="after")
+    def _git_keys_only_in_git(self) -> Self:
+        given = [key for key in ("url", "branch", "branches", "submodules") if getattr(self, key)]
+        if self.kind == "library" and given:
+            raise ValueError(f"{given[0]} needs kind = 'git'")
+        if self.kind == "library" and "@" in (self.name or ""):
+            raise ValueError("'@' in name needs kind = 'git': it stands between a repository and its branch")
+        return self
+
+    @model_validator(mode="after")
+    def _labels_name_one_work_tree(self) -> Self:
+        if "@" in (self.name or "") and (self.url or self.branch or self.branches):
+            raise ValueError("NAME@LABEL in name is for a further work tree, by path alone; use branches for branches")
+        return self
+
+    @model_validator(mode="after")
+    def _each_branch_once(self) -> Self:
+        if len({self.branch, *self.branches}) <= len(self.branches):
+            raise ValueError("branches must name each branch once, and not the one that branch names")
+        return self
+
+    @model_validator(mode="after")
+    def _placeholder_only_in_libraries(self) -> Self:
+        if self.path is None or LIBRARY_PLACEHOLDER not in self.path:
+            return self
+        if self.kind != "library" or self.name is not None:
+            raise ValueError(
+                f"{LIBRARY_PLACEHOLDER} in path needs kind = 'library' and no name: each child gives its own"
+            )
+        if not self.declares_children:
+            raise ValueError(f"{LIBRARY_PLACEHOLDER} must be the last part of path")
+        return self
+
+
+class DiscoverySettings(_Section):
+    """Which files are taken at all."""
+
+    max_file_bytes: int = Field(default=1 << 20, ge=1, le=16 << 20)  # one of 16 MiB takes 0.6 to 1.6 GB
+    secrets: Literal["skip", "index"] = "skip"
+
+
+def _file_glob(value: str) -> str:
+    if not value.strip() or value.startswith(("!", "#")) or value.endswith("/") or "\n" in value:
+        raise ValueError("must be a glob for files, as '*.feature' or 'notes/**'")
+    return value
+
+
+class ChunkingSettings(_Section):
+    """Sizes of chunks: documents in tokens, code in characters that are not white space."""
+
+    target_tokens: int = Field(default=512, ge=16)
+    overlap_tokens: int = Field(default=50, ge=0)
+    max_tokens: int = Field(default=2048, ge=32)
+    min_tokens: int = Field(default=128, ge=0)
+    code_chars: int = Field(default=1500, ge=100)
+    parse_timeout_s: float = Field(default=10, gt=0)
+    workers: int = Field(default=0, ge=0)  # 0: one a core, at most four
+    chunkers: dict[Annotated[str, AfterValidator(_file_glob)], str] = {}  # by globs; the last that matches decides
+
+    @model_validator(mode="after")
+    def _sizes_are_ordered(self) -> Self:
+        if not self.min_tokens < self.target_tokens <= self.max_tokens:
+            raise ValueError("must hold: min_tokens < target_tokens <= max_tokens")
+        if self.overlap_tokens * 2 > self.target_tokens:
+            raise ValueError("overlap_tokens must be at most half of target_tokens")
+        return self
+
+
+def _one_of(ours: tuple[str, ...], group: str) -> AfterValidator:
+    """A name of ours, or one that a package offers in an entry-point group."""
+
+    def check(value: str) -> str:
+        if value not in ours and value not in (others := plugins.offered(group)):
+            names = ", ".join(repr(name) for name in (*ours, *others))
+            raise ValueError(f"there is no {value!r}; must be one of {names}, or what a further package offers")
+        return value
+
+    return AfterValidator(check)
+
+
+class EmbeddingSettings(_Section):
+    """Which model turns text into vectors. What a provider has no use for, it does not look at."""
+
+    provider: Annotated[str, _one_of(_EMBEDDERS, plugins.EMBEDDERS)] = "static"
+    # A name that the provider knows, or the path of a folder, which begins with "/", "./", "../" or "~/".
+    model: Annotated[str, AfterValidator(_path)] | None = None
+    dimensions: int | None = Field(default=None, ge=2, le=65_536)  # values of a vector, where the model offers a choice
+    device: str | None = None  # sentence-transformers: as torch names it; default: the fastest
+    base_url: Annotated[str, AfterValidator(_endpoint)] | None = None  # openai: of another endpoint that speaks its API
+    batch_size: int | None = Field(default=None, ge=1, le=10_000)  # texts that are embedded together
+    concurrency: int = Field(default=4, ge=1, le=64)  # openai: requests at once
+    timeout_s: float = Field(default=60, gt=0, le=3600)  # openai: for one answer
+    retries: int = Field(default=6, ge=0, le=100)  # openai: of one request, with longer and longer waits between
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    price: float | None = Field(default=None, ge=0)  # of a million tokens, in dollars; known for OpenAI's models
+    # A secret, from the environment alone.
+    api_key: SecretStr | None = None
+
+
+class LLMSettings(_Section):
+    """Which language model is asked, where something asks one."""
+
+    provider: Annotated[str, _one_of(_LLMS, plugins.LLMS)] = "none"
+    model: str | None = Field(default=None, min_length=1)
+    base_url: Annotated[str, AfterValidator(_http)] | None = None  # of another endpoint that speaks the provider's API
+    timeout_s: float = Field(default=60, gt=0, le=3600)  # for one answer
+    retries: int = Field(default=3, ge=0, le=100)  # of one request, with longer and longer waits between
+    concurrency: int = Field(default=4, ge=1, le=64)  # requests at once
+    # A secret, from the environment alone.
+    api_key: SecretStr | None = None
+
+    @model_validator(mode="after")
+    def _ours_need_a_model(self) -> Self:
+        if self.provider in {"openai", "anthropic"} and self.model is None:
+            raise ValueError(f"llm.model must name a model, as provider = {self.provider!r} offers many")
+        return self
+
+
+class SummarySettings(_Section):
+    """Summaries of chunks, which the language model writes."""
+
+    enabled: bool = False
+    max_tokens: int = Field(default=120, ge=16, le=1000)  # of a summary
+    budget_tokens: int = Field(default=1_000_000, ge=0)  # of a run of a source, in and out
+    min_chars: int = Field(default=200, ge=0)  # a shorter chunk says itself what it is
+    source_types: tuple[Literal["doc", "code", "test", "config"], ...] = ("doc", "code")
+
+
+class HistorySettings(_Section):
+    """How much of the history of a git source is searchable."""
+
+    commits: int = Field(default=500, ge=0, le=100_000)  # the newest ones; 0: none
+
+
+class GraphSettings(_Section):
+    """What goes into the knowledge graph."""
+
+    enabled: bool = True
+    code: bool = True  # what code defines, imports and calls
+    concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS)] = "patterns"  # who finds them in documents
+    max_triples_per_chunk: int = Field(default=10, ge=1, le=100)  # relations between concepts, and as many concepts
+    file_timeout_s: float = Field(default=60, gt=0, le=3600)  # for the edges of one file
+    timeout_s: float = Field(default=600, gt=0, le=86_400)  # for those of all files of a source
+
+
+class SearchSettings(_Section):
+    """Defaults of a search."""
+
+    top_k: int = Field(default=10, ge=1, le=1000)
+    candidates: int = Field(default=100, ge=1, le=10_000)  # taken from each retriever before fusion
+    default_source: str | None = None
+
+
+class RerankSettings(_Section):
+    """What looks at the best results once more."""
+
+    provider: Annotated[str, _one_of(_RERANKERS, plugins.RERANKERS)] = "none"
+    candidates: int = Field(default=50, ge=2, le=1000)  # how many of the best it looks at
+    weight: float = Field(default=0.5, ge=0, le=1)  # of its opinion, beside the score of the search
+    relevance: float = Field(default=0.5, ge=0, le=1)  # mmr: against variety; the lambda of the paper
+    model: str | None = None  # of cross-encoder and remote
+    url: Annotated[str, AfterValidator(_http)] | None = None  # remote: where to post, with its path
+    timeout_s: float = Field(default=5, gt=0, le=600)  # remote: for the whole answer
+    # A secret, from the environment alone.
+    api_key: SecretStr | None = None
+
+    @model_validator(mode="after")
+    def _remote_has_a_place(self) -> Self:
+        if self.provider == "remote" and self.url is None:
+            raise ValueError("rerank.url must say where to post, as 'https://api.cohere.com/v2/rerank'")
+        return self
+
+
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+
+
+class ScheduleSettings(_Section):
+    """When everything is indexed again, and how often remotes are asked for news."""
+
+    nightly: Annotated[str, BeforeValidator(_cron)] = "0 3 * * *"
+    timezone: Annotated[str, AfterValidator(_timezone)] = "UTC"
+    verify: Weekday | Literal["never"] = "sunday"  # the night in which every file is read and every row compared
+    remote_interval_s: int = Field(default=300, ge=30)  # how often the remote of a followed repository is asked
+    max_age_hours: int = Field(default=26, ge=1)  # a source that was not looked at for longer is reported
+
+
+class AccessSettings(_Section):
+    """Who may read what lies below `DOCINDEX_HOME`, beside its user."""
+
+    group: bool = False  # the home's group
+
+
+class RetentionSettings(_Section):
+    """How long Dagster's record of runs and events is kept; the newest of each partition always stays."""
+
+    days: int = Field(default=30, ge=1)
+
+
+def _secret_url(value: SecretStr) -> SecretStr:
+    _http(value.get_secret_value())
+    return value
+
+
+class AlertSettings(_Section):
+    """Who is told that a run failed."""
+
+    # A secret: whoever knows it can post. It comes from the environment alone.
+    webhook: Annotated[SecretStr, AfterValidator(_secret_url)] | None = None
+
+
+class _Environment(EnvSettingsSource):
+    """Variables for everything but the root, which decides what file is read and is known before."""
+
+    def __call__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__call__().items() if name != "root"}
+
+
+class Settings(BaseSettings):
+    """All settings of one project."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="DOCINDEX_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,  # it may be a URL with a password in it, and tracebacks go to logs
+        nested_model_default_partial_update=True,
+    )
+
+    root: Path  # the folder of docindex.toml; relative paths start here
+    home: Path = Path(".docindex")
+    source: tuple[SourceSettings, ...] = ()
+    discovery: DiscoverySettings = DiscoverySettings()
+    chunking: ChunkingSettings = ChunkingSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    llm: LLMSettings = LLMSettings()
+    summaries: SummarySettings = SummarySettings()
+    history: HistorySettings = HistorySettings()
+    graph: GraphSettings = GraphSettings()
+    search: SearchSettings = SearchSettings()
+    rerank: RerankSettings = RerankSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    retention: RetentionSettings = RetentionSettings()
+    alerts: AlertSettings = AlertSettings()
+    access: AccessSettings = AccessSettings()
+
+    @field_validator("summaries")
+    @classmethod
+    def _a_model_writes_summaries(cls, value: SummarySettings, info: ValidationInfo) -> SummarySettings:
+        llm = info.data.get("llm")
+        if value.enabled and llm is not None and llm.provider == "none":
+            raise ValueError("enabled = true needs llm.provider and llm.model; see docs/summaries.md")
+        return value
+
+    @model_validator(mode="after")
+    def _home_is_absolute(self) -> Self:
+        object.__setattr__(self, "home", (self.root / self.home.expanduser()).absolute())
+        return self
+
+    @model_validator(mode="after")
+    def _folder_of_the_model_is_absolute(self) -> Self:
+        model = self.embedding.model
+        if model is not None and model.startswith(("/", "./", "../", "~/")):
+            folder = os.path.normpath(self.root / Path(model).expanduser())
+            object.__setattr__(self, "embedding", self.embedding.model_copy(update={"model": folder}))
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic gives it by name
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic gives it by name
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic gives it by name
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over the file, whose values arrive as initial ones."""
+        return _Environment(settings_cls), init_settings
+
+    @property
+    def config_file(self) -> Path:
+        """The file that holds these settings; it may not exist yet."""
+        return self.root / CONFIG_NAME
+
+
+def find_root(start: Path | None = None) -> Path:
+    """The nearest folder from `start` upwards with a `docindex.toml`, else `start` itself.
+
+    The default start is the folder that `DOCINDEX_ROOT` names, else the working directory. Above it, the folders that
+    `DOCINDEX_CEILING_DIRECTORIES` names, and those around them, are not looked at.
+    """
+    start = (start or Path(os.environ.get("DOCINDEX_ROOT", Path.cwd()))).absolute()
+    ceilings = {Path(name) for name in os.environ.get("DOCINDEX_CEILING_DIRECTORIES", "").split(os.pathsep)}
+    above = takewhile(lambda folder: folder not in ceilings, start.parents)
+    return next((folder for folder in (start, *above) if (folder / CONFIG_NAME).is_file()), start)
+
+
+def load_settings(root: Path | None = None) -> Settings:
+    """Read the settings of the project at `root` (default: found from the working directory).
+
+    Raises:
+        SettingsError: the file is not TOML, or a key or value is wrong; it names the file, the key and what is allowed.
+    """
+    root = find_root() if root is None else root.absolute()
+    file = root / CONFIG_NAME
+    try:
+        values: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from error
+    return check_settings(root, values)
+
+
+def load_project(start: Path | None = None) -> Settings:
+    """Read the settings of the project around a folder (default: found from the working directory).
+
+    Raises:
+        SourceError: there is none; it says how to begin.
+        SettingsError: as `load_settings`.
+    """
+    settings = load_settings(find_root(start))
+    if not settings.config_file.exists():
+        here = "here" if start is None else f"in {start}"
+        raise SourceError(f"there is no {CONFIG_NAME} {here} or above: begin with `docindex index PATH`")
+    return settings
+
+
+def check_settings(root: Path, values: dict[str, Any]) -> Settings:
+    """The settings that the values of a file at `root` give, with the environment over them.
+
+    Raises:
+        SettingsError: as `load_settings`.
+    """
+    file = root / CONFIG_NAME
+    for reserved in ("root", "home"):
+        if reserved in values:
+            raise SettingsError(f"{file}: {reserved} cannot be set in the file; set DOCINDEX_HOME to move the index")
+    for section, name in _SECRETS:
+        if _is_in(values, (section, name)):
+            variable = f"DOCINDEX_{section}__{name}".upper()
+            raise SettingsError(f"{file}: {section}.{name} is a secret; set {variable} instead")
+    try:
+        return Settings(root=root, **values)
+    except ValidationError as error:
+        raise SettingsError("\n".join(_explain(file, values, item) for item in error.errors())) from error
+    except EnvironmentSettingsError as error:
+        raise SettingsError(f"a DOCINDEX_ variable cannot be read: {first_line(error)}") from error
+
+
+def _explain(file: Path, values: dict[str, Any], item: Any) -> str:
+    """One line for one wrong setting: where it stands, what was given, what is allowed."""
+    location = [str(part) for part in item["loc"]]
+    in_file = _is_in(values, item["loc"])
+    variable = "DOCINDEX_" + "__".join(location).upper()
+    where = f"{file}: {'.'.join(location)}" if in_file or variable not in os.environ else variable
+    if item["type"] == "extra_forbidden":
+        return f"{where} is not a setting; see docs/configuration.md for those that are"
+    given = "" if item["type"] in {"missing", "value_error"} else f" (given: {scrub(repr(item['input']))})"
+    message = item["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}{given}"
+
+
+def _is_in(values: Any, location: tuple[int | str, ...]) -> bool:
+    for part in location:
+        try:
+            values = values[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True

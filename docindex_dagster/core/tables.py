@@ -1,0 +1,131 @@
+"""The intermediate tables: one Parquet file per asset and source, replaced as a whole.
+
+A table's data version is a hash of its content; a file whose version stays the same is not written again.
+"""
+
+import os
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from docindex_dagster.core.files import replacing, telling_full_disk
+from docindex_dagster.core.hashing import digest, digest_parts
+
+_OURS = b"docindex."
+# The data version of a table.
+VERSION = b"docindex.data_version"
+# When the run began that made a table, nanoseconds since 1970: the one value that does not come from its content.
+STARTED_NS = b"docindex.started_ns"
+_ROWS_WORTH_THREADS = 1000
+_COMPRESSED = {"compression": "zstd", "compression_level": 1}
+
+
+def data_version(table: pa.Table) -> str:
+    """Hash the values of a table in row order; how they lie in memory, and metadata, play no part."""
+    return digest_parts(*(part for name in table.column_names for part in (name, _values_version(table[name]))))
+
+
+def _values_version(column: pa.ChunkedArray) -> str:
+    if pa.types.is_fixed_size_list(column.type):
+        return digest(column.combine_chunks().flatten().to_numpy(zero_copy_only=False).tobytes())
+    return digest(repr(column.to_pylist()).encode("utf-8", "surrogatepass"))
+
+
+def column_version(table: pa.Table, column: str) -> str:
+    """Hash one string column in row order: the data version of a table whose rows carry hashes of their own."""
+    return digest_parts(*table[column].to_pylist())
+
+
+def stamp(table: pa.Table, version: str) -> pa.Table:
+    """The table with its data version in its schema's metadata."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), VERSION: version.encode()})
+
+
+def stamped_version(metadata: dict[bytes, bytes] | None) -> str | None:
+    """The data version that `stamp` put there."""
+    version = (metadata or {}).get(VERSION)
+    return version.decode() if version else None
+
+
+def read(source: Path | pa.NativeFile) -> pa.Table | None:
+    """Read a table, or return None where there is none or it is damaged: it is then made anew.
+
+    Raises:
+        PermissionError: the file may not be read.
+    """
+    try:
+        with pq.ParquetFile(source) as file:
+            return file.read(use_threads=file.metadata.num_rows > _ROWS_WORTH_THREADS)
+    except PermissionError:
+        raise
+    except (OSError, pa.ArrowException):
+        return None
+
+
+def write(path: Path, table: pa.Table) -> bool:
+    """Write a stamped table unless the file holds the same version and metadata, whole; says whether it wrote."""
+    about = _about(table.schema.metadata)
+    if VERSION in about and about == _about(_metadata(path)) and read(path) is not None:
+        return False
+    # Vectors do not compress; trying to takes as long again as all the rest.
+    has_vectors = any(pa.types.is_fixed_size_list(field.type) for field in table.schema)
+    compression = {"compression": "none", "use_dictionary": False} if has_vectors else _COMPRESSED
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary, **compression)
+    return True
+
+
+def write_part(folder: Path, table: pa.Table) -> None:
+    """Write a table into a folder under a name of its own, as an Arrow file, which takes a tenth of Parquet's time.
+
+    Several threads may do so at once. It outlives the process, but is not synced: a power cut may leave anything there.
+    """
+    path = folder / f"{uuid4().hex}.arrow"
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with telling_full_disk(folder.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
+                file.write_table(table)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def read_part(path: Path) -> pa.Table | None:
+    """What `write_part` wrote; None where it is gone or damaged."""
+    try:
+        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+            table = file.read_all()
+        table.validate(full=True)
+    except (OSError, pa.ArrowException):
+        return None
+    return table
+
+
+def row_count(path: Path) -> int:
+    """The rows of a table, by its footer; 0 where there is none or it is damaged."""
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, pa.ArrowException):
+        return 0
+
+
+def metadata_value(path: Path, key: bytes) -> str | None:
+    """One value of the metadata of a table's schema; None where there is no such table or value."""
+    value = _metadata(path).get(key)
+    return value.decode() if value else None
+
+
+def _metadata(path: Path) -> dict[bytes, bytes]:
+    try:
+        return dict(pq.read_schema(path).metadata or {})
+    except (OSError, pa.ArrowException):
+        return {}
+
+
+def _about(metadata: dict[bytes, bytes] | None) -> dict[bytes, bytes]:
+    """What the metadata say of a table's content."""
+    return {key: value for key, value in (metadata or {}).items() if key.startswith(_OURS) and key != STARTED_NS}

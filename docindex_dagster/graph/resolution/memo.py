@@ -1,0 +1,254 @@
+"""Answers that are kept, each with what was looked at to find it.
+
+Most follow from the program alone: whoever asks, they are the same, so they are kept over all files. What was found in
+a cycle depends on where that was entered. It is kept for one file, so that a file gives the same edges whether it is
+resolved with all others or alone.
+
+What a parameter is may follow from what callers give, and what they give from what their callers give. So many times
+callers may be asked, the `level`; an answer for which they were asked less often than that holds for other levels, too.
+"""
+
+import math
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, TypeVarTuple, cast
+
+_Found = TypeVar("_Found")
+_Arguments = TypeVarTuple("_Arguments")
+_LEVEL = 2  # times that callers are asked, one after the other
+_DEPTH = 60  # of questions that lead to questions
+_STEPS = 30_000  # in cycles, a file
+_STEPS_A_LOOK = 256  # at the clock
+TIME_OUT = "time-out: "
+"""How the problem of a file begins that another try may solve."""
+_MOST_KEPT = 300_000  # answers
+
+
+@dataclass(eq=False, slots=True)
+class Answer(Generic[_Found]):
+    """What was found, the keys and answers that were looked at, how deep and how many callers the questions led."""
+
+    found: _Found
+    keys: tuple[int, ...]
+    answers: "tuple[Answer[Any], ...]"
+    height: int
+    asked: int
+
+
+Looks = list[int]
+"""The keys that are looked at."""
+
+
+class _ExhaustedError(Exception):
+    """The cycles of a file were followed for too long."""
+
+
+class OverLimitError(Exception):
+    """A file takes more than it may; the message says of what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much the names of a file may take, and the files of a source together."""
+
+    steps: int = 1_000_000  # questions that are followed, a file
+    file_s: float = 60.0  # wall time
+    source_s: float = 600.0  # wall time
+
+
+@dataclass(slots=True)
+class _Course:
+    """How it went so far, below one question."""
+
+    head: int  # the outermost place that is come back to
+    reach: int  # the deepest place
+    lowest: int  # level
+    is_pure: bool = True  # no cycle
+    is_cut: bool = False  # it led too deep
+    is_short: bool = False  # callers were not asked that could have been
+
+    def add(self, other: "_Course") -> None:
+        """That of a question to which it led."""
+        self.head = min(self.head, other.head)
+        self.reach = max(self.reach, other.reach)
+        self.lowest = min(self.lowest, other.lowest)
+        if not other.is_pure:
+            self.is_pure = False
+            self.is_cut |= other.is_cut
+        if other.is_short:
+            self.is_short = True
+
+
+@dataclass(eq=False)
+class Memo:
+    """Answers to questions that lead to one another."""
+
+    looks: Looks
+    limits: Limits = field(default_factory=Limits)
+    level: int = _LEVEL
+    _taken: list[Answer[Any]] = field(default_factory=list)  # with what was looked at for them
+    _kept: dict[Hashable, Answer[Any]] = field(default_factory=dict)  # by question, or level and question
+    _of_file: dict[Hashable, Answer[Any]] = field(default_factory=dict)
+    _partial: dict[Hashable, tuple[Answer[Any], int]] = field(default_factory=dict)  # in a cycle that is still open
+    _active: dict[Hashable, int] = field(default_factory=dict)
+    _course: _Course = field(default_factory=lambda: _Course(0, 0, _LEVEL))
+    _steps: int = 0  # in cycles
+    _all_steps: int = 0
+    _ends_at: float = math.inf
+
+    def start(self) -> None:
+        """Begin with a file."""
+        self._of_file, self._partial, self._steps = {}, {}, 0
+        self._all_steps, self._ends_at = 0, time.monotonic() + self.limits.file_s
+        self.looks.clear()
+        self._taken.clear()
+        if len(self._kept) > _MOST_KEPT:
+            self._kept = {}
+
+    def looked(self) -> list[int]:
+        """The keys that were looked at since the start, sorted."""
+        keys = set(self.looks)
+        stack = list(dict.fromkeys(self._taken))
+        seen = set(stack)
+        while stack:
+            answer = stack.pop()
+            keys.update(answer.keys)
+            for one in answer.answers:
+                if one not in seen:
+                    seen.add(one)
+                    stack.append(one)
+        return sorted(keys)
+
+    def settled(
+        self,
+        question: Hashable,
+        none: _Found,
+        find: Callable[[*_Arguments], _Found],
+        *arguments: *_Arguments,
+    ) -> _Found:
+        """What is found for a question; `none` where it leads back to itself or too deep."""
+        answer = self._kept.get(question)
+        if answer is not None and answer.asked <= self.level:
+            reach = len(self._active) + answer.height
+            if reach <= _DEPTH:
+                self._take(answer, reach)
+                return cast("_Found", answer.found)
+        return self._unsettled(question, none, find, arguments)
+
+    def _take(self, answer: Answer[object], reach: int) -> None:
+        """An answer that is kept is taken."""
+        self._taken.append(answer)
+        course = self._course
+        course.reach = max(course.reach, reach)
+        lowest = self.level - answer.asked
+        course.lowest = min(course.lowest, lowest)
+
+    def _unsettled(
+        self,
+        question: Hashable,
+        none: _Found,
+        find: Callable[[*_Arguments], _Found],
+        arguments: tuple[*_Arguments],
+    ) -> _Found:
+        """The same where no answer is kept that holds for all levels."""
+        depth, key = len(self._active), (self.level, question)
+        answer = self._kept.get(key)
+        if answer is not None:
+            self._course.is_short = True
+            if depth + answer.height <= _DEPTH:
+                self._take(answer, depth + answer.height)
+                return cast("_Found", answer.found)
+        answer = self._of_file.get(key)
+        if answer is None and key in self._partial:
+            answer, head = self._partial[key]
+            self._course.head = min(self._course.head, head)
+        if answer is not None:
+            self._course.is_pure = False
+            self._taken.append(answer)
+            return cast("_Found", answer.found)
+        if key in self._active or depth > _DEPTH:
+            self._course.head = min(self._course.head, self._active.get(key, self._course.head))
+            self._course.is_cut |= key not in self._active
+            self._course.is_pure = False
+            return none
+        return self._followed(question, depth, none, find, arguments)
+
+    def asking_callers(self, none: _Found, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
+        """What is found where callers may be asked once less; `none` where they may not be asked at all."""
+        if not self.level:
+            self._course.is_short = True
+            return none
+        self.level -= 1
+        self._course.lowest = min(self._course.lowest, self.level)
+        try:
+            return find(*arguments)
+        finally:
+            self.level += 1
+
+    def asking_nobody(self, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
+        """What is found without callers."""
+        level, lowest, is_short = self.level, self._course.lowest, self._course.is_short
+        self.level = 0
+        try:
+            return find(*arguments)
+        finally:
+            self.level, self._course.lowest, self._course.is_short = level, lowest, is_short
+
+    def _followed(
+        self,
+        question: Hashable,
+        depth: int,
+        none: _Found,
+        find: Callable[[*_Arguments], _Found],
+        arguments: tuple[*_Arguments],
+    ) -> _Found:
+        outer, self._course = self._course, _Course(depth + 1, depth, self.level)
+        begins = len(self.looks), len(self._taken)
+        key = self.level, question
+        self._count()
+        self._active[key] = depth
+        try:
+            found = find(*arguments)
+            self._keep(question, depth, found, *begins)
+        except _ExhaustedError:
+            if depth:
+                raise
+            found = none
+        finally:
+            self._active.pop(key, None)
+            outer.add(self._course)
+            self._course = outer
+        return found
+
+    def _count(self) -> None:
+        """Note that one more question is followed.
+
+        Raises:
+            OverLimitError: they are too many, or take too long.
+        """
+        self._all_steps += 1
+        if self._all_steps > self.limits.steps:
+            raise OverLimitError(f"limit: its names take over {self.limits.steps:,} steps to follow")
+        if self._all_steps % _STEPS_A_LOOK == 0 and time.monotonic() > self._ends_at:
+            raise OverLimitError(f"{TIME_OUT}its names take over {self.limits.file_s:g} s to follow")
+
+    def _keep(self, question: Hashable, depth: int, found: object, keys: int, answers: int) -> None:
+        course, key = self._course, (self.level, question)
+        del self._active[key]
+        looks, taken = tuple(set(self.looks[keys:])), tuple(set(self._taken[answers:]))
+        answer = Answer(found, looks, taken, course.reach - depth, self.level - course.lowest)
+        del self.looks[keys:]
+        self._taken[answers:] = [answer]
+        if course.is_pure:
+            self._kept[key if course.is_short else question] = answer
+            return
+        if course.head < depth:
+            self._partial[key] = answer, course.head
+        elif not course.is_cut:
+            self._of_file[key] = answer
+        if course.head == depth:
+            self._partial = {one: part for one, part in self._partial.items() if part[1] < depth}
+        self._steps += 1
+        if self._steps > _STEPS and depth:
+            raise _ExhaustedError

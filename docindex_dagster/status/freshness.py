@@ -1,0 +1,149 @@
+"""How all sources stand, and whether what is indexed of them is what there is now."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
+
+from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.pipeline.run import is_current
+from docindex_dagster.sources import git, registry
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.repository import RepositoryFigures
+from docindex_dagster.status import catalog, source_status
+from docindex_dagster.status.source_status import Outcome, Runs, RunsOf, SourceState, State
+from docindex_dagster.stores.takeover import Takeover
+
+_LONGEST_LOOK_S = 10  # at one source that git is slow with, or for ever, where there is a budget
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """One source.
+
+    `is_current` says whether the index is known to be that of the present files and settings; None where nobody can
+    tell, or looked.
+    """
+
+    status: SourceState
+    is_current: bool | None
+    was_left: bool  # the time was over before anybody looked
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """One source, as all that may be said of it is told. Times are UTC in ISO 8601."""
+
+    source: str
+    state: State
+    problem: str | None  # why it needs attention, and what to do
+    files: int
+    chunks: int
+    commits: int
+    megabytes: float
+    fallbacks: int  # files that are cut as text, since they could not be parsed
+    lacks_of_graph: bool
+    changed_at: str  # when the content did that can be found
+    checked_at: str | None  # when the last run ended well that looked at all files
+    is_current: bool | None  # whether the index is that of the present files; None: not looked at
+    last_run: Outcome | None
+    run_id: str | None
+    failure: str | None  # why the last run that ended failed
+    repository: RepositoryFigures | None
+    goes_over_to: str | None  # the model of the settings, as long as searches use another one
+    is_done: bool | None  # whether the source has vectors of that one
+
+
+def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Callable[[str], None]) -> list[Present]:
+    """All sources that are declared, indexed or were run, by key; remotes are not asked for news.
+
+    Args:
+        settings: what is declared.
+        budget_s: for looking whether files have changed; None for as long as it takes.
+        runs_of: tells how runs ended.
+        warn: told where that cannot be read.
+
+    Raises:
+        SettingsError: two sources have one key.
+        StoreError: what is published cannot be read.
+    """
+    found = source_status.of_all(settings, catalog.entries(Layout(settings.home)), _known(settings, runs_of, warn))
+    found.sort(key=lambda one: one.source)
+    local = list(_on_disk(settings, found))
+    current = _look(settings, local, budget_s)
+    left = {source.key for source in local} - current.keys()
+    return [Present(one, current.get(one.source), one.source in left) for one in found]
+
+
+def _known(settings: Settings, runs_of: RunsOf, warn: Callable[[str], None]) -> Mapping[str, Runs] | None:
+    try:
+        return runs_of(settings)
+    except (DocindexError, OSError) as error:  # such as one for who may not write here
+        warn(f"how runs ended is not known: {error}")
+        return None
+
+
+def _on_disk(settings: Settings, statuses: Iterable[SourceState]) -> Iterator[Source]:
+    """The indexed sources whose files lie on this machine, and are there."""
+    declared = registry.sources(settings)
+    for one in statuses:
+        source = declared.get(one.source)
+        if one.entry and source and source.remote is None and source.path.is_dir():
+            yield source
+
+
+def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None) -> dict[str, bool | None]:
+    """Whether the files of sources are those of the index, for as many as the budget allows; None: nobody can tell."""
+    started = time.monotonic()
+    found: dict[str, bool | None] = {}
+    for source in sources:
+        if budget_s is not None and time.monotonic() - started > budget_s:
+            break
+        try:
+            with git.within(inf if budget_s is None else _LONGEST_LOOK_S):
+                found[source.key] = is_current(settings, source)
+        except (DocindexError, OSError):
+            found[source.key] = None
+    return found
+
+
+def told(found: Iterable[Present], change: Takeover | None) -> list[SourceStatus]:
+    """The same in a form that programs read.
+
+    Args:
+        found: as `of_all` gives them.
+        change: how far the index is on its way to another model.
+    """
+    return [_told(present, change) for present in found]
+
+
+def _told(present: Present, change: Takeover | None) -> SourceStatus:
+    one = present.status
+    entry, runs = one.entry, one.runs
+    return SourceStatus(
+        source=one.source,
+        state=one.state,
+        problem=one.problem,
+        files=entry.files if entry else 0,
+        chunks=entry.chunks if entry else 0,
+        commits=entry.commits if entry else 0,
+        megabytes=round(entry.text_bytes / 1e6, 2) if entry else 0.0,
+        fallbacks=entry.fallbacks if entry else 0,
+        lacks_of_graph=bool(entry and entry.lacks_of_graph),
+        changed_at=entry.changed_at if entry else "",
+        checked_at=None if runs.checked_at is None else datetime.fromtimestamp(runs.checked_at, UTC).isoformat(),
+        is_current=present.is_current,
+        last_run=runs.outcome,
+        run_id=runs.run_id,
+        failure=runs.failure,
+        repository=entry.repository if entry else None,
+        goes_over_to=change.new if change else None,
+        is_done=one.source not in change.missing and _is_indexed(one) if change else None,
+    )
+
+
+def _is_indexed(one: SourceState) -> bool:
+    return one.entry is not None or one.state == "waiting for the takeover"
