@@ -18,6 +18,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("docindex needs Python 3.11, 3.12 or 3.13; set PYTHON=...") if not (3, 11) <= sys.version_info < (3, 14) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip uninstall --quiet --yes docindex  # as it was called once
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
@@ -25,7 +26,7 @@ demo: $(INSTALLED)  ## Index this project's documentation and code, search it, a
 	$(BIN)/docindex index
 	$(BIN)/docindex status
 	$(BIN)/docindex search "how does a sensor notice that a file changed" --top-k 3
-	$(BIN)/docindex search "ParquetTables" --mode bm25 --language python --top-k 2
+	$(BIN)/docindex search "StageTables" --mode bm25 --language python --top-k 2
 	@echo
 	@echo "Search for something of your own:   $(BIN)/docindex search 'your words'"
 	@echo "Index another folder or repository: $(BIN)/docindex index PATH"

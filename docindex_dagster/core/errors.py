@@ -139,14 +139,6 @@ class DocindexWarning(UserWarning):
     """Something made an answer worse, and did not stop it: the Python API's warnings."""
 
 
-def needs_extra(what: str, extra: str) -> str:
-    """A message for what lacks an optional dependency: how to install it.
-
-    The path of the clone is what pip installs: the name alone is another project's on the package index.
-    """
-    return f"{what} needs an extra: pip install '.[{extra}]' in the clone of docindex"
-
-
 def first_line(error: BaseException) -> str:
     """What an error of a library says, without the pages that some add."""
     lines = str(error).strip().splitlines()

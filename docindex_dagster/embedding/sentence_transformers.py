@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from docindex_dagster.core.errors import EmbeddingError, first_line, needs_extra
+from docindex_dagster.core.errors import EmbeddingError, first_line
+from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.embedding.model_folder import MODULES, ModelFolder, is_complete, read_folder
 from docindex_dagster.embedding.protocol import Vectors
 

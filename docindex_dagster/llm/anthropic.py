@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, NonNegativeInt, SecretStr
 
-from docindex_dagster.core.errors import LLMError, needs_extra
+from docindex_dagster.core.errors import LLMError
+from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.asking import Api, body_of
 from docindex_dagster.llm.protocol import Completion

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
-from docindex_dagster.core.errors import DamagedStoreError, QueryError, StoreError, needs_extra
+from docindex_dagster.core.errors import DamagedStoreError, QueryError, StoreError
+from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS, COMMIT, COMMITS, NODES, TRIPLES, embeddings_schema
 from docindex_dagster.stores import graph_files, lance_table

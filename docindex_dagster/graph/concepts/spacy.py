@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docindex_dagster.core.errors import ConceptError, needs_extra
+from docindex_dagster.core.errors import ConceptError
+from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.documents.words import words
 from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normal
 from docindex_dagster.graph.concepts.words import is_term

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from docindex_dagster.core.errors import RerankError, first_line, needs_extra
+from docindex_dagster.core.errors import RerankError, first_line
+from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.reranking.protocol import Passage, blend
 
