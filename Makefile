@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_UI := $(VENV)/.installed-ui
+INSTALLED_DOCS := $(VENV)/.installed-docs
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-extras test-ui screenshots chromium lint types contracts defs unit format model lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-extras test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -89,6 +90,14 @@ $(INSTALLED_UI): $(INSTALLED) requirements-ui.lock
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-ui.lock
 	touch $@
 
+docs: $(INSTALLED_DOCS)  ## Build the pages as a site, in build/site: no dead link, no page that is left out.
+	$(BIN)/mkdocs build
+	@echo "open build/site/index.html"
+
+$(INSTALLED_DOCS): $(INSTALLED) requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-docs.lock
+	touch $@
+
 format: $(INSTALLED)  ## Format the code and mend what can be mended.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -103,6 +112,7 @@ lock: $(INSTALLED)  ## Lock the requirements anew.
 	$(BIN)/python -m pip install --quiet uv
 	$(COMPILE) --extra dev pyproject.toml -o requirements.lock
 	$(COMPILE) --constraint requirements.lock requirements-ui.in -o requirements-ui.lock
+	$(COMPILE) --constraint requirements.lock requirements-docs.in -o requirements-docs.lock
 
 clean:  ## Remove the environment, the index and caches.
 	rm -rf $(VENV) .docindex .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
