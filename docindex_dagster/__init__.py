@@ -58,14 +58,14 @@ __all__ = [
 ]
 _MODULES = {
     "api": ("Graph", "Index", "open_index"),
-    "currency": ("SourceStatus",),
+    "status.freshness": ("SourceStatus",),
     "graph.analysis": ("Statistics",),
     "graph.ask": ("Step",),
     "search.context": ("Context", "ContextPassage"),
     "search.model": ("Granularity", "Hit", "Mode", "Signal", "Snippet"),
     "stores.published": ("PublishedTable", "Tables"),
 }
-_OTHERS = "errors"
+_OTHERS = "core.errors"
 
 if not TYPE_CHECKING:  # for whom any name would be offered
 

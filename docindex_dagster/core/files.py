@@ -16,7 +16,7 @@ _NUMBER_IN_WORDS = re.compile(r"(?:\bos error |\bOs \{ code: )(?P<number>\d+)")
 # Other libraries give the system's words, but not its number; SQLite has words of its own.
 _SIGNS_OF_FULL_DISK = ("No space left on device", "database or disk is full")
 # SQLite's for any failure of the disk, and Tantivy's once a thread of its own has met one.
-_SIGNS_OF_ANY_FAILURE = ("disk I/O error", "unable to open database file", "io::Error most likely")
+_SIGNS_OF_ANY_FAILURE = ("disk I/O error", "unable to open database file", "io::Error most likely", "fill whole buffer")
 _TEMPORARY = re.compile(r"\..+\.(?P<process>\d+)\.tmp")
 _NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure that says nothing else is a lack of them
 

@@ -16,8 +16,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests import loopback
 
 KEY = "sk-d0c1ndex-K3Y-that-must-not-be-told"
 
@@ -84,12 +85,12 @@ def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a fai
     """Serve it."""
     api = OpenAIServer()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(loopback.Handler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked = self.body()
             with api.lock:
                 api.requests.append(asked | {"path": self.path})
                 api.times.append(time.monotonic())
@@ -106,11 +107,11 @@ def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a fai
                     self.close_connection = True
                     return
                 api.over.wait(api.latency_s)
-                self._answer(asked, fault)
+                self._reply(asked, fault)
             with api.lock:
                 api.at_once -= 1
 
-        def _answer(self, asked: dict[str, Any], fault: Fault | None) -> None:
+        def _reply(self, asked: dict[str, Any], fault: Fault | None) -> None:
             fault = fault or self._refusal(asked)
             if fault is not None:
                 api.over.wait(fault.delay_s)
@@ -121,7 +122,7 @@ def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a fai
                     self.close_connection = True
                     return
                 if fault.status != 200:
-                    self._send(fault.status, fault.body, fault.headers)
+                    self.answer(fault.status, fault.body, fault.headers)
                     return
             answer: dict[str, Any] | bytes = self._embedded(asked)
             if fault is not None and fault.change is not None:
@@ -131,7 +132,7 @@ def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a fai
                 dimension = asked.get("dimensions", api.dimension)
                 api.answered.update((asked["model"], dimension, text) for text in asked["input"])
             body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-            self._send(200, body, {}, drip_s=fault.drip_s if fault else 0)
+            self.answer(200, body, drip_s=fault.drip_s if fault else 0)
 
         def _refusal(self, asked: dict[str, Any]) -> Fault | None:
             if api.key is not None and self.headers["Authorization"] != f"Bearer {api.key}":
@@ -156,44 +157,14 @@ def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a fai
             usage = {"usage": {"prompt_tokens": tokens, "total_tokens": tokens}} if api.with_usage else {}
             return {"object": "list", "model": asked["model"], "data": data[::-1], **usage}
 
-        def _send(self, status: int, body: bytes, headers: dict[str, str], drip_s: float = 0.0) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            step = 1 if drip_s else max(1, len(body))
-            for at in range(0, len(body), step):
-                self.wfile.write(body[at : at + step])
-                self.wfile.flush()
-                if drip_s and api.over.wait(drip_s):
-                    return
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 64
-
-        def handle_error(self, *_: Any) -> None:
-            """A client that is gone is no error here."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    api.url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield api
-    finally:
-        api.over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with loopback.serving(Handler) as address:
+        api.url = f"{address}/v1"
+        try:
+            yield api
+        finally:
+            api.over.set()
 
 
 def unused_url() -> str:
     """Where nobody listens."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    server.server_close()
-    return f"http://127.0.0.1:{server.server_port}/v1"
+    return f"{loopback.unused_address()}/v1"

@@ -1,12 +1,10 @@
 """The provider `sentence-transformers`: its names without the library; with it, models made here."""
 
-import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
-import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +16,7 @@ from docindex_dagster.core.errors import EmbeddingError, SettingsError
 from docindex_dagster.core.settings import EmbeddingSettings, check_settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
+from tests import loopback
 from tests.embedding.model_folders import POOLING, write_model
 
 IS_INSTALLED = find_spec("sentence_transformers") is not None
@@ -232,7 +231,7 @@ def test_weights_that_are_none_and_devices_that_are_not_there_are_errors(model):
 # The hub
 
 
-class Hub(http.server.BaseHTTPRequestHandler):
+class Hub(loopback.Handler):
     """As much of the hub as serves one model, org/model, in a folder."""
 
     folder: ClassVar[Path]
@@ -253,23 +252,14 @@ class Hub(http.server.BaseHTTPRequestHandler):
                 for at, (each, file) in enumerate(zip(names, files, strict=True))
             ]
             info = {"id": "org/model", "sha": "a" * 40, "siblings": [{"rfilename": each} for each in names]}
-            self.answer(json.dumps(about if "/tree/" in path else info).encode())
+            self._found(json.dumps(about if "/tree/" in path else info).encode())
         elif slash and (file := self.folder / name.partition("/")[2]).is_file():
-            self.answer(file.read_bytes())
+            self._found(file.read_bytes())
         else:
             self.send_error(404)
 
-    def answer(self, body: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("X-Repo-Commit", "a" * 40)
-        self.send_header("ETag", f'"{abs(hash(body)):x}"')
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+    def _found(self, body: bytes) -> None:
+        self.answer(200, body, {"X-Repo-Commit": "a" * 40, "ETag": f'"{abs(hash(body)):x}"'})
 
 
 ASK = """
@@ -300,18 +290,12 @@ def test_a_model_of_the_hub_is_fetched_once_without_what_is_not_loaded_and_is_th
     (model / "onnx").mkdir()
     (model / "onnx" / "config.json").write_text("{}")
     Hub.folder, Hub.asked = model, []
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with loopback.serving(Hub) as url:
         first = ask("org/model", url, tmp_path / "cache")
         wanted = " ".join(Hub.asked)
         Hub.asked.clear()
         second = ask("org/model", url, tmp_path / "cache")
         missing = ask("org/other", url, tmp_path / "cache")
-    finally:
-        server.shutdown()
-        server.server_close()
 
     name, vector, is_found_by_name = first
     assert name == embedder(model).name.replace("/model@", "/org/model@")

@@ -374,7 +374,7 @@ href="c.html">here</a>, text.
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "said"),
+    ("path", "text", "references"),
     [
         (
             "a.rst",

@@ -4,10 +4,11 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests import loopback
 
 KEY = "K3Y-s3cr3t-0f-th3-llm"
 _USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "input_tokens": 100, "output_tokens": 20}
@@ -60,58 +61,31 @@ def _piece(asked: dict[str, Any]) -> str:
     return match[2] if match else text
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+def _handler(llm: LlmServer) -> type[loopback.Handler]:
+    class Handler(loopback.Handler):
+        protocol_version = "HTTP/1.1"
 
-    def __init__(self, llm: LlmServer) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.llm = llm
-        self.is_over = threading.Event()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
-
-    def handle(self) -> None:
-        with suppress(ConnectionError):  # the client had waited long enough
-            super().handle()
-
-    def do_POST(self) -> None:
-        llm = self.server.llm
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with llm.lock:
-            llm.asked.append(asked)
-            llm.keys.append(self.headers["Authorization"] or self.headers["X-Api-Key"])
-            llm.paths.append(self.path)
-            llm.under_way += 1
-            llm.at_once = max(llm.at_once, llm.under_way)
-            status = 503 if llm.fails > 0 else llm.status
-            llm.fails -= 1
-        self.server.is_over.wait(llm.delay_s)
-        with llm.lock:
-            llm.under_way -= 1
-        if llm.broken is not None:
-            self.wfile.write(llm.broken)
-            self.close_connection = True
-            return
-        self._send(*_answer(llm, asked, status, is_anthropic=self.path.endswith("/messages")))
-
-    def _send(self, status: int, body: bytes) -> None:
-        llm = self.server.llm
-        self.send_response(status)
-        for name, value in {"Location": "/elsewhere", "Content-Length": str(len(body)), **llm.headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        step = 1 if llm.drip_s else max(1, len(body))
-        for at in range(0, len(body), step):
-            self.wfile.write(body[at : at + step])
-            self.wfile.flush()
-            if llm.drip_s and self.server.is_over.wait(llm.drip_s):
+        def do_POST(self) -> None:
+            asked = self.body()
+            with llm.lock:
+                llm.asked.append(asked)
+                llm.keys.append(self.headers["Authorization"] or self.headers["X-Api-Key"])
+                llm.paths.append(self.path)
+                llm.under_way += 1
+                llm.at_once = max(llm.at_once, llm.under_way)
+                status = 503 if llm.fails > 0 else llm.status
+                llm.fails -= 1
+            self.is_over.wait(llm.delay_s)
+            with llm.lock:
+                llm.under_way -= 1
+            if llm.broken is not None:
+                self.wfile.write(llm.broken)
+                self.close_connection = True
                 return
+            status, body = _answer(llm, asked, status, is_anthropic=self.path.endswith("/messages"))
+            self.answer(status, body, {"Location": "/elsewhere", **llm.headers}, llm.drip_s)
 
-    def log_message(self, *_: Any) -> None:
-        pass
+    return Handler
 
 
 def _answer(llm: LlmServer, asked: dict[str, Any], status: int, *, is_anthropic: bool) -> tuple[int, bytes]:
@@ -137,21 +111,11 @@ def _answer(llm: LlmServer, asked: dict[str, Any], status: int, *, is_anthropic:
 def serving() -> Iterator[LlmServer]:
     """Serve it."""
     llm = LlmServer()
-    server = _Server(llm)
-    llm.url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    with loopback.serving(_handler(llm)) as address:
+        llm.url = f"{address}/v1"
         yield llm
-    finally:
-        server.is_over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def unused_url() -> str:
     """Where nobody listens."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    server.server_close()
-    return f"http://127.0.0.1:{server.server_port}/v1"
+    return f"{loopback.unused_address()}/v1"

@@ -3,17 +3,16 @@
 import base64
 import os
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.sources import clone
 from docindex_dagster.sources.model import Remote, Source
+from tests import loopback
 from tests.sources.conftest import Tree
 
 _PASSED_ON = {
@@ -41,29 +40,27 @@ def serving(folder: Path, password: str | None = None) -> Iterator[Server]:
     """Serve the repositories in a folder by `git http-backend`."""
     server = Server(password=password)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(loopback.Handler):
         def do_GET(self) -> None:
-            self._answer(b"")
+            self._run(b"")
 
         def do_POST(self) -> None:
             if self.headers.get("Transfer-Encoding") == "chunked":
                 body = b"".join(iter(self._chunk, b""))
             else:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-            self._answer(body)
+            self._run(body)
 
         def _chunk(self) -> bytes:
             data = self.rfile.read(int(self.rfile.readline(), 16))
             self.rfile.readline()
             return data
 
-        def _answer(self, body: bytes) -> None:
+        def _run(self, body: bytes) -> None:
             path, _, query = self.path.partition("?")
             server.requests.append(f"{self.command} {path}")
             if not server._admits(self.headers.get("Authorization")):
-                self.send_response(401)
-                self.send_header("WWW-Authenticate", 'Basic realm="git"')
-                self.end_headers()
+                self.answer(401, headers={"WWW-Authenticate": 'Basic realm="git"'})
                 return
             variables = {"REQUEST_METHOD": self.command, "PATH_INFO": path, "QUERY_STRING": query}
             variables |= {"GIT_PROJECT_ROOT": str(folder), "GIT_HTTP_EXPORT_ALL": "1", "REMOTE_ADDR": "127.0.0.1"}
@@ -74,24 +71,10 @@ def serving(folder: Path, password: str | None = None) -> Iterator[Server]:
             ).stdout
             head, _, content = answer.partition(b"\r\n\r\n")
             fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
-            self.send_response(int(fields.pop("Status", "200 OK").split()[0]))
-            for name, value in fields.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
+            self.answer(int(fields.pop("Status", "200 OK").split()[0]), content, fields)
 
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        server.url = f"http://127.0.0.1:{http.server_port}"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            http.shutdown()
-            thread.join()
+    with loopback.serving(Handler) as server.url:
+        yield server
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _DEFINED = re.compile(
     rf"(?P<term>(?:(?:The|A|An)\s)?{_TERM})(?:\s\([A-Z]\w*\))?\s(?:is|are)\s(?:an?|the|one\sof)\s(?!few\b|lot\b|bit\b|same\b|case\b)\w+"
 )
 _LISTED = re.compile(r"\s*(?::|[-\u2013\u2014]{1,2}\s)")
-_SENTENCE = re.compile(r"[A-Za-z]{2,}(?:\W+\w+){2}")  # some words
+_WORDS = re.compile(r"[A-Za-z]{2,}(?:\W+\w+){2}")  # some words
 _ABBREVIATION = re.compile(r"\s\((?P<short>[A-Z][A-Za-z]{0,6}[A-Z])s?\)")
 _VERBS = {
     "uses": r"(?:uses|calls|invokes|leverages)",
@@ -91,7 +91,7 @@ def _lead(paragraph: Paragraph) -> Iterator[Concept]:
     if not lead or lead in paragraph.codes:
         return
     rest = paragraph.text.lstrip()[len(lead) :]
-    is_explained = (lead.endswith(":") or _LISTED.match(rest)) and _SENTENCE.search(rest)
+    is_explained = (lead.endswith(":") or _LISTED.match(rest)) and _WORDS.search(rest)
     if is_explained or (paragraph.kind == "cell" and not rest):
         name = lead.rstrip(":").strip()
         if is_term(name) and not is_plain(name):  # as the scopes in lists of changes

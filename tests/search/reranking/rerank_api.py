@@ -1,12 +1,12 @@
 """A reranking API in Cohere's format on the loopback device: real HTTP, and every way in which it may fail."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests import loopback
 
 KEY = "K3Y-s3cr3t"
 
@@ -36,14 +36,13 @@ def relevance(query: str, document: str) -> float:
 def serving() -> Iterator[RerankApi]:
     """Serve it."""
     api = RerankApi()
-    is_over = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(loopback.Handler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked = self.body()
             api.asked.append(asked)
             api.keys.append(self.headers["Authorization"])
-            is_over.wait(api.delay_s)
+            self.is_over.wait(api.delay_s)
             if api.broken is not None:
                 self.wfile.write(api.broken)
                 self.close_connection = True
@@ -51,7 +50,7 @@ def serving() -> Iterator[RerankApi]:
             if api.slow_header_s:
                 with suppress(ConnectionError):
                     self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-                    while not is_over.wait(api.slow_header_s):
+                    while not self.is_over.wait(api.slow_header_s):
                         self.wfile.write(b"x")
                         self.wfile.flush()
                 return
@@ -59,39 +58,13 @@ def serving() -> Iterator[RerankApi]:
             best = sorted(range(len(scores)), key=lambda at: -scores[at])[: asked["top_n"]]
             answer = {"results": [{"index": at, "relevance_score": scores[at]} for at in best]}
             body = json.dumps(answer).encode() if api.reply is None else api.reply
-            with suppress(ConnectionError):  # the client had waited long enough
-                self._answer(body)
+            self.answer(api.status, body, {"Location": "/elsewhere"}, api.drip_s)
 
-        def _answer(self, body: bytes) -> None:
-            self.send_response(api.status)
-            self.send_header("Location", "/elsewhere")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            step = 1 if api.drip_s else max(1, len(body))
-            for at in range(0, len(body), step):
-                self.wfile.write(body[at : at + step])
-                self.wfile.flush()
-                if api.drip_s and is_over.wait(api.drip_s):
-                    return
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    api.url = f"http://127.0.0.1:{server.server_port}/v2/rerank"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with loopback.serving(Handler) as address:
+        api.url = f"{address}/v2/rerank"
         yield api
-    finally:
-        is_over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def unused_url() -> str:
     """Where nobody listens."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    server.server_close()
-    return f"http://127.0.0.1:{server.server_port}/v2/rerank"
+    return f"{loopback.unused_address()}/v2/rerank"

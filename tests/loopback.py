@@ -1,0 +1,83 @@
+"""The HTTP server of the tests, on the loopback device: real sockets, real time-outs, and every way of not answering.
+
+What an API answers, and what it remembers of who asked, stands beside the tests of that API.
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers one connection. A client that is gone is no error; nothing is logged."""
+
+    is_over: threading.Event  # the test has ended: who waits may go
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # the client had waited long enough
+            super().handle()
+
+    def body(self) -> Any:
+        """What was sent, as JSON."""
+        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def answer(
+        self, status: int, body: bytes = b"", headers: Mapping[str, str] = _NO_HEADERS, drip_s: float = 0.0
+    ) -> None:
+        """Send an answer, in drops of a byte where there is to be a time between them."""
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        step = 1 if drip_s else max(1, len(body))
+        for at in range(0, len(body), step):
+            self.wfile.write(body[at : at + step])
+            self.wfile.flush()
+            if drip_s and self.is_over.wait(drip_s):
+                return
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 64
+
+    def handle_error(self, *_: object) -> None:
+        """A client that is gone is no error here."""
+
+
+@contextmanager
+def serving(handler: type[Handler], *, reads_all: bool = False) -> Iterator[str]:
+    """Serve, and give the address: http://127.0.0.1:PORT.
+
+    Args:
+        handler: answers.
+        reads_all: at the end, wait until all that was sent is read.
+    """
+    is_over = threading.Event()
+    server = _Server(("127.0.0.1", 0), type(handler.__name__, (handler,), {"is_over": is_over}))
+    server.daemon_threads = not reads_all
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        is_over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def unused_address() -> str:
+    """Where nobody listens."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    server.server_close()
+    return f"http://127.0.0.1:{server.server_port}"
