@@ -48,8 +48,8 @@ contracts: $(INSTALLED)  ## Check which module may import which.
 defs: $(INSTALLED)  ## Check that Dagster loads the definitions.
 	$(BIN)/dg check defs
 
-# One process more than there are processors, since some always wait.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Two processes more than there are processors, since some always wait.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 unit: $(INSTALLED)  ## Run the tests.
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
