@@ -29,13 +29,6 @@ if TYPE_CHECKING:
     from docindex_dagster.status.source_status import Runs
 
 _INSTANCE_FILE = "dagster.yaml"
-# A command shows its own output: capturing it would cost two watching processes a run.
-_NO_COMPUTE_LOGS = {
-    "compute_logs": {
-        "module": "dagster._core.storage.noop_compute_log_manager",
-        "class": "NoOpComputeLogManager",
-    }
-}
 _OWN_STORAGE = ("storage", "run_storage", "event_log_storage", "schedule_storage")
 _QUICK_STORAGE = "docindex_dagster.defs.storage"
 # Where local state lies is decided by the folder that holds the file.
@@ -90,7 +83,8 @@ def dagster_home(settings: Settings) -> Path:
 def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     """The project's Dagster instance. Two processes that make its databases at once would damage them: one waits."""
     from dagster import DagsterInstance, DagsterInvalidConfigError
-    from dagster._core.instance.ref import InstanceRef
+
+    from docindex_dagster.defs.internals import InstanceRef
 
     lock = Layout(settings.home).instance_lock
     with telling_full_disk(settings.home), writing(settings):
@@ -107,19 +101,21 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
 
 def _overrides(home: Path) -> dict[str, Any]:
     """What differs from the instance's own settings: no compute logs, and quicker use of the same SQLite files."""
-    from dagster._core.instance.ref import InstanceRef
+    from docindex_dagster.defs.internals import NO_COMPUTE_LOGS, InstanceRef
 
+    # A command shows its own output: capturing it would cost two watching processes a run.
+    uncaptured = {"compute_logs": NO_COMPUTE_LOGS}
     file = home / _INSTANCE_FILE
     config = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}) if file.exists() else {}
     if any(key in config for key in _OWN_STORAGE):
-        return _NO_COMPUTE_LOGS
+        return uncaptured
     usual = InstanceRef.config_defaults(str(home))
     quick = {
         key: {"module": _QUICK_STORAGE, "class": name, "config": yaml.safe_load(storage.config_yaml)}
         for key, name in (("run_storage", "RunStorage"), ("event_log_storage", "EventLogStorage"))
         if (storage := usual[key]) is not None
     }
-    return {**_NO_COMPUTE_LOGS, **quick}
+    return {**uncaptured, **quick}
 
 
 def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
@@ -232,15 +228,12 @@ def _preloading() -> Iterator[None]:
 
 def _metadata(result: "dg.ExecuteInProcessResult") -> dict[str, dict[str, Any]]:
     """What each materialised asset reported."""
-    from dagster._core.events import StepMaterializationData
-
-    found: dict[str, dict[str, Any]] = {}
-    for event in result.get_asset_materialization_events():
-        if isinstance(event.event_specific_data, StepMaterializationData):
-            materialization = event.event_specific_data.materialization
-            values = {name: item.value for name, item in materialization.metadata.items()}
-            found[materialization.asset_key.to_user_string()] = values
-    return found
+    return {
+        event.materialization.asset_key.to_user_string(): {
+            name: item.value for name, item in event.materialization.metadata.items()
+        }
+        for event in result.get_asset_materialization_events()
+    }
 
 
 def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:

@@ -12,24 +12,28 @@ from itertools import islice
 from typing import TypeVar
 
 import dagster as dg
-from dagster._core.definitions.data_version import extract_data_provenance_from_entry
-from dagster._core.events.log import EventLogEntry
-from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionsFilter, BulkActionStatus
-from dagster._core.instance import RUNLESS_RUN_ID
-from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
-from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
-from dagster._core.storage.runs.schema import RunsTable
-from dagster._core.storage.runs.sql_run_storage import SqlRunStorage
-from dagster._core.storage.tags import BACKFILL_ID_TAG
-from dagster._serdes import deserialize_value
 from sqlalchemy import Connection, func, select
+
+from docindex_dagster.defs.internals import (
+    BACKFILL_ID_TAG,
+    BULK_ACTION_TERMINAL_STATUSES,
+    CHECKS,
+    EVENTS,
+    RUNLESS_RUN_ID,
+    RUNS,
+    BulkActionsFilter,
+    BulkActionStatus,
+    SqlEventLogStorage,
+    SqlRunStorage,
+    extract_data_provenance_from_entry,
+)
 
 FINISHED = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 
 _T = TypeVar("_T")
 _PAGE = 500
 _UNDONE = [status for status in BulkActionStatus if status not in BULK_ACTION_TERMINAL_STATUSES]
-_EVENTS, _CHECKS, _RUNS = SqlEventLogStorageTable.c, AssetCheckExecutionsTable.c, RunsTable.c
+_EVENTS, _CHECKS, _RUNS = EVENTS.c, CHECKS.c, RUNS.c
 
 # Ids grow with time. The row with the highest id is the newest of its kind, so it stays, and SQLite gives no id twice:
 # a sensor would take an event with the id of an earlier one for seen.
@@ -83,7 +87,7 @@ def _inputs(connection: Connection, events: Collection[int]) -> set[int]:
     is_materialization = _EVENTS.dagster_event_type == dg.DagsterEventType.ASSET_MATERIALIZATION.value
     for page in pages(events):
         for event in connection.scalars(select(_EVENTS.event).where(_EVENTS.id.in_(page), is_materialization)):
-            provenance = extract_data_provenance_from_entry(deserialize_value(event, EventLogEntry))
+            provenance = extract_data_provenance_from_entry(dg.deserialize_value(event, dg.EventLogEntry))
             found.update(id_ for id_ in (provenance.input_storage_ids.values() if provenance else ()) if id_)
     return found
 

@@ -15,24 +15,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
-from dagster._core.instance import RUNLESS_RUN_ID
-from dagster._core.storage.event_log.schema import (
-    AssetCheckExecutionsTable,
-    AssetEventTagsTable,
-    SqlEventLogStorageTable,
-)
-from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
-from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
-from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
-from dagster._core.storage.runs.schema import RunsTable, RunTagsTable
-from dagster._core.storage.runs.sql_run_storage import SqlRunStorage
 from sqlalchemy import delete, select
 
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import folder_bytes
+from docindex_dagster.defs.internals import (
+    CHECKS,
+    EVENT_TAGS,
+    EVENTS,
+    INDEX_SHARD_NAME,
+    RUN_TAGS,
+    RUNLESS_RUN_ID,
+    RUNS,
+    LocalComputeLogManager,
+    SqlEventLogStorage,
+    SqliteEventLogStorage,
+    SqlRunStorage,
+)
 from docindex_dagster.defs.newest import FINISHED, Newest, newest, newest_runs, pages, runs_of_undone_backfills
 
-_EVENTS, _TAGS, _CHECKS = SqlEventLogStorageTable.c, AssetEventTagsTable.c, AssetCheckExecutionsTable.c
+_EVENTS, _TAGS, _CHECKS = EVENTS.c, EVENT_TAGS.c, CHECKS.c
 _FILE_OF_RUN = re.compile(r"(?P<run>.+)\.db(-wal|-shm|-journal)?")
 _RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FEWEST_FREE = 0.25  # of the pages of a database, for it to be written anew
@@ -92,8 +94,8 @@ def _free_slots(storage: SqliteEventLogStorage, runs: Collection[str]) -> None:
 def _remove_runs(storage: SqlRunStorage, runs: Collection[str]) -> None:
     for page in pages(runs):
         with storage.connect() as connection:
-            connection.execute(delete(RunTagsTable).where(RunTagsTable.c.run_id.in_(page)))
-            connection.execute(delete(RunsTable).where(RunsTable.c.run_id.in_(page)))
+            connection.execute(delete(RUN_TAGS).where(RUN_TAGS.c.run_id.in_(page)))
+            connection.execute(delete(RUNS).where(RUNS.c.run_id.in_(page)))
 
 
 def _lost_runs(instance: dg.DagsterInstance, storage: SqliteEventLogStorage) -> set[str]:
@@ -112,8 +114,8 @@ def _remove_events(storage: SqliteEventLogStorage, lost: set[str], kept: Newest,
             found = set(connection.scalars(old)) - kept.events
         for page in pages(found):
             with storage.index_connection() as connection:
-                connection.execute(delete(AssetEventTagsTable).where(_TAGS.event_id.in_(page)))
-                connection.execute(delete(SqlEventLogStorageTable).where(_EVENTS.id.in_(page)))
+                connection.execute(delete(EVENT_TAGS).where(_TAGS.event_id.in_(page)))
+                connection.execute(delete(EVENTS).where(_EVENTS.id.in_(page)))
         removed += len(found)
     return removed
 
@@ -124,7 +126,7 @@ def _remove_checks(storage: SqliteEventLogStorage, lost: set[str], kept: Newest,
     is_old = _CHECKS.evaluation_event_timestamp < limit
     for page in pages(found - kept.checks):
         with storage.index_connection() as connection:
-            connection.execute(delete(AssetCheckExecutionsTable).where(_CHECKS.id.in_(page), is_old))
+            connection.execute(delete(CHECKS).where(_CHECKS.id.in_(page), is_old))
 
 
 def _remove_runless_copies(storage: SqliteEventLogStorage, kept: Newest, limit: datetime) -> None:
@@ -136,7 +138,7 @@ def _remove_runless_copies(storage: SqliteEventLogStorage, kept: Newest, limit: 
         found = [row.id for row in old if row.timestamp not in kept.runless]
     for page in pages(found):
         with storage.run_connection(RUNLESS_RUN_ID) as connection:
-            connection.execute(delete(SqlEventLogStorageTable).where(_EVENTS.id.in_(page)))
+            connection.execute(delete(EVENTS).where(_EVENTS.id.in_(page)))
 
 
 def _remove_files(instance: dg.DagsterInstance, storage: SqliteEventLogStorage) -> Iterator[int]:

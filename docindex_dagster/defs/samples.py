@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
 
 from docindex_dagster.core.errors import StoreError
+from docindex_dagster.defs.internals import INDEX_SHARD_NAME, SqliteEventLogStorage
 
 _TABLE = "TableMetadataEntryData"  # as Dagster writes one, with its rows as `records`
 _COLUMNS = (

@@ -10,11 +10,15 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
-from dagster._core.storage.runs.sqlite.sqlite_run_storage import SqliteRunStorage
-from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.pool import QueuePool
+
+from docindex_dagster.defs.internals import (
+    INDEX_SHARD_NAME,
+    SQLITE_BUSY_TIMEOUT_SECONDS,
+    SqliteEventLogStorage,
+    SqliteRunStorage,
+)
 
 # A run has a database of its own; runs that are over are not written again.
 _MOST_ENGINES = 8
