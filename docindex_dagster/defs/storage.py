@@ -13,15 +13,12 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.pool import QueuePool
 
-from docindex_dagster.defs.internals import (
-    INDEX_SHARD_NAME,
-    SQLITE_BUSY_TIMEOUT_SECONDS,
-    SqliteEventLogStorage,
-    SqliteRunStorage,
-)
+from docindex_dagster.defs.internals import INDEX_SHARD_NAME, SqliteEventLogStorage, SqliteRunStorage
 
 # A run has a database of its own; runs that are over are not written again.
 _MOST_ENGINES = 8
+# How long a write waits for another process; the SQLite driver's own 5 s are too short beside a UI and its daemon.
+_BUSY_TIMEOUT_S = 30
 
 
 class Engines:
@@ -52,7 +49,7 @@ def _engine(database: str) -> Engine:
     engine = create_engine(
         database,
         poolclass=QueuePool,
-        connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS, "check_same_thread": False},
+        connect_args={"timeout": _BUSY_TIMEOUT_S, "check_same_thread": False},
     )
     event.listen(engine, "connect", _sync_less)
     return engine

@@ -211,7 +211,8 @@ def test_another_model_is_asked_anew(project, monkeypatch):
     ids=["wrong key", "broken", "garbage", "prose", "other JSON", "hanging", "broken off", "down"],
 )
 def test_a_failing_model_costs_the_concepts_and_is_asked_again_in_the_next_run(project, how, why):
-    project.llm_options = "concurrency = 2\ntimeout_s = 0.3\nretries = 0"
+    timeout_s = 0.3 if "delay_s" in how else 10.0
+    project.llm_options = f"concurrency = 2\ntimeout_s = {timeout_s}\nretries = 0"
     healthy = {name: getattr(project.llm, name) for name in how}
     for name, value in how.items():
         setattr(project.llm, name, value)

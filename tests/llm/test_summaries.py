@@ -356,7 +356,8 @@ def failing(llm: LlmServer, **how: Any) -> Iterator[None]:
     ids=["wrong key", "broken", "garbage", "empty", "hanging", "broken off", "down"],
 )
 def test_a_failing_llm_leaves_the_index_complete_and_is_asked_again_in_the_next_run(project, how, why):
-    project.llm_options = "concurrency = 2\ntimeout_s = 0.3\nretries = 0"
+    timeout_s = 0.3 if "delay_s" in how else 10.0
+    project.llm_options = f"concurrency = 2\ntimeout_s = {timeout_s}\nretries = 0"
     with failing(project.llm, **how):
         started = time.monotonic()
         project.index()

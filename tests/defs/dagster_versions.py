@@ -1,0 +1,99 @@
+"""Run the tests of the definitions with the lowest and the newest Dagster that `pyproject.toml` allows.
+
+Each version is installed into an environment of its own, over the packages of this one. One that is already here is
+left to the usual tests. Run as `python -m tests.defs.dagster_versions`.
+"""
+
+import importlib.metadata
+import os
+import shutil
+import site
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[2]
+TESTS = [
+    f"tests/defs/test_{name}.py"
+    for name in ("checks", "definitions", "index_source", "internals", "metadata", "outcomes", "retention", "storage")
+]
+
+
+def main() -> int:
+    """The exit code of the first version whose tests fail; 0 where all pass."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    allowed = [Requirement(text) for text in project["dependencies"] if Requirement(text).name.startswith("dagster")]
+    lowest = [f"{one.name}=={_lower_bound(one)}" for one in allowed]
+    newest = [str(one) for one in allowed]
+    for name, requirements in {"lowest": lowest, "newest": newest}.items():
+        if code := _test(name, requirements):
+            return code
+    return 0
+
+
+def _lower_bound(requirement: Requirement) -> Version:
+    (bound,) = [Version(one.version) for one in requirement.specifier if one.operator == ">="]
+    return Version(f"{bound.major}.{bound.minor}.{bound.micro}")
+
+
+def _test(name: str, requirements: list[str]) -> int:
+    python = _environment(ROOT / "build" / "dagster" / name, requirements)
+    version = subprocess.run(
+        [python, "-c", "import importlib.metadata as m; print(m.version('dagster'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    if version == importlib.metadata.version("dagster"):
+        sys.stdout.write(f"{name}: Dagster {version}, with which `make test` runs\n")
+        return 0
+    sys.stdout.write(f"{name}: Dagster {version}\n")
+    sys.stdout.flush()
+    workers = str((os.cpu_count() or 1) + 2)
+    command = [
+        str(python),
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "--show-capture=no",
+        "-n",
+        workers,
+        "--dist",
+        "worksteal",
+        *TESTS,
+    ]
+    return subprocess.run([*command, "-n", workers, "--dist", "worksteal", *TESTS], cwd=ROOT, check=False).returncode
+
+
+def _environment(folder: Path, requirements: list[str]) -> Path:
+    """An environment with these packages, and with those of ours where it has none of its own; its interpreter."""
+    shutil.rmtree(folder, ignore_errors=True)
+    venv.create(folder, with_pip=False)
+    python = folder / "bin" / "python"
+    packages = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    ours = [path for path in site.getsitepackages() if Path(path).is_dir()]
+    lines = [f"import site; site.addsitedir({path!r})\n" for path in ours]
+    (packages / "ours.pth").write_text("".join(lines), encoding="utf-8")
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--quiet",
+        "--no-warn-conflicts",
+        "--upgrade",
+    ]
+    subprocess.run([*pip, *requirements], check=True)
+    return python
+
+
+if __name__ == "__main__":
+    sys.exit(main())
