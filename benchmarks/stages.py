@@ -1,7 +1,7 @@
 """Which stage of indexing a large repository takes longest? `stages FOLDER... [--limit SECONDS]`.
 
 Each folder is indexed in a fresh project by a process of its own, as `docindex index` does it. The seconds of stages
-are those of the processor, of the process and its parsing workers, so that other work on the machine counts little.
+are CPU time, of the process and its parsing workers, so that other work on the machine counts little.
 Memory is the peak of all processes together. What the run warned of stands below the table. A run that is not done
 after so many seconds of the clock is interrupted.
 """
@@ -22,12 +22,12 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core import events, tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.pipeline.stages import OURS
 from docindex_dagster.sources import edit
 from docindex_dagster.stores.generation import read_generation
 
-# What ends when stores have told so many of their steps; cutting and embedding tell theirs themselves.
-_STEPS = ("embed", "LanceDB", "graph, Tantivy", "verify")
-_STAGES = ("find files", "parse and cut", *_STEPS, "report")
+_REST = "rest"
+_STAGES = (*(stage.name for stage in OURS), _REST)
 _SAMPLE_S = 0.5
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -52,27 +52,19 @@ def main() -> None:
 
 @dataclass(slots=True)
 class _Clock:
-    """The seconds of the processor that each stage took: all since the last event are those of the stage it ends."""
+    """CPU seconds by stage: all since the end of the last stage are those of the stage that ends now."""
 
     spent: dict[str, float] = field(default_factory=dict)
-    told: float = field(default_factory=lambda: _processor_seconds(os.getpid()))
+    last: float = field(default_factory=lambda: _processor_seconds(os.getpid()))
 
     def on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.Progress):
-            self.end(_ended(event))
+        if isinstance(event, events.StageEnded):
+            self.end(event.stage)
 
     def end(self, stage: str) -> None:
         now = _processor_seconds(os.getpid())
-        self.spent[stage] = self.spent.get(stage, 0) + now - self.told
-        self.told = now
-
-
-def _ended(event: events.Progress) -> str:
-    if event.stage == "stores":
-        return _STEPS[event.done]
-    if event.stage == "embeddings":
-        return "embed" if event.done else "parse and cut"
-    return "parse and cut" if event.done else "find files"
+        self.spent[stage] = self.spent.get(stage, 0) + now - self.last
+        self.last = now
 
 
 def _measured(folder: Path, limit: int) -> tuple[str, list[str]]:
@@ -88,7 +80,7 @@ def _measured(folder: Path, limit: int) -> tuple[str, list[str]]:
         signal.alarm(limit)
         said = _index(folder, clock)
         signal.alarm(0)
-        clock.end("report")
+        clock.end(_REST)
         seconds = time.monotonic() - started
         done.set()
         numbers = _published(Layout(Path(project) / ".docindex"))
