@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +19,7 @@ from docindex_dagster.core.settings import load_project
 from docindex_dagster.graph import analysis, ask
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.graph.export import Format, export, near
+from docindex_dagster.graph.lookup import one
 from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.search.scope import graph_of
 
@@ -40,14 +43,14 @@ def _open(source: Sequence[str] | None) -> OpenGraph:
 def callers(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
     """Who calls a function, method or class, and where."""
     graph = _open(source)
-    _print(ask.callers(graph, symbol, depth), _Nothing(graph, "callers", symbol), json=json, backward=True)
+    _answer(graph, "callers", symbol, ask.callers(graph, symbol, depth), json=json)
 
 
 @app.command()
 def callees(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
     """What a function or method calls; of a class, what its methods call. Tells what could not be resolved, and why."""
     graph = _open(source)
-    _print(ask.callees(graph, symbol, depth), _Nothing(graph, "callees", symbol), json=json)
+    _answer(graph, "callees", symbol, ask.callees(graph, symbol, depth), json=json)
 
 
 @app.command()
@@ -59,7 +62,7 @@ def neighbors(
 ) -> None:
     """All that leads from and to a node: what it is in, holds, calls, imports, inherits, and what documents it."""
     graph = _open(source)
-    _print(ask.neighbors(graph, symbol, predicate or None), _Nothing(graph, "neighbors", symbol), json=json)
+    _answer(graph, "neighbors", symbol, ask.neighbors(graph, symbol, predicate or None), json=json)
 
 
 @app.command()
@@ -72,14 +75,14 @@ def path(
 ) -> None:
     """A shortest way from one node to another."""
     graph = _open(source)
-    _print(ask.path(graph, start, end, depth), _Nothing(graph, "path", start, end), json=json)
+    _answer(graph, "path", start, ask.path(graph, start, end, depth), json=json, to=end)
 
 
 @app.command()
 def impact(symbol: Symbol, source: Sources = None, depth: Depth = 5, json: Json = False) -> None:
     """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
     graph = _open(source)
-    _print(ask.impact(graph, symbol, depth), _Nothing(graph, "impact", symbol), json=json, backward=True)
+    _answer(graph, "impact", symbol, ask.impact(graph, symbol, depth), json=json)
 
 
 @app.command()
@@ -122,7 +125,7 @@ def export_graph(
     """Write the graph for other programs: GraphML, JSON, or Mermaid for a picture."""
     graph = _open(source)
     if around is not None:
-        graph = near(graph, ask.one(graph, utf8(around)), depth)
+        graph = near(graph, one(graph, utf8(around)), depth)
     if output is None:
         sys.stdout.writelines(export(graph, form))
         return
@@ -135,35 +138,33 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-@dataclass(frozen=True, slots=True)
-class _Nothing:
-    """A question, for the case that no edge answers it."""
-
-    graph: OpenGraph
-    question: str
-    symbol: str
-    to: str = ""
-
-    def __str__(self) -> str:
-        return ask.nothing_known(self.graph, self.question, self.symbol, self.to)
-
-
-def _print(steps: Sequence[Step], nothing: _Nothing, *, json: bool, backward: bool = False) -> None:
+def _answer(graph: OpenGraph, question: str, name: str, steps: Sequence[Step], *, json: bool, to: str = "") -> None:
+    """Show what is known of each symbol that a name fits, or that nothing is."""
     if json:
         console.as_json([asdict(step) for step in steps])
         return
-    if not steps:
-        console.out.print(in_line(str(nothing)), soft_wrap=True)
-    for step in steps:
-        here, there = (step.object, step.subject) if backward else (step.subject, step.object)
-        indent = "  " * (step.depth - 1)
-        arrow = f"<- {step.predicate} -" if backward else f"- {step.predicate} ->"
-        how = step.resolution if step.confidence in {0, 1} else f"{step.resolution}, {step.confidence:.2f}"
-        line = Text(f"{indent}{visible(_short(here))} {arrow} {visible(_short(there))}")
-        line.append(f"  {visible(step.place)}  {how}", style="dim")
-        console.out.print(line, soft_wrap=True)
+    unknown = ask.unanswered(graph, question, name, to, steps)
+    has_several = len({step.symbol for step in steps}) + len(unknown) > 1
+    for symbol, about in groupby(steps, key=attrgetter("symbol")):
+        if has_several:
+            console.out.print(Text(in_line(symbol), "bold cyan"), soft_wrap=True)
+        for step in about:
+            _show(step, with_source=graph.has_several_sources, backward=question in ask.BACKWARD)
+    for sentence in unknown:
+        console.out.print(in_line(sentence), soft_wrap=True)
 
 
-def _short(identifier: str) -> str:
-    """A node without its source."""
-    return identifier.partition("!")[2] or identifier
+def _show(step: Step, *, with_source: bool, backward: bool) -> None:
+    here, there = (step.object, step.subject) if backward else (step.subject, step.object)
+    indent = "  " * (step.depth - 1)
+    arrow = f"<- {step.predicate} -" if backward else f"- {step.predicate} ->"
+    how = step.resolution if step.confidence in {0, 1} else f"{step.resolution}, {step.confidence:.2f}"
+    line = Text(f"{indent}{visible(_short(here, step.source))} {arrow} {visible(_short(there, step.source))}")
+    place = f"{step.source} {step.place}" if with_source else step.place
+    line.append(f"  {visible(place)}  {how}", style="dim")
+    console.out.print(line, soft_wrap=True)
+
+
+def _short(identifier: str, source: str) -> str:
+    """A node without its source, where that is shown anyway."""
+    return identifier.removeprefix(f"{source}!")

@@ -1,34 +1,32 @@
 """Questions to the graph: who calls this, what it calls, what is near, how two things hang together, what may break."""
 
-import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from docindex_dagster.core.errors import QueryError
+from docindex_dagster.graph.lookup import LAST, SYMBOL_MARK, one, symbol_of, symbols
 from docindex_dagster.graph.opened import OpenGraph
 
 CALLS = frozenset({"calls"})
+BACKWARD = frozenset({"callers", "impact"})  # the questions that go against the edges
 # Through what a change of one thing reaches others, against the direction of the edges.
 IMPACT = frozenset({"calls", "inherits", "implements", "uses", "references", "imports", "decorates", "tests"})
 _CONSTRUCTORS = frozenset({"__init__", "constructor", "initialize", "__construct"})
 # Where something stands is no way to something else.
 _PLACES = frozenset({"defined_in", "defines", "has_section"})
-_MOST_CANDIDATES = 8  # that an error names
-_MOST_LIKE = 3
-_SYMBOL_MARK = "::"
-_LAST = re.compile(r"[.:/]")
 _FAR, _FARTHEST = 5, 12  # edges
+# What an edge of a path costs: a way by calls is taken where it is not four times as long as one by containment.
+_COST_OF_CALL, _COST_OF_DEPENDENCY, _COST_OF_OTHER = 1, 2, 4
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An edge, as it was walked: from where, to where, and what says so."""
+    """An edge, as it was walked: from where, to where, and what says so; and the symbol that was asked about."""
 
     depth: int
     subject: str
@@ -40,83 +38,17 @@ class Step:
     chunk_id: str
     confidence: float
     resolution: str
+    symbol: str = ""
+
+    @property
+    def source(self) -> str:
+        """The source that says so."""
+        return self.subject.partition("!")[0]
 
     @property
     def place(self) -> str:
         """Where the source says so."""
         return f"{self.path}:{self.line}" if self.line else self.path
-
-
-def find(graph: OpenGraph, name: str) -> list[int]:
-    """The nodes that a user means: by whole name, path, qualified name or the end of it; those that fit best."""
-    if name in graph.numbers:
-        return [graph.numbers[name]]
-    wanted = name.replace("#", ".") if _SYMBOL_MARK not in name and "/" not in name else name
-    ranks: dict[int, list[int]] = {}
-    has_its_end = pc.match_substring(graph.nodes["id"], _LAST.split(wanted)[-1])
-    for number in np.flatnonzero(has_its_end.to_numpy()).tolist():
-        rank = _match(graph.ids[number].partition("!")[2], graph.types[number], wanted)
-        if rank:
-            ranks.setdefault(rank, []).append(number)
-    if not ranks and _SYMBOL_MARK in name:  # as Ruby and C++ write it
-        return find(graph, name.replace(_SYMBOL_MARK, "."))
-    return ranks[min(ranks)] if ranks else []
-
-
-def _match(node: str, kind: str, wanted: str) -> int:
-    """How well a node fits a name, 1 the best; 0 not at all."""
-    path, mark, qualified = node.partition(_SYMBOL_MARK)
-    if node == wanted or (mark and f"{path}:{qualified}" == wanted):
-        return 1
-    if not mark:
-        if path.endswith(f"/{wanted}"):
-            return 2
-        return 4 if kind in {"external", "concept"} and node.partition(":")[2] == wanted else 0
-    plain = qualified.partition("~")[0]
-    if plain == wanted or plain.endswith(f".{wanted}") or node.endswith(f"/{wanted}"):
-        return 2
-    if wanted.endswith(f".{plain}"):
-        return _match_module(path, wanted.removesuffix(f".{plain}").split("."))
-    return 0
-
-
-def _match_module(path: str, wanted: Sequence[str]) -> int:
-    """How well the names before a qualified name fit its file: as the end of its module's name, or of a package."""
-    module = [name for name in path.rpartition(".")[0].split("/") if name != "__init__"]
-    names = len(wanted)
-    if module[-names:] == wanted:
-        return 2
-    return 3 if any(module[at : at + names] == wanted for at in range(len(module) - names)) else 0
-
-
-def one(graph: OpenGraph, name: str) -> list[int]:
-    """The nodes of one symbol; its overloads count as one.
-
-    Raises:
-        QueryError: there is none, or there are several.
-    """
-    found = find(graph, name)
-    if not found:
-        like = _like(graph, name)
-        hint = f"did you mean {like}?" if like else "give a qualified name, as Class.method, or PATH::Class.method"
-        raise QueryError(f"the graph has no {name!r}: {hint}")
-    symbols = {graph.ids[number].partition("~")[0] for number in found}
-    if len(symbols) > 1:
-        names = ", ".join(sorted(symbols)[:_MOST_CANDIDATES])
-        more = f" and {len(symbols) - _MOST_CANDIDATES} more" if len(symbols) > _MOST_CANDIDATES else ""
-        raise QueryError(f"{name!r} names {len(symbols)} things: {names}{more}; give one of them")
-    return found
-
-
-def _like(graph: OpenGraph, name: str) -> str:
-    """The symbols whose last names are like that of one that is not there."""
-    last = _LAST.split(name)[-1]
-    is_symbol = pc.match_substring(graph.nodes["id"], _SYMBOL_MARK)
-    names = graph.nodes["name"].filter(
-        pc.and_(is_symbol, pc.starts_with(graph.nodes["name"], last[:1], ignore_case=True))
-    )
-    found = get_close_matches(last, pc.unique(names).to_pylist(), _MOST_LIKE)
-    return " or ".join(found)
 
 
 def nothing_known(graph: OpenGraph, question: str, name: str, to: str = "") -> str:
@@ -130,47 +62,83 @@ def nothing_known(graph: OpenGraph, question: str, name: str, to: str = "") -> s
         return f"no way is known from {symbol} to {graph.ids[one(graph, to)[0]]}"
     what = {"callers": "no call of", "callees": "no call in", "impact": "nothing that depends on"}
     sentence = f"{what.get(question, 'no edge of')} {symbol} is known"
-    last = _LAST.split(symbol.partition("~")[0])[-1]
+    last = LAST.split(symbol.partition("~")[0])[-1]
     node = graph.numbers.get(f"{symbol.partition('!')[0]}!unresolved:{last}")
     unresolved = len(graph.reaching(node)) if node is not None and question in {"callers", "impact"} else 0
     calls = "1 call" if unresolved == 1 else f"{unresolved} calls"
     return f"{sentence}; {calls} of that name could not be resolved" if unresolved else sentence
 
 
+def unanswered(graph: OpenGraph, question: str, name: str, to: str, steps: Sequence[Step]) -> list[str]:
+    """A sentence for each symbol that a question is about and that no step answers.
+
+    Raises:
+        QueryError: there is no such symbol, or one of a path names several.
+    """
+    if question == "path":
+        return [] if steps else [nothing_known(graph, question, name, to)]
+    answered = {step.symbol for step in steps}
+    asked = [symbol_of(graph, nodes[0]) for nodes in symbols(graph, name)]
+    return [nothing_known(graph, question, symbol) for symbol in asked if symbol not in answered]
+
+
 def callers(graph: OpenGraph, name: str, depth: int = 1) -> list[Step]:
-    """Who calls a symbol, and who calls those, up to a depth. Making an object calls its constructor, and its class."""
-    return [*_walk(graph, _with_constructors(graph, one(graph, name)), CALLS, depth, backward=True)]
+    """Who calls a symbol, and who calls those, up to a depth. Making an object calls its constructor, and its class.
+
+    A name may fit several symbols, here as in the questions below: each is answered for, one after the other.
+    """
+    return _of_each(
+        graph, name, lambda nodes: _walk(graph, _with_constructors(graph, nodes), CALLS, depth, backward=True)
+    )
 
 
 def callees(graph: OpenGraph, name: str, depth: int = 1) -> list[Step]:
     """What a symbol calls; of a class, what its methods call."""
-    return [*_walk(graph, _with_members(graph, one(graph, name)), CALLS, depth, backward=False)]
+    return _of_each(graph, name, lambda nodes: _walk(graph, _with_members(graph, nodes), CALLS, depth, backward=False))
 
 
 def impact(graph: OpenGraph, name: str, depth: int = _FAR) -> list[Step]:
     """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
-    return [*_walk(graph, _with_members(graph, one(graph, name)), IMPACT, depth, backward=True)]
+    return _of_each(graph, name, lambda nodes: _walk(graph, _with_members(graph, nodes), IMPACT, depth, backward=True))
 
 
 def neighbors(graph: OpenGraph, name: str, predicates: Iterable[str] | None = None) -> list[Step]:
     """The edges that leave and reach a node."""
     wanted = None if predicates is None else frozenset(predicates)
-    nodes = one(graph, name)
-    leaving = [edge for node in nodes for edge in graph.leaving(node).tolist()]
-    reaching = [edge for node in nodes for edge in graph.reaching(node).tolist()]
-    steps = [step for step, _ in _steps(graph, [*leaving, *(edge for edge in reaching if edge not in set(leaving))], 1)]
-    return [step for step in steps if wanted is None or step.predicate in wanted]
+
+    def near(nodes: Sequence[int]) -> Iterator[Step]:
+        leaving = [edge for node in nodes for edge in graph.leaving(node).tolist()]
+        reaching = [edge for node in nodes for edge in graph.reaching(node).tolist()]
+        for step, _ in _steps(graph, [*leaving, *(edge for edge in reaching if edge not in set(leaving))], 1):
+            if wanted is None or step.predicate in wanted:
+                yield step
+
+    return _of_each(graph, name, near)
+
+
+def _of_each(graph: OpenGraph, name: str, walk: Callable[[list[int]], Iterable[Step]]) -> list[Step]:
+    """The steps from each symbol that a name fits."""
+    found = symbols(graph, name)
+    return [replace(step, symbol=symbol_of(graph, nodes[0])) for nodes in found for step in walk(nodes)]
 
 
 def path(graph: OpenGraph, start: str, end: str, depth: int = _FARTHEST) -> list[Step]:
-    """One of the shortest ways from one node to another, along edges in their direction; else against it.
+    """A short way from one node to another, along edges in their direction; else against it. Rather calls than others.
 
-    Empty where there is none.
+    Empty where there is none of at most so many edges.
+
+    Raises:
+        QueryError: one of the two is not there, or names several symbols.
     """
     sources, targets = one(graph, start), set(one(graph, end))
-    return _shortest(graph, sources, targets, graph.leaving, depth) or _shortest(
-        graph, sources, targets, lambda node: [*graph.leaving(node), *graph.reaching(node)], depth
-    )
+    costs = np.full(graph.edges.num_rows, _COST_OF_OTHER)
+    costs[graph.chosen(IMPACT)] = _COST_OF_DEPENDENCY
+    costs[graph.chosen(CALLS)] = _COST_OF_CALL
+    for edges in (graph.leaving, lambda node: [*graph.leaving(node), *graph.reaching(node)]):
+        for by in (costs, np.ones_like(costs)):  # the cheapest way may have too many edges
+            if way := _cheapest(graph, sources, targets, edges, costs=by, depth=depth):
+                return way
+    return []
 
 
 def answer(graph: OpenGraph, question: str, symbol: str, to: str = "", depth: int | None = None) -> list[Step]:
@@ -196,32 +164,45 @@ def answer(graph: OpenGraph, question: str, symbol: str, to: str = "", depth: in
             raise QueryError(f"{question!r} is no question to the graph")
 
 
-def _shortest(
-    graph: OpenGraph, sources: Sequence[int], targets: set[int], edges: Callable[[int], Iterable[int]], depth: int
+def _cheapest(
+    graph: OpenGraph,
+    sources: Sequence[int],
+    targets: set[int],
+    edges: Callable[[int], Iterable[int]],
+    *,
+    costs: NDArray[np.int64],
+    depth: int,
 ) -> list[Step]:
+    """Dijkstra's algorithm, for ways of at most `depth` edges; `costs` has the shape (edges,)."""
     is_place = graph.chosen(_PLACES)
     came: dict[int, tuple[int, int]] = {}
-    queue = deque((node, 0) for node in sources)
-    seen = set(sources)
+    cost = dict.fromkeys(sources, 0)
+    queue = [(0, 0, node) for node in sources]
     while queue:
-        node, far = queue.popleft()
+        spent, far, node = heappop(queue)
         if node in targets:
-            way: list[int] = []
-            while node in came:
-                node, edge = came[node]
-                way.append(edge)
-            return [step for number, edge in enumerate(way[::-1], 1) for step, _ in _steps(graph, [edge], number)]
-        if far == depth:
+            return _way(graph, came, node)
+        if spent > cost[node]:
             continue
-        for edge in edges(node):
+        for edge in edges(node) if far < depth else ():
             if is_place[edge]:
                 continue
             for other in (int(graph.objects[edge]), int(graph.subjects[edge])):
-                if other not in seen and graph.types[other] not in {"unresolved", "external"}:
-                    seen.add(other)
+                total = spent + int(costs[edge])
+                if total < cost.get(other, total + 1) and graph.types[other] not in {"unresolved", "external"}:
+                    cost[other] = total
                     came[other] = node, int(edge)
-                    queue.append((other, far + 1))
+                    heappush(queue, (total, far + 1, other))
     return []
+
+
+def _way(graph: OpenGraph, came: dict[int, tuple[int, int]], node: int) -> list[Step]:
+    """The steps to a node, from the node that it was first reached from, and so on."""
+    way: list[int] = []
+    while node in came:
+        node, edge = came[node]
+        way.append(edge)
+    return [step for number, edge in enumerate(way[::-1], 1) for step, _ in _steps(graph, [edge], number)]
 
 
 def _walk(
@@ -269,7 +250,7 @@ def _with_constructors(graph: OpenGraph, nodes: Iterable[int]) -> list[int]:
         found.append(node)
         identifier = graph.ids[node].partition("~")[0]
         owner, _, name = identifier.rpartition(".")
-        if name in _CONSTRUCTORS or (_SYMBOL_MARK in owner and owner.rpartition(_SYMBOL_MARK)[2].endswith(name)):
+        if name in _CONSTRUCTORS or (SYMBOL_MARK in owner and owner.rpartition(SYMBOL_MARK)[2].endswith(name)):
             found += [graph.numbers[owner]] if owner in graph.numbers else []
     return found
 

@@ -52,6 +52,11 @@ class OpenGraph:
         return found
 
     @cached_property
+    def has_several_sources(self) -> bool:
+        """Whether there are edges of more than one source."""
+        return len(pc.unique(self.edges["source"])) > 1
+
+    @cached_property
     def subjects(self) -> _Numbers:
         """The node that each edge leaves: shape (edges,)."""
         return self._column("subject")

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _STATUS_BUDGET_S = 1.0  # for looking whether files have changed
 _LONGEST_QUERY = 20_000
-_BACKWARD = frozenset({"callers", "impact"})  # the questions that go against the edges
 
 Query = Annotated[
     str,
@@ -166,9 +165,8 @@ class Tools:
             if question == "stats":
                 return answers.of_statistics(statistics(opened))
             steps = ask.answer(opened, question, symbol, to, depth)
-            if not steps:
-                return answers.sentence(ask.nothing_known(opened, question, symbol, to))
-            return answers.of_steps(steps, is_backward=question in _BACKWARD)
+            unknown = [answers.sentence(text) for text in ask.unanswered(opened, question, symbol, to, steps)]
+            return "\n".join([answers.of_steps(steps, is_backward=question in ask.BACKWARD), *unknown]).strip()
 
         return self._live.reading(answer)
 

@@ -7,9 +7,10 @@ from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import module_cycles, statistics
 from docindex_dagster.graph.build import build_graph
 from docindex_dagster.graph.export import Format, export, near
+from docindex_dagster.graph.lookup import find, one
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
 from tests.graph.calls import chunks_of
-from tests.graph.samples import opened
+from tests.graph.samples import graph_of, opened
 
 FILES = {
     "shop/__init__.py": "from .store import Store\n",
@@ -99,12 +100,40 @@ def test_what_is_not_there_is_said(graph, name):
         ask.answer(graph, "callers", name)
 
 
-def test_a_name_of_several_things_lists_them(graph, tmp_path):
-    (tmp_path / "x.py").write_text("def go():\n    pass\n")
-    (tmp_path / "y.py").write_text("def go():\n    pass\n")
-    both = open_graphs({"library/program": build_graph(chunks_of(tmp_path))})
-    with pytest.raises(QueryError, match=r"names 2 things: .*x\.py::go.*y\.py::go"):
-        ask.callers(both, "go")
+def test_a_name_of_several_symbols_is_answered_for_each():
+    files = {"x.py": "def go():\n    pass\n\n\ngo()\n", "y.py": "def go():\n    pass\n\n\ngo()\n"}
+    graph = opened({**files, "z.py": "def go():\n    pass\n"})
+
+    steps = ask.callers(graph, "go")
+
+    asked = [(step.symbol.rpartition("!")[2], step.path) for step in steps]
+    assert asked == [("x.py::go", "x.py"), ("y.py::go", "y.py")]
+    (sentence,) = ask.unanswered(graph, "callers", "go", "", steps)
+    assert sentence == "no call of library/sample!z.py::go is known"
+
+
+def test_a_name_of_many_symbols_lists_them():
+    graph = opened({f"m{number}.py": "def go():\n    pass\n" for number in range(9)})
+    with pytest.raises(QueryError, match=r"names 9 things: .*m0\.py::go.*m7\.py::go and 1 more; give one of them"):
+        ask.callers(graph, "go")
+
+
+def test_a_way_between_names_of_several_symbols_is_not_guessed():
+    graph = opened({"x.py": "def go():\n    pass\n", "y.py": "def go():\n    pass\n\n\ndef stop():\n    go()\n"})
+    with pytest.raises(QueryError, match=r"names 2 things: .*x\.py::go.*y\.py::go; give one"):
+        ask.path(graph, "stop", "go")
+
+
+def test_a_path_goes_by_calls_rather_than_by_what_contains_what():
+    """Both are methods of one class, which is two edges of containment; the calls are three."""
+    methods = ("a", "b", "c", "d")
+    calls = zip(methods, (*methods[1:], None), strict=True)
+    code = "class Chain:\n" + "".join(
+        f"    def {name}(self):\n        {f'self.{called}()' if called else 'pass'}\n\n" for name, called in calls
+    )
+    graph = opened({"chain.py": code})
+    assert [step.predicate for step in ask.path(graph, "Chain.a", "Chain.d")] == ["calls"] * 3
+    assert [step.predicate for step in ask.path(graph, "Chain.a", "Chain.d", depth=2)] == ["contains"] * 2
 
 
 def test_files_that_import_each_other_are_a_cycle(graph):
@@ -121,7 +150,7 @@ def test_statistics_tell_how_many_calls_are_resolved(graph):
 
 @pytest.mark.parametrize("form", Format)
 def test_a_part_of_the_graph_is_exported(graph, form):
-    part = near(graph, ask.one(graph, "rounded"), 1)
+    part = near(graph, one(graph, "rounded"), 1)
     text = "".join(export(part, form))
     assert "shop/money.py::rounded" in text
     assert "test_store" not in text
@@ -129,23 +158,36 @@ def test_a_part_of_the_graph_is_exported(graph, form):
 
 @pytest.mark.parametrize("name", ["shop.store.Store.add", "store.Store.add", "shop.Store.add", "Store.add"])
 def test_a_symbol_is_found_by_the_name_of_its_module_or_package(graph, name):
-    assert graph.ids[ask.one(graph, name)[0]] == "library/program!shop/store.py::Store.add"
+    assert graph.ids[one(graph, name)[0]] == "library/program!shop/store.py::Store.add"
 
 
 def test_a_module_that_does_not_hold_the_symbol_is_no_name_of_it(graph):
     with pytest.raises(QueryError, match="did you mean add"):
-        ask.one(graph, "money.Store.add")
+        one(graph, "money.Store.add")
 
 
-def test_a_name_of_a_function_and_of_a_method_is_not_taken_for_one_of_them():
-    files = {"main.go": "package main\n\nfunc Run() {}\n\ntype E struct{}\n\nfunc (e *E) Run() {}\n"}
-    graph = opened(files)
+GO = "package gin\n\ntype Context struct{}\n\nfunc (c *Context) JSON() {}\n"
 
-    with pytest.raises(
-        QueryError, match=r"'Run' names 2 things: .*main\.go::E\.Run, .*main\.go::Run; give one of them"
-    ):
-        ask.callers(graph, "Run")
-    assert ask.callers(graph, "main.go::Run") == []
+
+@pytest.mark.parametrize(
+    ("path", "code", "name", "symbol"),
+    [
+        ("context.go", GO, "Context.JSON", "Context.JSON"),
+        ("context.go", GO, "gin.Context.JSON", "Context.JSON"),
+        (
+            "src/runtime/rt.rs",
+            "pub struct Rt;\nimpl Rt { fn stop(&self) {} }\n",
+            "gin::runtime::Rt::stop",
+            "Rt.stop",
+        ),
+        ("src/Http/Kernel.php", "<?php\nclass Kernel { function run() {} }\n", r"Http\Kernel::run", "Kernel.run"),
+        ("java/com/shop/Cart.java", "class Cart { void add() {} }\n", "com.shop.Cart#add", "Cart.add"),
+        ("Src/Shop.Json/Text.cs", "class Text { void Read() {} }\n", "Shop.Json.Text.Read", "Text.Read"),
+    ],
+)
+def test_a_name_as_its_language_writes_it_is_found(path, code, name, symbol):
+    graph = open_graphs({"git/gin": graph_of({path: code}, "git/gin")})
+    assert [graph.ids[number] for number in find(graph, name)] == [f"git/gin!{path}::{symbol}"]
 
 
 def test_an_answer_without_edges_says_of_what_and_what_may_be_missing(graph):
