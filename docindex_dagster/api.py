@@ -47,8 +47,8 @@ def open_index(
         path: a folder of the project, or one below it: `docindex.toml` is looked for from there upwards. None for the
             folder that `DOCINDEX_ROOT` names, else the working directory, as on the command line.
         home: where the index lies. None for what `DOCINDEX_HOME` says, else `.docindex` beside `docindex.toml`.
-        warn: told, in a sentence, what made an answer worse, such as a model that cannot be reached. None for Python's
-            `warnings`, as a `DocindexWarning`.
+        warn: called with a sentence on what made an answer worse, such as a model that cannot be reached. None for
+            Python's `warnings`, as a `DocindexWarning`.
 
     Returns:
         The index; there is nothing to close.
@@ -89,7 +89,7 @@ class Index:
         """See `open_index`."""
         self._live = Live(settings)
         self._warn = warn
-        self._live.reading(lambda reader: reader.generation)  # tells what is wrong with it
+        self._live.reading(lambda reader: reader.generation)  # raises what is wrong with it
 
     def __repr__(self) -> str:
         return f"Index({str(self._live.settings.root)!r})"
@@ -169,7 +169,7 @@ class Index:
             return hits_of(settings, reader, request.within(narrowed), notes.append)
 
         hits = self._live.reading(ask)
-        self._tell(notes)
+        self._give(notes)
         return hits
 
     def context(
@@ -225,13 +225,13 @@ class Index:
             return context_of(settings, reader, request.within(narrowed), most, notes.append)
 
         packed = self._live.reading(ask)
-        self._tell(notes)
+        self._give(notes)
         return packed
 
     def sources(self, *, look_s: float | None = _LOOK_S) -> "list[SourceStatus]":
         """How each source stands that is declared or indexed, as `docindex status --json` says it.
 
-        How runs ended is Dagster's to know, and not told here: no state is `failed` or `not checked lately`, and
+        How runs ended is recorded by Dagster, and not known here: no state is `failed` or `not checked lately`, and
         `checked_at`, `last_run`, `run_id` and `failure` are None.
 
         Args:
@@ -252,8 +252,8 @@ class Index:
         notes: list[str] = []
         settings = self._live.settings
         found = freshness.of_all(settings, look_s, lambda _: None, notes.append)
-        self._tell(notes)
-        return freshness.told(found, source_status.change_of_model(settings))
+        self._give(notes)
+        return freshness.described(found, source_status.change_of_model(settings))
 
     def tables(self, sources: Names = ()) -> "Tables":
         """The tables of what is published now: chunks, embeddings, graph and commits, as Arrow, pandas and NumPy.
@@ -283,8 +283,8 @@ class Index:
 
         return self._live.reading(opened)
 
-    def _tell(self, notes: Sequence[str]) -> None:
-        """Give warnings to who wants them; Python says them of the line that asked."""
+    def _give(self, notes: Sequence[str]) -> None:
+        """Pass warnings to `warn`, or to Python's, for the line that asked."""
         for note in dict.fromkeys(notes):
             if self._warn is not None:
                 self._warn(note)

@@ -108,7 +108,7 @@ def gather(
     """Choose what is to be chunked from the `discovered_files` and the `commits` of a source; None for no commits."""
     wanted = files.filter(pc.is_null(files["skipped_reason"]))
     history = COMMITS.empty_table() if commits is None else commits
-    state = (files.schema.metadata or {}).get(STATE, b"").decode()  # also decides what is told of a commit's files
+    state = (files.schema.metadata or {}).get(STATE, b"").decode()  # also decides what is recorded of a commit's files
     seen = data_version(wanted.select(_DECISIVE)), column_version(history, "row_hash")
     return ChunkInputs(wanted, history, digest_parts(_made_with(files, settings, summariser), state, *seen))
 

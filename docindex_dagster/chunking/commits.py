@@ -77,7 +77,7 @@ def _lines(commit: dict[str, Any], rules: PathRules) -> Iterator[str]:
 
 
 def _file_line(file: dict[str, Any], rules: PathRules) -> str:
-    """A file as `M src/app.py +12 -3: def route`. The functions of a file that is not to be indexed are not told."""
+    """A file as `M src/app.py +12 -3: def route`. The functions of a file that is not to be indexed are left out."""
     place = f"{file['renamed_from']} => {file['path']}" if file["renamed_from"] else file["path"]
     lines = "" if file["insertions"] is None else f" +{file['insertions']} -{file['deletions']}"
     functions = file["functions"] if file["functions"] and _is_wanted(file["path"], rules) else ()

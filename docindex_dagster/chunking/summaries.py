@@ -1,6 +1,6 @@
 """Summaries of chunks by an LLM, off by default: what was summarised before is looked up, the rest is asked about.
 
-The summary of a chunk follows from its text, its header, the model and the prompt, as far as anybody knows it; so rows
+The summary of a chunk follows from its text, its header, the model and the prompt, as far as it is known; so rows
 that are reused and rows that are made anew get the same.
 """
 
@@ -100,8 +100,8 @@ def summarise(chunks: pa.Table, summariser: Summariser, source: str) -> tuple[pa
     fresh, inquiry = _ask(chunks, {key: places[key] for key in missing}, summariser, source)
     if fresh:
         summariser.cache.tidy(wanted)
-    told = {**before, **{key: text for key, text in fresh.items() if text is not None}}
-    table = _with_summaries(chunks, [None if key is None else told.get(key) for key in keys])
+    summaries = {**before, **{key: text for key, text in fresh.items() if text is not None}}
+    table = _with_summaries(chunks, [None if key is None else summaries.get(key) for key in keys])
     return table, _counted(keys, before, fresh, inquiry)
 
 

@@ -34,8 +34,8 @@ def question(text: str) -> str:
 
 def summary_of(answer: str) -> str | None:
     """One line of bearable length without control characters; None where nothing is left."""
-    told = _THOUGHTS.sub("", answer)
-    printable = "".join(character if character.isprintable() else " " for character in told)
+    answered = _THOUGHTS.sub("", answer)
+    printable = "".join(character if character.isprintable() else " " for character in answered)
     line = " ".join(printable.split())
     if len(line) > _MOST_KEPT:
         cut = line[: _MOST_KEPT - 1]

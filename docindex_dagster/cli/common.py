@@ -37,10 +37,10 @@ def reader_of(settings: Settings) -> "Reader":
 def publication(settings: Settings, command: str) -> Iterator[Layout]:
     """Hold the lock under which generations are written, and say for whom the command waits."""
 
-    def tell(owner: str) -> None:
+    def report(owner: str) -> None:
         console.err.print(f"waiting for {owner}")
 
-    with access.writing(settings) as layout, exclusive(layout.publication_lock, f"docindex {command}", on_wait=tell):
+    with access.writing(settings) as layout, exclusive(layout.publication_lock, f"docindex {command}", on_wait=report):
         yield layout
 
 

@@ -211,7 +211,7 @@ def _declare(place: str) -> list[str]:
 
 
 def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
-    """What is told of a run."""
+    """What is shown of a run."""
     return {
         "source": key,
         "run_id": outcome.run_id,

@@ -51,7 +51,7 @@ def ui(
 def mcp() -> None:
     """Answer agents over the Model Context Protocol, on standard input and output.
 
-    An agent starts this command itself; the README says how to tell it.
+    An agent starts this command itself; the README says how to configure it.
     """
     from docindex_dagster.cli import launch
     from docindex_dagster.serving.mcp_server import serve

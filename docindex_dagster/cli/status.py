@@ -35,11 +35,11 @@ def status(
     found = freshness.of_all(settings, None if check else _BUDGET_S, launch.outcomes, console.warning)
     change = source_status.change_of_model(settings)
     if json:
-        console.as_json(freshness.told(found, change))
+        console.as_json(freshness.described(found, change))
     elif not found:
         console.out.print("no sources yet: begin with `docindex index PATH`")
     else:
-        _show(found, freshness.told(found, change))
+        _show(found, freshness.described(found, change))
         if change is not None:
             console.out.print(overview.sentence(change))
 

@@ -210,7 +210,7 @@ def prune(
     if json:
         console.as_json({"orphans": found, "freed_bytes": freed})
     else:
-        _tell(layout, found, freed, is_done=not dry_run)
+        _show_pruned(layout, found, freed, is_done=not dry_run)
     if erase and not dry_run:
         if any(orphan.is_busy for orphan in found):
             console.failure("not all is erased, since a run uses it: prune again when that has ended")
@@ -229,7 +229,7 @@ def _erase_samples(settings: Settings) -> None:
         erase_samples(instance)
 
 
-def _tell(layout: Layout, found: "list[Orphan]", freed: int, *, is_done: bool) -> None:
+def _show_pruned(layout: Layout, found: "list[Orphan]", freed: int, *, is_done: bool) -> None:
     """Print a line for each orphan, and what a prune freed or would remove."""
     for orphan in found:
         place, busy = orphan.path.relative_to(layout.home), "; it stays while a run uses it" if orphan.is_busy else ""

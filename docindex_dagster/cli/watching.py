@@ -46,7 +46,7 @@ def watch(
         with ExitStack() as stack:
             runner = stack.enter_context(closing(_Runner(settings, as_json=json)))
             check_interrupt = stack.enter_context(interrupts.noted())
-            watching = stack.enter_context(closing(Watch(settings, named, runner.index, _tell, poll=poll)))
+            watching = stack.enter_context(closing(Watch(settings, named, runner.index, _show_line, poll=poll)))
             _greet(*watching.counts, to_errors=json)
             while not watching.is_idle:
                 watching.step()
@@ -102,7 +102,7 @@ def _preload(settings: Settings) -> None:
     preload(settings)
 
 
-def _tell(line: str) -> None:
+def _show_line(line: str) -> None:
     console.err.print(line)
 
 
@@ -173,6 +173,6 @@ class _Runner:
 
 def _show(event: events.Event) -> None:
     if isinstance(event, events.Waiting):
-        _tell(f"{event.source}: waiting for {event.reason}")
+        _show_line(f"{event.source}: waiting for {event.reason}")
     elif isinstance(event, events.Notice):
         console.warning(f"{event.source}: {event.text}")

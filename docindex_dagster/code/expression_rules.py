@@ -247,7 +247,7 @@ def _key(node: "Node", shapes: Shapes) -> str:
 
 
 def _composite(declared: str, elements: str, node: "Node", shapes: Shapes, depth: int) -> str:
-    """Something of a type that is written with what it holds, which is told where it is a collection."""
+    """Something of a type that is written with what it holds, which is recorded where it is a collection."""
     kind = canonical_type(text_of(part_of(node, declared)))
     body = part_of(node, elements)
     if body is None or not kind.startswith(("Array<", "map<")):
@@ -345,7 +345,7 @@ def _either(*values: str) -> str:
 
 
 def _item_mark(call: "Node | None", shapes: Shapes) -> str:
-    """What is behind that which is called where the grammar tells an item from a function with type arguments not."""
+    """The mark of a called item, where the grammar does not distinguish it from a function with type arguments."""
     field_name = shapes.indexed.get(call.type) if call is not None else None
     return "[]" if call is not None and field_name and call.child_by_field_name(field_name) is not None else ""
 

@@ -106,7 +106,7 @@ def _calls(captures: Captures, source: bytes) -> Iterator[Call]:
         before = _called(source, receiver) if receiver is not None else None
         if path is None:
             continue
-        # What a member belongs to is told where it is a path itself, not where it is the value of an expression.
+        # What a member belongs to is recorded where it is a path itself, not where it is the value of an expression.
         is_path = before is not None and _CALLED_PATH.fullmatch(before)
         yield Call(node.start_byte, f"{before}.{path}" if is_path else path)
 

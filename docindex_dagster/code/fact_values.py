@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Parts = Mapping[str, list[Node]]
 
-LAST = 8  # position of an argument that is told
+LAST = 8  # position of the last argument that is recorded
 _BLOCK = 9  # that of a block
 Found = tuple[str, str, str] | None
 """Kind, name and value of a fact."""

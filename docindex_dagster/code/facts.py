@@ -304,7 +304,7 @@ def _numbered(places: "list[_Place]", given: Counter[str]) -> "Iterator[_Place]"
 
 
 def _in_named_function(node: "Node", found: "tuple[str, str, str]", known: FactLanguage) -> "Found":
-    """What a function without a name takes is just a name in the function around it; what it returns is nobody's."""
+    """Parameters of an anonymous function are names of the function around it; what it returns belongs to no symbol."""
     kind, name, value = found
     if kind not in _OF_FUNCTIONS or not known.functions:
         return found

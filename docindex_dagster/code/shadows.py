@@ -99,7 +99,7 @@ def told_apart(
         return _ROOT.sub(one, text)
 
     ambiguous = {name for _, name in outside} | {name for (_, name), count in counts.items() if count > 1}
-    told = []
+    rewritten = []
     for fact, key, (_, names) in zip(facts, keys, uses, strict=True):
         if fact.kind == "bind" and key is not None and key in numbers:
             name = numbered(fact.name, fact.scope, numbers[key])
@@ -109,8 +109,8 @@ def told_apart(
             name = fact.name
         is_mention = fact.kind in _MENTIONS and not ambiguous.isdisjoint(names)
         value = renamed(fact.value, fact.start_byte) if is_mention else fact.value
-        told.append(fact._replace(name=name, value=value) if (name, value) != (fact.name, fact.value) else fact)
-    return told
+        rewritten.append(fact._replace(name=name, value=value) if (name, value) != (fact.name, fact.value) else fact)
+    return rewritten
 
 
 def _key(fact: "Fact", region: Region) -> tuple[str, str, int]:

@@ -1,4 +1,4 @@
-"""Who may read what lies below `DOCINDEX_HOME`: the texts of all sources, whoever may read those themselves."""
+"""Who may read what lies below `DOCINDEX_HOME`: the texts of all sources, whatever the modes of their own files."""
 
 import os
 import stat

@@ -10,7 +10,7 @@ _Result = TypeVar("_Result")
 
 
 def within(seconds: float, attempt: Callable[[], _Result]) -> _Result:
-    """What an attempt gives in time. One that takes longer goes on in a thread that nobody waits for.
+    """What an attempt gives in time. One that takes longer goes on in a thread that is left behind.
 
     The time-outs of HTTP libraries are for each step: a server that sends a byte now and then would never meet one.
 
@@ -22,7 +22,7 @@ def within(seconds: float, attempt: Callable[[], _Result]) -> _Result:
 
 
 class Attempts(Generic[_Key, _Result]):
-    """Attempts that may take longer than anybody waits: of each name at most one is under way."""
+    """Attempts that may take longer than their caller waits: of each name at most one is under way."""
 
     def __init__(self) -> None:
         """None is under way."""
@@ -47,13 +47,13 @@ class Attempts(Generic[_Key, _Result]):
 
 
 def _started(attempt: Callable[[], _Result]) -> Future[_Result]:
-    """Begin an attempt in a thread that nobody has to wait for."""
+    """Begin an attempt in a thread, without waiting for it."""
     outcome: Future[_Result] = Future()
 
     def run() -> None:
         try:
             outcome.set_result(attempt())
-        except Exception as error:  # noqa: BLE001 whoever waits for it looks at it
+        except Exception as error:  # noqa: BLE001 the one that waits for it raises it
             outcome.set_exception(error)
 
     # No pool: its threads would have to end before the process may.

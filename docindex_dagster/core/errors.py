@@ -116,11 +116,11 @@ class VerificationError(DocindexError):
 
 
 class WatchError(DocindexError):
-    """The system does not tell of changes of files."""
+    """The system reports no changes of files."""
 
 
 class AlertError(DocindexError):
-    """Those who should be told of a failure could not be told."""
+    """The report of a failure could not be sent."""
 
 
 class QueryError(DocindexError):

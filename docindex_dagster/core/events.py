@@ -1,4 +1,4 @@
-"""What happens while indexing, told at one place, so that progress bars, logs and metrics can listen."""
+"""What happens while indexing, announced in one place, so that progress bars, logs and metrics can listen."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -60,13 +60,13 @@ def listening(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def stage(source: str, name: str) -> Iterator[None]:
-    """Tell how long the block took, if it ends well."""
+    """Announce how long the block took, if it ends well."""
     started = time.perf_counter()
     yield
     emit(StageEnded(source, name, time.perf_counter() - started))
 
 
 def emit(event: Event) -> None:
-    """Tell all listeners."""
+    """Pass an event to all listeners."""
     for listener in _listeners.get():
         listener(event)

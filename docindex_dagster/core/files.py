@@ -54,7 +54,7 @@ def _copy_access(path: Path, temporary: Path) -> None:
 def stamp(path: Path) -> tuple[int, ...] | None:
     """What changes with each write or replacement of a file: inode, bytes, and two times in nanoseconds.
 
-    None where there is no file, or nobody may look.
+    None where there is no file, or it may not be read.
     """
     try:
         found = path.stat()
@@ -127,12 +127,12 @@ def _lack(folder: Path) -> str:
 
 
 def error_number(error: BaseException) -> int | None:
-    """The system's number of an error, which libraries in Rust tell in words alone; None where it has none."""
+    """The system's number of an error, which libraries in Rust give in words alone; None where it has none."""
     number = getattr(error, "errno", None)
     if number is not None:
         return int(number)
-    told = _NUMBER_IN_WORDS.search(str(error))
-    return int(told["number"]) if told else None
+    match = _NUMBER_IN_WORDS.search(str(error))
+    return int(match["number"]) if match else None
 
 
 def folder_bytes(folder: Path) -> int:

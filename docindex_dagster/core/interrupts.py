@@ -14,8 +14,8 @@ _MOST_PENDING = 4096  # signals, a byte each
 def noted() -> Iterator[Callable[[], None]]:
     """Yield a function that raises KeyboardInterrupt if a signal asked this process to end since the block began.
 
-    Python notes each signal in a pipe, whoever handles it and whatever becomes of the exception. In a thread other than
-    the main one, which gets no signals, the function does nothing.
+    Python notes each signal in a pipe, however it is handled and whatever becomes of the exception. In a thread other
+    than the main one, which gets no signals, the function does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None

@@ -168,7 +168,7 @@ class Layout:
         return self.home / "locks" / f"{repository.name.removesuffix('.git')}.repository.lock"
 
     def locks_of(self, entry: Path) -> list[Path]:
-        """The locks under which an entry of `folders_by_source` is used, which only its name tells."""
+        """The locks under which an entry of `folders_by_source` is used, which are known by its name alone."""
         if entry.parent == self.repositories:
             return [self.clone_lock(entry), *self._locks_of_branches(f"git%2F{entry.name.removesuffix('.git')}")]
         if entry.parent == self.home / "vectors":

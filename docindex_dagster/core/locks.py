@@ -27,7 +27,7 @@ def exclusive(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterato
 
 @contextmanager
 def exclusive_if_free(path: Path, owner: str) -> Iterator[bool]:
-    """Hold the lock at `path` unless another holds it, and say whether this one does; nobody waits."""
+    """Hold the lock at `path` unless another holds it, and say whether this one does, without waiting."""
     with _opened(path) as descriptor:
         yield _take(descriptor, owner)
 
@@ -61,7 +61,7 @@ def _take(descriptor: int, owner: str) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    with suppress(OSError):  # it is only told to others: a full disk is no reason not to hold the lock
+    with suppress(OSError):  # it is only shown to others: a full disk is no reason not to hold the lock
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, owner.encode(), 0)
     return True

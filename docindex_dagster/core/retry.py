@@ -28,7 +28,7 @@ class Retry:
     Attributes:
         retries: attempts after the first.
         first_wait_s: before the second attempt, in seconds.
-        longest_wait_s: of those that nobody asked for.
+        longest_wait_s: of the waits that no server asked for.
         longest_asked_s: who asks to wait longer than this is asked no more.
     """
 

@@ -1,7 +1,7 @@
 """The Arrow schemas of the intermediate tables, which are the contract between the stages.
 
 Rows are sorted: files by path, chunks by (path, chunk_index), so that equal content gives equal tables. What
-the columns hold is told in `DESCRIPTIONS`.
+the columns hold is described in `DESCRIPTIONS`.
 """
 
 from collections.abc import Mapping
@@ -211,7 +211,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "loader": "what turns the file into text",
     "encoding": "as which the bytes were read",
     "is_lossy": "whether bytes that the encoding does not have were replaced",
-    "masked": "the secrets in it that no chunk holds; null where nobody looked for them",
+    "masked": "the secrets in it that no chunk holds; null where they were not looked for",
     "skipped_reason": "why the file is not indexed, as `rule: detail`; null where it is",
     # Commits.
     "parents": "the commits that it builds on",

@@ -353,9 +353,9 @@ def _secret_url(value: SecretStr) -> SecretStr:
 
 
 class AlertSettings(_Section):
-    """Who is told that a run failed."""
+    """Where failures of runs are reported."""
 
-    # A secret: whoever knows it can post. It comes from the environment alone.
+    # A secret: who knows it can post. It comes from the environment alone.
     webhook: Annotated[SecretStr, AfterValidator(_secret_url)] | None = None
 
 

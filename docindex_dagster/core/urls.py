@@ -51,7 +51,7 @@ def repository_name(url: str) -> str:
 
 
 def scrub(text: str) -> str:
-    """A text in which no URL tells a user name, a password or a token."""
+    """A text in which no URL shows a user name, a password or a token."""
     return _TOKEN.sub(r"\1=…", _USER_INFO.sub("", text))
 
 

@@ -1,4 +1,4 @@
-"""Posting to a webhook. Its URL is a secret: whoever knows it can post, so no log and no error tells it."""
+"""Posting to a webhook. Its URL is a secret: who knows it can post, so no log and no error shows it."""
 
 import io
 import json
@@ -27,7 +27,7 @@ _CALL = re.compile(r"@(?=(?:all|channel|everyone|here)\b)")
 
 
 def as_text(text: str) -> str:
-    """A text in one line that chat programs show as it is: it makes no link, and calls nobody."""
+    """A text in one line that chat programs show as it is: it makes no link, and mentions no user."""
     plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _CALL.sub("@\u200b", plain)
 

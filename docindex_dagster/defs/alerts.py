@@ -1,9 +1,9 @@
-"""`alert_on_failure`: a failed run is logged, shown by the catalogue at once, and told to a webhook if there is one.
+"""`alert_on_failure`: a failed run is logged, shown by the catalogue at once, and posted to a webhook if there is one.
 
 It is no `run_failure_sensor`. Such a one moves on from an alert that could not be sent, takes five runs a tick, is cut
 off after a minute of a slow webhook and then repeats what it sent, and does not see the runs of the command line. How
 far an alert got is a tag of its run instead, so that a tick that fails loses nothing, and repeats at most the message
-that was posted and not yet marked as told when its process ended.
+that was posted and not yet marked as posted when its process ended.
 """
 
 import time
@@ -24,8 +24,8 @@ from docindex_dagster.defs.assets import serving
 from docindex_dagster.defs.outcomes import is_partial_success
 from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG, Project
 
-# How far the alert of a failed run got: one is due, was told, and is over when the source works again. Other failed
-# runs are only counted.
+# How far the alert of a failed run got: one is due, was posted ("told"), and is over when the source works again. Other
+# failed runs are only counted.
 ALERT_TAG = "docindex/alert"
 Stage = Literal["due", "told", "over", "counted"]
 # Which run the tag above is about: Dagster copies tags to a run that repeats another, and there they say nothing yet.
@@ -34,11 +34,11 @@ _RUN = ".dagster/docindex/alerted_run"
 
 _INTERVAL_S = 30
 _DAY_S = 24 * 60 * 60
-# A tick may take 60 s, and a post that fails takes 33 s; what does not fit is told in the next tick.
+# A tick may take 60 s, and a post that fails takes 33 s; what does not fit is posted in the next tick.
 _BUDGET_S = 20
 _PAGE = 200
 _MOST_ALERTS = 500
-# Runs of one subject: with more failures in a row, it is told of once a day.
+# Runs of one subject: with more failures in a row, one a day is reported.
 _LOOKED_AT = 64
 _ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
 
@@ -87,8 +87,8 @@ def alert_on_failure(context: dg.SensorEvaluationContext, project: Project) -> d
             serving.report(context.instance, settings)
         except StoreError as error:
             context.log.warning(f"the catalogue cannot be shown: {error}")
-    told = _tell(context, settings)
-    summary = f"failed runs: {len(new)}, messages: {told}" if new or told else "no run failed"
+    sent = _report(context, settings)
+    summary = f"failed runs: {len(new)}, messages: {sent}" if new or sent else "no run failed"
     return dg.SensorResult(skip_reason=dg.SkipReason(summary), cursor=str(newest_id))
 
 
@@ -133,34 +133,34 @@ def _note(context: dg.SensorEvaluationContext, failed: list[dg.DagsterRun]) -> N
 
 
 def _is_due(runs: list[dg.RunRecord], new: int) -> bool:
-    """Whether to tell of failures: at a power of two in a row, and where nobody was told for a day.
+    """Whether to report failures: at a power of two in a row, and where none was reported for a day.
 
     Args:
         runs: of the subject, the newest one first.
         new: how many of them failed since the last tick.
     """
     streak = _streak(runs)
-    told_at = [_ended_at(record) for record in streak if _stage(record.dagster_run) in {"due", "told"}]
-    if not told_at or time.time() - max(told_at) >= _DAY_S:
+    reported_at = [_ended_at(record) for record in streak if _stage(record.dagster_run) in {"due", "told"}]
+    if not reported_at or time.time() - max(reported_at) >= _DAY_S:
         return True
     counts = range(len(streak) - new + 1, len(streak) + 1)
     return len(streak) < _LOOKED_AT and any(count & (count - 1) == 0 for count in counts)
 
 
-def _tell(context: dg.SensorEvaluationContext, settings: Settings) -> int:
-    """Tell of the failures that are due and of what works again; how many messages that were.
+def _report(context: dg.SensorEvaluationContext, settings: Settings) -> int:
+    """Report the failures that are due and what works again; how many messages that were.
 
-    A message that the webhook does not take holds back no other one: it is told in the next tick.
+    A message that the webhook does not take holds back no other one: it is posted in the next tick.
 
     Raises:
         AlertError: the webhook did not take a message; the first of such errors, when the others were tried.
     """
-    started, told = time.monotonic(), 0
+    started, sent = time.monotonic(), 0
     refused: list[AlertError] = []
     for message in _messages(context.instance):
         if message.payload:
-            if (told or refused) and time.monotonic() - started > _BUDGET_S:
-                context.log.info("the webhook is slow: the other alerts are told in the next tick")
+            if (sent or refused) and time.monotonic() - started > _BUDGET_S:
+                context.log.info("the webhook is slow: the other alerts follow in the next tick")
                 break
             try:
                 _send(context, settings, message.payload)
@@ -168,12 +168,12 @@ def _tell(context: dg.SensorEvaluationContext, settings: Settings) -> int:
                 context.log.warning(f"this message was not taken: {error}")
                 refused.append(error)
                 continue
-            told += 1
+            sent += 1
         for run in message.settles:
             _mark(context.instance, run, message.stage)
     if refused:
         raise refused[0]
-    return told
+    return sent
 
 
 def _send(context: dg.SensorEvaluationContext, settings: Settings, payload: Mapping[str, object]) -> None:
@@ -185,11 +185,11 @@ def _send(context: dg.SensorEvaluationContext, settings: Settings, payload: Mapp
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """What is to be told, and how far the alerts of some runs are then."""
+    """What is to be reported, and how far the alerts of some runs are then."""
 
     settles: list[dg.DagsterRun]
     stage: Stage
-    payload: dict[str, object]  # empty: nobody needs to know
+    payload: dict[str, object]  # empty: there is nothing to report
 
 
 def _messages(instance: dg.DagsterInstance) -> Iterator[_Message]:

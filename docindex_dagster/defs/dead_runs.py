@@ -1,7 +1,7 @@
-"""Runs whose process is gone. Dagster cannot tell, and would wait for them; each run says which process it is.
+"""Runs whose process is gone. Dagster does not notice, and would wait for them; each run says which process it is.
 
 The number of a process means something within its PID namespace alone, of one boot of one machine; containers may share
-the name of a host. Of a run elsewhere nobody here can tell whether it goes on, so it is left to those who can, and to
+the name of a host. Whether a run elsewhere goes on is unknown here, so it is left to those who know, and to
 Dagster's `run_monitoring`, which ends what takes too long.
 """
 
@@ -31,7 +31,7 @@ LOST_TAG = "docindex/lost"
 
 
 def process_tags(run_id: str) -> dict[str, str]:
-    """Tags that tell this process from every other one, also from a later one with the same number.
+    """Tags that distinguish this process from every other one, also from a later one with the same number.
 
     They name the run, too: Dagster copies tags to a run that repeats another, and there they say nothing yet.
     """
@@ -80,7 +80,7 @@ def _is_its_own(run: dg.DagsterRun) -> bool:
 
 
 def _is_dead(tags: Mapping[str, str], here: Mapping[str, str]) -> bool:
-    """Whether the process of these tags is gone for sure, as seen from a place; False where nobody can tell."""
+    """Whether the process of these tags is gone for sure, as seen from a place; False where that is unknown."""
     there = {name: tags.get(name, "") for name in here}
     if there == here:
         return not _is_alive(tags)

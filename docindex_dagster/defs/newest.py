@@ -1,6 +1,6 @@
 """What Dagster would miss, however old it is: rows of its event log, and runs, that a clean-up has to spare.
 
-A partition is materialised because an event is there that says so, and each page of the UI tells the newest of its
+A partition is materialised because an event is there that says so, and each page of the UI shows the newest of its
 kind. So what stays is the newest event of each kind of each asset and partition, with the inputs that it was made from,
 the newest outcome of each check, and the newest run of each job and partition; each run as a whole.
 """
@@ -82,7 +82,7 @@ def newest(storage: SqlEventLogStorage) -> Newest:
 
 
 def _inputs(connection: Connection, events: Collection[int]) -> set[int]:
-    """The events that tell what materialisations were made from; without them the UI calls stale what is up to date."""
+    """The events that materialisations were made from; without them the UI calls stale what is up to date."""
     found: set[int] = set()
     is_materialization = _EVENTS.dagster_event_type == dg.DagsterEventType.ASSET_MATERIALIZATION.value
     for page in pages(events):
@@ -93,13 +93,13 @@ def _inputs(connection: Connection, events: Collection[int]) -> set[int]:
 
 
 def newest_runs(storage: SqlRunStorage) -> frozenset[str]:
-    """The newest finished run of each job and partition, which tells whether the last one failed."""
+    """The newest finished run of each job and partition, which says whether the last one failed."""
     with storage.connect() as connection:
         return frozenset(connection.scalars(select(_RUNS.run_id).where(_RUNS.id.in_(_NEWEST_RUNS))))
 
 
 def runs_of_undone_backfills(instance: dg.DagsterInstance) -> frozenset[str]:
-    """The runs by which Dagster tells how far a backfill is."""
+    """The runs by which Dagster knows the progress of a backfill."""
     undone = [backfill.backfill_id for backfill in instance.get_backfills(BulkActionsFilter(statuses=_UNDONE))]
     return frozenset(instance.get_run_ids(dg.RunsFilter(tags={BACKFILL_ID_TAG: undone})) if undone else ())
 

@@ -77,7 +77,7 @@ def _older(runs: Runs, record: dg.RunRecord, *, is_settled: bool, is_ending: boo
     Args:
         runs: what is known.
         record: the run.
-        is_settled: a newer run tells of the source, so that this one's failure is of no more interest.
+        is_settled: there is a newer run of the source, so that this failure is of no more interest.
         is_ending: the run counts as one that ended well.
     """
     run = record.dagster_run

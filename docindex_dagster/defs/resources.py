@@ -77,7 +77,7 @@ class RunResource(Project):
             context.instance.add_run_tags(run_id, process_tags(run_id))
 
         def wait(owner: str) -> None:
-            _tell(context.log, Waiting(key, f"another run of this source ({owner})"))
+            _report(context.log, Waiting(key, f"another run of this source ({owner})"))
 
         with (
             writing(self._settings) as layout,
@@ -98,12 +98,12 @@ class RunResource(Project):
             is_full=self._tags.get(FULL_TAG) == "true",
             is_verifying=self._tags.get(VERIFY_TAG) == "true",
             only=tuple(json.loads(self._tags.get(ONLY_TAG, "[]"))),
-            tell=partial(_tell, log),
+            report=partial(_report, log),
         )
 
 
-def _tell(log: dg.DagsterLogManager | None, event: Event) -> None:
-    """Tell the log and whoever listens."""
+def _report(log: dg.DagsterLogManager | None, event: Event) -> None:
+    """Pass an event to the log and to all listeners."""
     emit(event)
     if log and isinstance(event, Notice):
         log.warning(f"{event.source}: {event.text}")

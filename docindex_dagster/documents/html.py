@@ -1,4 +1,4 @@
-"""HTML: the main content of a page, written as plain Markdown blocks, its addresses and anchors told beside them.
+"""HTML: the main content of a page, written as plain Markdown blocks, its with its addresses and anchors beside them.
 
 Page furniture (navigation, header, footer, side bars, forms, scripts, styles) is left out. The tree is walked with an
 explicit stack. A page whose tags are nested absurdly is refused, since any HTML5 parser takes quadratic time on it.

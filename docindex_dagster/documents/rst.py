@@ -1,7 +1,7 @@
 """reStructuredText: the tree that docutils reads, written as plain Markdown blocks.
 
-Comments and what is layout alone are left out; link targets and the addresses of links are told beside the text. All
-other text is kept.
+Comments and what is layout alone are left out; targets and addresses of links are recorded beside the text. All other
+text is kept.
 """
 
 import re

@@ -24,7 +24,7 @@ from docindex_dagster.documents.words import words
 
 # docutils searches all of a paragraph for the end of each inline markup: characters times possible starts.
 _MAX_INLINE_STEPS = 1_000_000
-# Each inline markup without an end costs it a tenth of a millisecond, for a message that nobody reads.
+# Each inline markup without an end costs it a tenth of a millisecond, for a message that is not read.
 _MAX_COMPLAINTS = 5_000
 _SILENT = 6  # above the worst level of a system message
 _DIRECTIVE = re.compile(r"\.\.[ ]+([\w](?:[\w.:+-]*[\w+])?)[ ]?::(?:[ ]+|$)")

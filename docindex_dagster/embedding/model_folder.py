@@ -37,7 +37,7 @@ _FINGERPRINT = 8  # characters
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """A model; `dimension` is None where its files do not tell. Equal ones give equal vectors."""
+    """A model; `dimension` is None where its files do not say. Equal ones give equal vectors."""
 
     path: Path
     dimension: int | None

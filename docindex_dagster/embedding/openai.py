@@ -62,7 +62,7 @@ class OpenAIEmbedder:
             first_wait_s: before a request is asked for the second time.
 
         Raises:
-            EmbeddingError: the settings do not tell the dimension, or the model cannot have it.
+            EmbeddingError: the settings do not say the dimension, or the model cannot have it.
         """
         self._settings = settings
         self._model = settings.model or DEFAULT_MODEL
@@ -160,7 +160,7 @@ class OpenAIEmbedder:
             call.refused[at] = str(error)
 
     def _check_that_any_is_taken(self, refusal: RefusedError) -> None:
-        """Tell a text that is refused from an API that takes none, which need not be asked for each.
+        """Distinguish a text that is refused from an API that takes none, which need not be asked for each.
 
         Raises:
             EmbeddingError: it takes none.

@@ -17,7 +17,7 @@ from docindex_dagster.embedding.protocol import Vectors
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-_LONGEST_MESSAGE = 200  # characters that are told of what an API says
+_LONGEST_MESSAGE = 200  # characters that are shown of an API's message
 _REDIRECTS, _LIMIT, _SERVER_FAILS = range(300, 400), 429, 500
 _REFUSED = {400, 413, 422}
 _AGAIN = {408, 409, _LIMIT}

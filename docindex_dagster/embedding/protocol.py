@@ -75,7 +75,7 @@ class Remote(Protocol):
 
 
 def endpoint_of(embedder: Embedder) -> str | None:
-    """Where an embedder sends texts; None where they stay on this machine, or nobody can tell."""
+    """Where an embedder sends texts; None where they stay on this machine, or that is unknown."""
     return embedder.endpoint if isinstance(embedder, Remote) else None
 
 

@@ -21,7 +21,7 @@ def embed(
 ) -> EmbeddingResult:
     """Give every chunk of the source `key` its vector, and keep the vectors that it needs no more.
 
-    What arrives is kept even if the run dies; whoever writes and publishes the table calls `cache.settle`. With `full`,
+    What arrives is kept even if the run dies; the caller that publishes the table calls `cache.settle`. With `full`,
     nothing is taken over, and what was kept of this model is forgotten. Other arguments and errors are those of
     `build_embeddings`.
     """

@@ -217,7 +217,7 @@ def _parts(resolver: Resolver, wanted: pa.Table, content: Content) -> Iterator[G
             of_file = file.extracted(ends_at)
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 it costs the file its edges, and is told with its name
+        except Exception as error:  # noqa: BLE001 it costs the file its edges, and is reported with its name
             of_file = file.defined(_told(error))
         nodes += of_file[0]
         triples += of_file[1]

@@ -53,7 +53,7 @@ class Extraction:
         return digest_parts(self.plan, self.chunks, self.problem, *content)
 
     @property
-    def told(self) -> str:
+    def missing(self) -> str:
         """What the graph lacks; empty where it lacks nothing."""
         of_files = sentence(self.graph.problems, self.graph.files) if self.graph else ""
         return "; ".join(filter(None, (self.problem, of_files)))
@@ -91,7 +91,7 @@ def extract(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan, previou
 
 
 def version_of(chunks: pa.Table) -> str:
-    """What tells whether a graph is of these chunks."""
+    """A version that says whether a graph is of these chunks."""
     return tables.stamped_version(chunks.schema.metadata) or tables.column_version(chunks, "row_hash")
 
 

@@ -1,4 +1,4 @@
-"""Files of which a graph has definitions alone, since their names could not be followed: how that is told."""
+"""Files of which a graph has definitions alone, since their names could not be resolved: how they are reported."""
 
 from collections.abc import Mapping
 from itertools import islice

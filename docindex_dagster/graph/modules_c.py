@@ -1,4 +1,4 @@
-"""To which files `#include` leads: as the compiler looks for them, where the folders it is told of are not known."""
+"""To which files `#include` leads: as the compiler looks for them, without knowing the folders that it is given."""
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence

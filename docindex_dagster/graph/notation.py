@@ -30,7 +30,7 @@ _MAKING = Lock()
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Name(metaclass=_OneObject):
-    """A name as it is written; where it can only be a function or a type, that is told."""
+    """A name as it is written, with a mark where it can only be a function or a type."""
 
     name: str
     wanted: Wanted = ""

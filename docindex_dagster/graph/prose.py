@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _CODE = frozenset({"fence", "code_block"})
 _DEFINES_LINKS = re.compile(r"^ {0,3}\[[^\]\n]+\]:", re.MULTILINE)
-_LONGEST = 100_000  # characters; longer chunks are of files that nobody wrote
+_LONGEST = 100_000  # characters; longer chunks are of generated files
 
 
 @dataclass(frozen=True, slots=True)

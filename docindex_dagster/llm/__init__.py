@@ -1,1 +1,1 @@
-"""Language models: a prompt in, a text out, whoever answers."""
+"""Language models: a prompt in, a text out, of any provider."""

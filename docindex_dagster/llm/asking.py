@@ -1,7 +1,7 @@
 """One request to an API of a language model: within a time limit, and again where that may help.
 
 Both vendors' clients raise errors of the same names. What these say may repeat what was sent, and the key, so nothing
-of it is told but the status.
+of it is reported but the status.
 """
 
 from collections.abc import Callable

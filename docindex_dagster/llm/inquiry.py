@@ -1,6 +1,6 @@
 """Asking a language model many questions: several at once, within a budget, and no more once it fails.
 
-What it fails at is counted and told, never raised: what an LLM adds, an index can do without.
+Failures are counted and reported, never raised: an index can do without what an LLM adds.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -60,7 +60,7 @@ class Inquiry:
     def ask(self, questions: Iterable[Question]) -> Iterator[Answer]:
         """Answers as they come, of as many questions as may be asked.
 
-        The budget holds as far as the tokens of what is under way can be told beforehand, by ours and by those of the
+        The budget holds as far as the tokens of what is under way can be estimated, by ours and by those of the
         answers so far.
         """
         outcomes: Queue[tuple[Question, Completion | LLMError]] = Queue()
@@ -98,7 +98,7 @@ class Inquiry:
             outcomes.put((question, self.llm.complete(self.system, question.text, self.max_tokens)))
         except LLMError as error:
             outcomes.put((question, error))
-        except Exception as error:  # noqa: BLE001 it may be anybody's code; its words may hold anything
+        except Exception as error:  # noqa: BLE001 it may be of another package; its message may hold anything
             outcomes.put((question, LLMError(f"{self.llm.name} failed ({type(error).__name__})")))
 
     def _noted(self, question: Question, outcome: Completion | LLMError, cost: int) -> Answer:

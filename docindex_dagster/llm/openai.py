@@ -46,7 +46,7 @@ class OpenAILLM:
     """Asks one model of one endpoint."""
 
     settings: LLMSettings
-    # Parameters that this model does not take, which only its refusal tells.
+    # Parameters that this model does not take, as only its refusal says.
     refused: set[str] = field(default_factory=set, compare=False)
 
     @property

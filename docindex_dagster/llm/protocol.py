@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An answer, and the tokens that were paid for it; both are 0 where the model does not tell."""
+    """An answer, and the tokens that were paid for it; both are 0 where the model does not say."""
 
     text: str
     input_tokens: int = 0
@@ -30,7 +30,7 @@ class LLM(Protocol):
 
         Args:
             system: what to do, from us.
-            text: what to do it with, from anybody.
+            text: what to do it with; untrusted.
             max_tokens: of the answer.
 
         Raises:

@@ -49,10 +49,10 @@ class UnavailableLLM:
 
 
 def load_llm(settings: LLMSettings) -> LLM:
-    """The model that the settings name. Whatever is wrong with it, it tells when it is asked: no run fails for it."""
+    """The model that the settings name. An error in loading it is raised when it is asked: no run fails for it."""
     name = settings.provider
     try:
         return PROVIDERS.load(name)(settings)
-    except Exception as error:  # noqa: BLE001 it may be anybody's code
+    except Exception as error:  # noqa: BLE001 it may be of another package
         problem = str(error) if isinstance(error, LLMError) else f"{type(error).__name__}: {first_line(error)}"
         return UnavailableLLM(f"{name}/{settings.model}", f"the LLM provider {name!r} cannot be used: {problem}")

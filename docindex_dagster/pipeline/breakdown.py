@@ -1,4 +1,4 @@
-"""Small tables that tell how something falls into kinds, and what changed, for the reports of stages."""
+"""Small tables for the reports of stages: counts by kind, and what changed."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +23,7 @@ def texts(names: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:
 
 
 def changes(table: pa.Table, previous: pa.Table | None, key: str, content: str) -> dict[str, int]:
-    """How many rows are added, changed, reused and removed: `key` names a row, `content` tells its versions apart."""
+    """How many rows are added, changed, reused and removed: `key` names a row, `content` says whether it changed."""
     if previous is None or not {key, content} <= set(previous.column_names):
         return {"added": table.num_rows, "changed": 0, "reused": 0, "removed": 0}
     old, new = ({*zip(rows[key].to_pylist(), rows[content].to_pylist(), strict=True)} for rows in (previous, table))

@@ -82,7 +82,7 @@ def _report(result: ChunkingResult, of_files: pa.Table, as_text: Mapping[str, st
 
 
 def _of_summaries(summaries: SummaryCounts | None) -> dict[str, int]:
-    """What is told of summaries; nothing where they are off."""
+    """What is reported of summaries; nothing where they are off."""
     if summaries is None:
         return {}
     return {

@@ -32,8 +32,8 @@ def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
     return Outcome(
         extracted,
         {_NAME: _report(extracted)},
-        checks={_COMPLETE: CheckResult(not extracted.told, extracted.told)},
-        warnings=tuple(filter(None, [extracted.told])),
+        checks={_COMPLETE: CheckResult(not extracted.missing, extracted.missing)},
+        warnings=tuple(filter(None, [extracted.missing])),
     )
 
 

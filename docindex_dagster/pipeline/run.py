@@ -112,7 +112,7 @@ def run_stages(run: SourceRun) -> Ran:
 
 
 def execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome:
-    """Do one stage, and tell how long it took.
+    """Do one stage, and report how long it took.
 
     Raises:
         VerificationError: a rule of the stage is broken; nothing of it may be written.
@@ -133,7 +133,7 @@ def is_current(settings: Settings, source: Source, seen: str | None = None) -> b
     """Whether what is published of a source was made from its files and settings as they are now.
 
     No file is read, and no stage runs. Of a repository that docindex clones, its files are those that are checked out.
-    It is False where nobody can tell: after a run over single files, and while files were written as they were read.
+    It is False where that is unknown: after a run over single files, and while files were written as they were read.
 
     Args:
         settings: as they are now.
@@ -181,7 +181,7 @@ def _published(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publicatio
 
 
 def _are_kept(run: SourceRun, made_from: str) -> bool:
-    """Whether the tables of all stages after the first two were made from this, as far as their footers tell."""
+    """Whether the tables of all stages after the first two were made from this, by their footers."""
     if tables.metadata_value(run.layout.table(_CHUNKS, run.key), MADE_FROM) != made_from:
         return False
     known = by_name()

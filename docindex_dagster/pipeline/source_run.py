@@ -30,7 +30,7 @@ class SourceRun:
         is_full: nothing may be reused, and every row of the stores is compared.
         is_verifying: no time stamp and no store is trusted: every file is read, and every row compared.
         only: names of the files to look at, as tables have them; none for all.
-        tell: hears what happens.
+        report: called with each event.
         wait_for_tables: returns when all that earlier stages made is on the disk.
     """
 
@@ -40,7 +40,7 @@ class SourceRun:
     is_full: bool = False
     is_verifying: bool = False
     only: tuple[str, ...] = ()
-    tell: Callable[[Event], None] = emit
+    report: Callable[[Event], None] = emit
     wait_for_tables: Callable[[], None] = _nothing_to_wait_for
 
     @property
@@ -64,15 +64,15 @@ class SourceRun:
         return summariser_of(self.settings, self.key)
 
     def notice(self, text: str) -> None:
-        """Tell the user something that stops nothing."""
-        self.tell(Notice(self.key, text))
+        """Warn the user of something that stops nothing."""
+        self.report(Notice(self.key, text))
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
         """Hold the lock under which generations are written, and say for whom the run waits."""
 
         def wait(owner: str) -> None:
-            self.tell(Waiting(self.key, f"another publication ({owner})"))
+            self.report(Waiting(self.key, f"another publication ({owner})"))
 
         with exclusive(self.layout.publication_lock, f"{self.key} of process {os.getpid()}", wait):
             yield

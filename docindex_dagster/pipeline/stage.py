@@ -29,10 +29,10 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is told of a product.
+    """What is reported of a product.
 
     `version` is the same for the same content. Neither `sample` nor `breakdowns` have text of the source: Dagster's
-    record keeps what it is told, and the text may be removed.
+    record keeps what it is given, and the text may be removed.
     """
 
     version: str
@@ -53,7 +53,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a stage did: a value for later stages, what is told of each of its products, and of its checks that warn."""
+    """What a stage did: a value for later stages, and the reports of its products and of checks that warn."""
 
     value: Any
     reports: Mapping[str, Report]

@@ -26,7 +26,7 @@ def stages() -> tuple[Stage, ...]:
     """All stages, in an order in which they can be run: ours, then those of packages, which stop no publication.
 
     Raises:
-        PluginError: one of a package cannot be loaded, is no stage, takes a name that is taken, or reads what nobody
+        PluginError: one of a package cannot be loaded, is no stage, takes a name that is taken, or reads what no stage
             makes.
     """
     found = list(OURS)

@@ -18,7 +18,7 @@ from docindex_dagster.search.model import Hit
 _FENCE = re.compile(r"`{3,}")
 _CUT = "…"
 _ABOUT_AS_GOOD = 0.7  # of the score of what did not fit
-_LEAST_TOKENS = 32  # a smaller rest of a chunk tells nothing
+_LEAST_TOKENS = 32  # a smaller rest of a chunk says nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ def search(
         weights: of the signals that make the order.
         reranker: what looks at the best once more.
         former: gives the model of the index by its name, where the settings name another.
-        warn: told why the reranker failed, and the order is what it was without; or why nothing is found by meaning:
-            the index is of another model, or the model failed.
+        warn: called with why the reranker failed, so that the order is what it was without; or why nothing is found by
+            meaning: the index is of another model, or the model failed.
 
     Raises:
         QueryError: the query is empty or no regular expression, a filter is too complex, vectors or the graph alone
@@ -143,7 +143,7 @@ def _meaning(
 ) -> Vectors | None:
     """The vector of a query by the model of the index, even if the settings name another.
 
-    Where it is not there, or fails: None and a warning, or, if nobody is there to be warned, an error.
+    Where it is not there, or fails: None and a warning, or, without `warn`, an error.
     """
     published = reader.generation
     try:

@@ -47,7 +47,7 @@ def log(
         top_k: how many commits at most.
         filters: what every commit must meet.
         pool: how many candidates each retriever gives, at least.
-        warn: told why commits are found by their words alone.
+        warn: called with why commits are found by their words alone.
 
     Raises:
         QueryError: a filter is too complex.

@@ -23,7 +23,7 @@ _MOST_COMMITS = 10
 
 
 def check_paths(reader: Reader, filters: Filters) -> None:
-    """Tell a filter of paths that no file meets from words that no file has.
+    """Distinguish a filter of paths that no file meets from words that no file has.
 
     Raises:
         QueryError: it is one that no file meets.

@@ -85,7 +85,7 @@ def title(qualified_name: str | None, heading_path: Sequence[str] | None) -> str
 class Hit:
     """One result: a chunk, its score, and the signals whose contributions add up to it.
 
-    `stale` says whether the file on disk differs from what was indexed; None where nobody looked, or nothing tells.
+    `stale` says whether the file on disk differs from what was indexed; None where that is unknown.
     """
 
     chunk_id: str

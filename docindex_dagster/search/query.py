@@ -1,4 +1,4 @@
-"""What a query asks for, told from its form alone: its kind, its terms, and the name that it may be."""
+"""What a query asks for, by its form alone: its kind, its terms, and the name that it may be."""
 
 import re
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Query:
 
 
 def understand(text: str) -> Query:
-    """Tell what a query asks for."""
+    """Find out what a query asks for."""
     kind = _kind(text.strip())
     found = dict.fromkeys(terms(text))
     if kind in {Kind.QUESTION, Kind.TEXT}:

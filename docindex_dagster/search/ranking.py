@@ -16,7 +16,7 @@ from docindex_dagster.stores.analysis import terms
 
 # Words are the same when one begins with the other and is no shorter than this: `config`, `configuration`.
 _SHORTEST = 4
-# By so many of what was found it is told whether documents are meant.
+# So many of the first candidates decide whether documents are meant.
 _BEST = 20
 _DOCUMENTS = frozenset({"doc", "config"})
 _TESTS = frozenset({"test", "tests", "testing"})

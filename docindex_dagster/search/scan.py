@@ -72,7 +72,7 @@ class Pattern:
 
 
 def _without_groups(regex: str) -> str:
-    """A regular expression that captures nothing: Arrow tells of named groups alone, and one is to be ours."""
+    """A regular expression that captures nothing: Arrow reports named groups alone, and one is to be ours."""
 
     def changed(part: re.Match[str]) -> str:
         if part[0] == "(" or part[0].startswith(("(?P<", "(?<")):

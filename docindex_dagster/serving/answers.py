@@ -112,7 +112,7 @@ def of_sources(sources: "Sequence[Present]", warnings: Sequence[str]) -> str:
 
 def _source(present: "Present") -> str:
     one, entry = present.status, present.status.entry
-    doubt = ["may be out of date: its files or settings changed, or nobody can tell"]
+    doubt = ["may be out of date: its files or settings changed, or that is unknown"]
     notes = [one.state, *(doubt if present.is_current is False else ())]
     why = [in_line(one.problem)] if one.problem else []
     if entry is None:

@@ -45,7 +45,7 @@ _BEYOND_ANY_BOUND = b"1e400"
 
 
 def serve(settings: Settings, runs_of: "RunsOf") -> None:
-    """Answer until the client closes the input; `runs_of` tells how the runs of sources ended."""
+    """Answer until the client closes the input; `runs_of` gives how the runs of sources ended."""
     _replace_input()
     tools = Tools(settings, runs_of)
     # What the first search needs takes a while to load; meanwhile the client says what it is.

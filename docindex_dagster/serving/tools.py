@@ -1,4 +1,4 @@
-"""What agents can ask: six tools, whose descriptions tell which one to pick. Each gives Markdown."""
+"""What agents can ask: six tools, whose descriptions say which one to pick. Each gives Markdown."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -156,7 +156,7 @@ class Tools:
     ) -> str:
         """Ask who calls, uses or documents a symbol, what it calls, and what may break if it changes.
 
-        Each edge tells where the source says so and how it was resolved; calls that could not be resolved are listed
+        Each edge gives its place in the source and how it was resolved; calls that could not be resolved are listed
         with the reason. Use it for what depends on what; use `search` to find a symbol that you cannot name.
         """
 

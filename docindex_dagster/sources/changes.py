@@ -1,7 +1,7 @@
 """Which files of a git work tree may differ from the table of the run before: only these are looked at again.
 
-Git tells what changed between the two commits and what differs from the newer one, the file system which files have
-other time stamps. What neither can tell is kept with the table: the files that were not as in their commit then, and
+Git knows what changed between the two commits and what differs from the newer one, the file system which files have
+other time stamps. What neither knows is kept with the table: the files that were not as in their commit then, and
 those that have to be looked at each time.
 """
 
@@ -32,7 +32,7 @@ _DIFF = (
     "--ignore-submodules=dirty",  # or a wrong .gitmodules would be an error
 )
 _MOST_DIRTY = 20_000  # with more of them, looking at everything is as quick
-_ALWAYS = ("symlink:", "special-file:", "unreadable:")  # git does not tell when these change
+_ALWAYS = ("symlink:", "special-file:", "unreadable:")  # git does not notice when these change
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Moves:
 
 
 def moves_since(previous: pa.Table | None, source: Source, head: str | None, state: bytes) -> Moves | None:
-    """What happened since the previous table; None where nobody knows, and everything has to be looked at.
+    """What happened since the previous table; None where that is unknown, and everything has to be looked at.
 
     That is so after an edit of the settings, and where the commit of that table is not there any more.
     """
@@ -74,7 +74,7 @@ def suspects(previous: pa.Table, moves: Moves, rules: PathRules, tree_status: Tr
 def _restamped(previous: pa.Table, rules: PathRules, tree_status: TreeStatus) -> set[bytes]:
     """Files whose size or time stamp are not those of their row, and those that only one of both knows.
 
-    git compares what it would commit, and so does not tell of a file that it, or a filter, wrote in another form.
+    git compares what it would commit, and so does not report a file that it, or a filter, wrote in another form.
     """
     stamps = zip(previous["size"].to_pylist(), previous["mtime_ns"].to_pylist(), strict=True)
     rows = dict(zip(map(name_to_path, previous["path"].to_pylist()), stamps, strict=True))
@@ -122,7 +122,7 @@ def to_look_at_again(
 ) -> set[bytes]:
     """The paths that the next run has to look at, whatever git says then.
 
-    Besides those that differ from the last commit now, they are those of which git does not tell whether they change,
+    Besides those that differ from the last commit now, they are those of which git does not know whether they change,
     and those that were written while this run went on, since they may have been read in another state than git saw.
     """
     odd = {

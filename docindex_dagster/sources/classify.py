@@ -1,4 +1,4 @@
-"""What kind of file a file is: by its name, and where that does not tell, by how it begins."""
+"""What kind of file a file is: by its name, else by how it begins."""
 
 import re
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ def classify(path: bytes, data: bytes) -> FileKind:
 
 
 def classify_name(path: bytes) -> FileKind | None:
-    """Classify a file by its path alone; None where only its content can tell."""
+    """Classify a file by its path alone; None where only its content decides."""
     name = path[path.rfind(b"/") + 1 :]
     lower = name.lower()
     if _REQUIREMENTS.fullmatch(lower):

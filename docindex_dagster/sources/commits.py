@@ -1,7 +1,7 @@
 """The newest commits of a git source: who changed what, when, and what they say about it.
 
 A commit never changes, so those that an earlier run read are taken from its table; what is left out of a rewritten
-history drops out by itself. One whose files a partial clone lacked then is told without lines until a full run.
+history drops out by itself. One whose files a partial clone lacked then is recorded without lines until a full run.
 """
 
 import os
@@ -92,10 +92,10 @@ def read_history(source: Source, head: str | None, previous: pa.Table | None, li
     table = read_commits(source, head, previous, limit)
     before = from_json((previous.schema.metadata or {}).get(REPOSITORY)) if previous is not None else None
     figures = read_figures(source, head, before) if source.kind == "git" else None
-    told = to_json(figures) if figures else ""
-    about = {REPOSITORY: told.encode(), _ASKED: _asked(source, head, limit)}
+    encoded = to_json(figures) if figures else ""
+    about = {REPOSITORY: encoded.encode(), _ASKED: _asked(source, head, limit)}
     described = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
-    return History(stamp(described, digest_parts(column_version(table, "row_hash"), told)), figures)
+    return History(stamp(described, digest_parts(column_version(table, "row_hash"), encoded)), figures)
 
 
 def is_history(source: Source, commits: pa.Table, head: str | None, limit: int) -> bool:

@@ -1,4 +1,4 @@
-"""What only a file's bytes can tell: whether it is text worth indexing, and in which encoding."""
+"""What only a file's bytes can say: whether it is text worth indexing, and in which encoding."""
 
 import re
 from typing import NamedTuple
@@ -26,7 +26,7 @@ _PRIVATE_KEY = re.compile(r"\s*-----BEGIN [A-Z ]*PRIVATE KEY")
 
 
 class Content(NamedTuple):
-    """What reading a file told, or what is known of one that was not read.
+    """What reading a file gave, or what is known of one that was not read.
 
     A named tuple because there are as many as files.
     """
@@ -36,7 +36,7 @@ class Content(NamedTuple):
     encoding: str | None = None
     is_lossy: bool = False
     reason: str | None = None  # why it is skipped; None: it is indexed
-    masked: tuple[Secret, ...] | None = None  # the secrets in it; None: nobody looked for them
+    masked: tuple[Secret, ...] | None = None  # the secrets in it; None: not looked for
 
 
 def examine(path: bytes, data: bytes, *, skips_secrets: bool = True) -> Content:

@@ -48,7 +48,7 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
 
     Every file found is a row; one that is not to be indexed says why in `skipped_reason`, written `rule: detail`. A
     folder that is not entered is one row, whose path ends in a slash. Given the previous table, files that have not
-    changed are not opened, and where git can tell, not even looked at. With `only`, names of rows, nothing else is, and
+    changed are not opened, and where git knows, not even looked at. With `only`, names of rows, nothing else is, and
     the other rows stay as they were. The schema's metadata say when discovery began, for git which commit it saw, and
     what `fingerprint` said then.
 
@@ -174,8 +174,8 @@ def _commits(
 def _are_settled(source: Source, entries: Iterable[Entry], started_ns: int) -> bool:
     """Whether no file of a work tree was written since git was asked about it.
 
-    The fingerprint has no time stamps of files that git took for unchanged: were one changed back, nobody would notice.
-    A file that is dated in the future was not written now.
+    The fingerprint has no time stamps of files that git took for unchanged: were one changed back, that would pass
+    unnoticed. A file that is dated in the future was not written now.
     """
     root, latest_ns = os.fsencode(source.path), time.time_ns() + _CLOCKS_APART_NS
     return all(

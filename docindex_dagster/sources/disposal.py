@@ -39,7 +39,7 @@ def _locks(repository: Path) -> Iterator[Path]:
 
 
 def _git_works_in(places: tuple[Path, ...]) -> bool:
-    """Whether a git process has its working directory there; where the system does not tell, none has."""
+    """Whether a git process has its working directory there; where the system does not say, none has."""
     roots = [place.resolve() for place in places]
     return any(any(folder.is_relative_to(root) for root in roots) for folder in _folders_of_git())
 

@@ -38,7 +38,7 @@ def stamp(path: bytes) -> tuple[int, int] | None:
         found = os.lstat(path)
     except OSError:
         return None
-    # Whether this process may read a file tells neither its size nor its time stamp.
+    # Neither size nor time stamp says whether this process may read the file.
     if found.st_mode & _READ_BY_ALL != _READ_BY_ALL and not os.access(path, os.R_OK):
         return None
     return found.st_size, found.st_mtime_ns

@@ -20,7 +20,7 @@ from docindex_dagster.sources.worktree import WorkTree, read_work_trees
 def fingerprint(source: Source) -> str:
     """Return a string that changes when the files of a source, their time stamps or its settings change.
 
-    No file is opened but ignore files, and files that a rule skips do not count, so that a growing log wakes nobody.
+    No file is opened but ignore files, and files that a rule skips do not count, so that a growing log starts no run.
     For git it is made of the last commit, the index, and the files that differ from them. Of a repository that docindex
     clones it is the commit that is checked out: the remote is not asked.
 

@@ -1,4 +1,4 @@
-"""Running git's command line: safely in repositories that nobody vouches for, with errors that say what to do."""
+"""Running git's command line: safely in untrusted repositories, with errors that say what to do."""
 
 import os
 import select

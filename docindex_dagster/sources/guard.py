@@ -40,7 +40,7 @@ def options(root: bytes) -> tuple[bytes, ...]:
 def _check_place(root: str, work_tree: str) -> None:
     """Refuse a `.git` that leads to a repository which knows nothing of this folder: it would be another one's.
 
-    What lies in the folder itself, anybody who prepared it could have written.
+    What lies in the folder itself, its author could have prepared.
     """
     real = os.path.realpath(root)
     folder = git_folder(Path(root))

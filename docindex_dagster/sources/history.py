@@ -11,7 +11,7 @@ from docindex_dagster.sources.guard import common_folder
 from docindex_dagster.sources.paths import read_regular
 
 # Merges count where they differ from all of their parents: what they took over unchanged was changed elsewhere.
-# Submodules are told what to do with here, or a wrong .gitmodules would be an error.
+# What to do with submodules is said here, or a wrong .gitmodules would be an error.
 _LOG = (
     *("log", "-z", "--format=/%H", "--name-only", "--no-renames", "-c", "--no-relative", "--no-color"),
     *("--encoding=UTF-8", "--ignore-submodules=dirty"),
@@ -37,7 +37,7 @@ def last_commits(root: bytes, head: str, paths: Collection[bytes]) -> dict[bytes
 
 
 def touched_between(root: bytes, old: str, new: str) -> set[bytes] | None:
-    """Return the paths that commits changed which are behind one of two commits only; None where git cannot tell.
+    """Return the paths that commits changed which are behind one of two commits only; None where git does not know.
 
     The last commit that changed any other path is the same for both: unless the clocks of its committers were so wrong
     that a merge of older work makes git list two of its commits the other way round.

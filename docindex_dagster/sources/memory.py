@@ -1,4 +1,4 @@
-"""What the previous table of a source still tells about its files, so that unchanged ones are not read again."""
+"""What the previous table of a source says of its files, so that unchanged ones are not read again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ class Memory:
     started_ns: int = 0
 
     def content(self, entry: Entry) -> Content | None:
-        """Return what reading an entry would tell, if it was read before and cannot have changed since."""
+        """Return what reading an entry would give, if it was read before and cannot have changed since."""
         at = self.positions.get(entry.path)
         if at is None or not self._is_unchanged(at, entry):
             return None
@@ -80,7 +80,7 @@ class Memory:
             return False
         mtime_ns, blob = column["mtime_ns"][at], column["git_blob"][at]
         if mtime_ns != entry.mtime_ns or blob != entry.blob:
-            # A blob alone does not tell: git converts what it checks out, by settings and attributes that may change.
+            # A blob alone is not enough: git converts what it checks out, by settings and attributes that may change.
             return False
         # Where git compared the file, only what was written while discovery ran may have been read in another state.
         return bool(mtime_ns < (self.started_ns if blob is not None else self.started_ns - _RACY_NS))

@@ -117,7 +117,7 @@ def _followed_branch(settings: Settings, declared: SourceSettings, name: str, pl
     layout = Layout(settings.home)
     key = f"git/{name}"
     source = _source(settings, declared, name, layout.checkout(key))
-    # A checkout holds what is committed; files that are not are nobody's.
+    # A checkout holds what is committed; files that are not belong to the work tree.
     return replace(source, remote=Remote(place, ref, layout.repository(key)), untracked=False)
 
 

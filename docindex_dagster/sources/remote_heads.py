@@ -15,7 +15,7 @@ from docindex_dagster.sources.model import Remote, Source
 def head(remote: Remote, timeout_s: float) -> str | None:
     """Return the id of the commit that is followed, as the remote has it now; None where it has no such branch or tag.
 
-    A commit that is followed by its id never moves: nobody is asked.
+    A commit that is followed by its id never moves: no remote is asked.
 
     Raises:
         SourceError: The remote cannot be reached, or took longer than the time-out.

@@ -1,6 +1,6 @@
 """Secrets in texts: found by the rules of Kingfisher and by those of `secret_rules.yml`, and masked.
 
-The detector matches in time linear in the text, and is asked nothing but where secrets are: it connects to nobody.
+The detector matches in time linear in the text, and only finds where secrets are: it makes no connection.
 """
 
 import re
@@ -79,7 +79,7 @@ def is_mostly_secret(text: str, secrets: Sequence[Secret]) -> bool:
 
 
 def secrets_of(masked: Iterable[Mapping[str, Any]] | None) -> tuple[Secret, ...] | None:
-    """The secrets that a row of `discovered_files` names in `masked`; None where nobody looked for them."""
+    """The secrets that a row of `discovered_files` names in `masked`; None where they were not looked for."""
     return None if masked is None else tuple(Secret(**secret) for secret in masked)
 
 

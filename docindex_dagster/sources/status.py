@@ -65,7 +65,7 @@ class Index:
 
     files: dict[bytes, bytes]  # ids of blobs by path
     links: dict[bytes, bytes]  # ids of the commits that submodules are at, by path
-    hidden: frozenset[bytes]  # files that git was told not to compare: whether they changed, it does not say
+    hidden: frozenset[bytes]  # files that git is configured not to compare, so that it reports no change of theirs
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from docindex_dagster.sources.paths import read_regular
 _NOTE = "docindex-submodules"
 _LONGEST_NOTE = 1 << 20  # bytes
 _GITLINK = b"160000 "
-# A path on this machine, which anybody may write into a .gitmodules, is never read; no other repository's is needed.
+# A path on this machine, which any author may write into a .gitmodules, is never read; no other repository's is needed.
 _OPTIONS = ("-c", "protocol.file.allow=never")
 _UPDATE = ("update", "--quiet", "--init", "--recursive", "--force", "--depth=1")
 

@@ -46,8 +46,8 @@ def run(
         purpose: What it is for, such as `fetch URL`, to say in an error that it cannot be done.
         transports: What may be used to reach other repositories, as `GIT_ALLOW_PROTOCOL` writes it.
         lines: What the command reads.
-        timeout_s: How long it may take; it then ends with every program that it started, and can ask nobody. With None
-            it may take half a day, and ssh may ask for a passphrase on the terminal.
+        timeout_s: How long it may take; it then ends with every program that it started, and gets no answer to a
+            prompt. With None it may take half a day, and ssh may ask for a passphrase on the terminal.
 
     Raises:
         SourceError: It failed, or git is not installed.
@@ -67,7 +67,7 @@ def run(
 
 
 def limit_s(url: str) -> float | None:
-    """The `timeout_s` for copying a repository: one on this machine may be prepared, and need ask nobody."""
+    """The `timeout_s` for copying a repository: one on this machine may be slow to read, but needs no network."""
     return _LONGEST_HERE_S if url.startswith(("/", "file:")) else None
 
 

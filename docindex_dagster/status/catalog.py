@@ -63,8 +63,8 @@ def rebuild(layout: Layout) -> list[CatalogEntry]:
 
 def version(found: list[CatalogEntry]) -> str:
     """A hash of what is searchable and of the repositories' figures; the clock plays no part."""
-    told = [(entry.source, entry.version, entry.repository and asdict(entry.repository)) for entry in found]
-    return digest(json.dumps(told).encode())
+    described = [(entry.source, entry.version, entry.repository and asdict(entry.repository)) for entry in found]
+    return digest(json.dumps(described).encode())
 
 
 def lacks(entry: CatalogEntry) -> list[str]:

@@ -24,18 +24,18 @@ _LONGEST_LOOK_S = 10  # at one source that git is slow with, or for ever, where 
 class Present:
     """One source.
 
-    `is_current` says whether the index is known to be that of the present files and settings; None where nobody can
-    tell, or looked.
+    `is_current` says whether the index is known to be that of the present files and settings; None where that is
+    unknown, or was not checked.
     """
 
     status: SourceState
     is_current: bool | None
-    was_left: bool  # the time was over before anybody looked
+    was_left: bool  # the time was over before it was checked
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """One source, as all that may be said of it is told. Times are UTC in ISO 8601."""
+    """One source, with all that is said of it. Times are UTC in ISO 8601."""
 
     source: str
     state: State
@@ -63,8 +63,8 @@ def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Ca
     Args:
         settings: what is declared.
         budget_s: for looking whether files have changed; None for as long as it takes.
-        runs_of: tells how runs ended.
-        warn: told where that cannot be read.
+        runs_of: gives how runs ended.
+        warn: called where that cannot be read.
 
     Raises:
         SettingsError: two sources have one key.
@@ -96,7 +96,7 @@ def _on_disk(settings: Settings, statuses: Iterable[SourceState]) -> Iterator[So
 
 
 def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None) -> dict[str, bool | None]:
-    """Whether the files of sources are those of the index, for as many as the budget allows; None: nobody can tell."""
+    """Whether the files of sources are those of the index, for as many as the budget allows; None: unknown."""
     started = time.monotonic()
     found: dict[str, bool | None] = {}
     for source in sources:
@@ -110,7 +110,7 @@ def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None)
     return found
 
 
-def told(found: Iterable[Present], change: Takeover | None) -> list[SourceStatus]:
+def described(found: Iterable[Present], change: Takeover | None) -> list[SourceStatus]:
     """The same in a form that programs read.
 
     Args:

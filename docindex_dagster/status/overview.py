@@ -88,7 +88,7 @@ def _cells(status: SourceState, now: float) -> list[str]:
 
 
 def _state(status: SourceState) -> str:
-    """The state, which leads to the newest run; how that one stands where the state does not tell."""
+    """The state, which leads to the newest run; its outcome where the state does not say it."""
     runs = status.runs
     is_told = runs.outcome in {None, "succeeded", "failed"}
     text = status.state if is_told else f"{status.state}, {runs.outcome}"

@@ -54,7 +54,7 @@ _HOUR_S = 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """How the runs of a source ended, as whoever keeps a record of them tells. Times are seconds since 1970."""
+    """How the runs of a source ended, by the record of them. Times are seconds since 1970."""
 
     outcome: Outcome | None = None  # of the newest run; None: there was none
     run_id: str | None = None  # of the newest run
@@ -64,7 +64,7 @@ class Runs:
 
 
 NO_RUNS = Runs()
-# Tells what is known of the runs of all sources; None where nobody keeps a record of them.
+# Gives what is known of the runs of all sources; None where there is no record of them.
 RunsOf = Callable[[Settings], Mapping[str, Runs] | None]
 
 
@@ -108,7 +108,7 @@ def of_all(
     Args:
         settings: what is declared, and how old the last look at a source may be.
         entries: the catalogue.
-        runs: what is known of the runs of each source; none of one that is missing here. None where nobody keeps a
+        runs: what is known of the runs of each source; none of one that is missing here. None where there is no
             record of runs, or it cannot be read: then nothing is said of them.
         now: seconds since 1970; the time of the call by default.
 

@@ -24,14 +24,14 @@ def reading_stores() -> Iterator[None]:
     try:
         yield
     except BaseException as error:  # Tantivy panics over a truncated file, and a panic is no Exception
-        told = _told(error)
-        if told is None:
+        reported = _as_reported(error)
+        if reported is None:
             raise
-        raise told from error
+        raise reported from error
 
 
-def _told(error: BaseException) -> DocindexError | None:
-    """What is told in place of an error; None where it speaks for itself, or of a program that is wrong."""
+def _as_reported(error: BaseException) -> DocindexError | None:
+    """What is raised in place of an error; None where its own message will do, or where it is a bug."""
     if not isinstance(error, OSError | ValueError | RuntimeError) and type(error).__name__ != "PanicException":
         return None
     number = error_number(error)

@@ -81,7 +81,7 @@ def check(layout: Layout, generation: Generation) -> None:
 
 
 def _problem(error: StoreError) -> str:
-    """What an error says without telling who asks the doctor to ask the doctor."""
+    """What an error says, without its advice to run the doctor."""
     return error.problem if isinstance(error, DamagedStoreError) else str(error)
 
 

@@ -79,7 +79,7 @@ def _candidates(layout: Layout, keys: Collection[str], *, erase: bool) -> list[_
 
 
 def _examine(found: _Candidate, *, remove: bool) -> Iterator[Orphan]:
-    """Take the locks, which nobody waits for; what has gone meanwhile was no orphan."""
+    """Take the locks without waiting; what was deleted meanwhile was no orphan."""
     with ExitStack() as held:
         is_free = all(held.enter_context(exclusive_if_free(lock, "docindex prune")) for lock in found.locks)
         if not os.path.lexists(found.path):

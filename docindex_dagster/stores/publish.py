@@ -101,7 +101,7 @@ def publish(
         found = None if force or start.is_due else _found(layout, rows, model, start, ready=ready)
         return found or _publish(layout, rows, model, start, plan=plan, force=force, ready=ready)
     except DamagedStoreError as error:
-        is_candidate = start.serving is not None  # nobody searches it
+        is_candidate = start.serving is not None  # no search reads it
         if start.base is None or not (force or is_candidate):
             raise
         anew = start.anew(error.problem)
@@ -218,11 +218,11 @@ def _publish(
                 rebuilt = _stage(staged, batch, anew=True)
                 _verify(staged, rebuilt)
                 entries |= {key: _dated(entry, key, start.known) for key, entry in rebuilt.entries.items()}
-        written = _stage(staged, [rows], anew=force, tell=True)
+        written = _stage(staged, [rows], anew=force, report=True)
         if ready:
             ready()
         entry = _dated(written.entries[rows.key], rows.key, start.known)
-        graph_problem = rows.extraction.told
+        graph_problem = rows.extraction.missing
         is_known = (
             start.base is not None
             and entry == start.base.sources.get(rows.key)
@@ -272,10 +272,10 @@ def _check_whole(staged: Staged, base: Generation, written: _Written) -> None:
             raise DamagedStoreError(f"{store} holds {number} rows, {expected} were published")
 
 
-def _stage(staged: Staged, batch: Sequence[SourceRows], *, anew: bool, tell: bool = False) -> _Written:
+def _stage(staged: Staged, batch: Sequence[SourceRows], *, anew: bool, report: bool = False) -> _Written:
     """Write the rows of some sources into the staged stores, in one commit of each.
 
-    With `anew`, no file is taken to be what its name says; with `tell`, each store is reported.
+    With `anew`, no file is taken to be what its name says; with `report`, each store is reported.
     """
     keys = [rows.key for rows in batch]
     chunks = pa.concat_tables([rows.chunks for rows in batch])
@@ -284,10 +284,10 @@ def _stage(staged: Staged, batch: Sequence[SourceRows], *, anew: bool, tell: boo
         asked = other.submit(tantivy_index.reconcile, staged.index, keys, chunks)
         target = lance_table.expected(chunks, embeddings)
         lance = lance_table.reconcile(staged.table, keys, chunks, embeddings, target)
-        if tell:
+        if report:
             emit(Progress(keys[-1], "stores", 1, 3, "stores"))
         tantivy = asked.result()
-    if tell:
+    if report:
         emit(Progress(keys[-1], "stores", 2, 3, "stores"))
     entries = {rows.key: _stage_files(staged, rows, anew=anew) for rows in batch}
     return _Written(target, chunks, entries, lance, tantivy)

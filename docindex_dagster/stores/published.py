@@ -150,7 +150,7 @@ class Tables:
     @cached_property
     def embeddings(self) -> PublishedTable:
         """A row a chunk, in the order of `chunks`: its id, and its vector, a list of `d` float16 values."""
-        with self._telling():
+        with self._reading():
             dimension = lance_table.dimension(self._reader.table)
         return self._table(embeddings_schema(dimension), self._embeddings)
 
@@ -192,7 +192,7 @@ class Tables:
         """
         if dtype not in get_args(VectorType):
             raise QueryError(f"{dtype!r} is no type of vectors; types: {', '.join(get_args(VectorType))}")
-        with self._telling():
+        with self._reading():
             rows = self._reader.table.count_rows(lance_table.among("source", self.sources)) if self.sources else 0
         found = np.empty((rows, self.embeddings.schema.field(VECTOR).type.list_size), dtype)
         start = 0
@@ -203,11 +203,11 @@ class Tables:
         return found
 
     def _table(self, schema: pa.Schema, read: _Read) -> PublishedTable:
-        def telling(key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-            with self._telling():
+        def reading(key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+            with self._reading():
                 yield from read(key, columns)
 
-        return PublishedTable(schema, self.sources, telling)
+        return PublishedTable(schema, self.sources, reading)
 
     def _chunks(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         return lance_table.in_order(self._reader.table, key, columns, _ROWS)
@@ -232,8 +232,8 @@ class Tables:
         yield rows.filter(pc.is_in(rows["commit"], published))
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Tell a generation that was cleared away from one that is damaged."""
+    def _reading(self) -> Iterator[None]:
+        """Distinguish a generation that was pruned from one that is damaged."""
         try:
             with reading_stores():
                 yield

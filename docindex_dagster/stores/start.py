@@ -25,7 +25,7 @@ class Start:
     base: Generation | None
     known: Generation | None
     rebuild_because: str | None = None
-    is_damaged: bool = False  # nobody should roll back to what was published
+    is_damaged: bool = False  # so there is no rolling back to what was published
     serving: Generation | None = None
     warnings: tuple[str, ...] = ()
 

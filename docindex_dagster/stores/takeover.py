@@ -91,7 +91,7 @@ def drop(layout: Layout) -> None:
 
 
 def drop_other(layout: Layout, current: Generation | None, model: str) -> str:
-    """Give up a generation that publications of a model cannot go on from; returns why, if anybody should know."""
+    """Give up a generation that publications of a model cannot go on from; returns why, if the user should know."""
     try:
         candidate = read_next(layout)
     except StoreError as error:

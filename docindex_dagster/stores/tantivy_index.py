@@ -92,7 +92,7 @@ def open_index(folder: Path) -> "Index":
 
 
 def open_published(folder: Path) -> "Index":
-    """Open an index that nobody writes any more, without leaving a file in its folder or waiting for anybody.
+    """Open an index that is written no more, without leaving a file in its folder or waiting for a lock.
 
     Tantivy takes a lock in the folder that it opens, which would have to be writable, and others could hold it. So it
     is given a folder of links, which goes once the files are mapped.

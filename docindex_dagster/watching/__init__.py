@@ -1,1 +1,1 @@
-"""Following edits as they happen: which folders tell of them, what the file system says, and what becomes of it."""
+"""Following edits as they happen: which folders show them, what the file system says, and what becomes of it."""

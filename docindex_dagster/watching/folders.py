@@ -1,4 +1,4 @@
-"""Which folders tell of changes in a source: those that discovery enters, and those in which git notes commits.
+"""Which folders show changes of a source: those that discovery enters, and those in which git notes commits.
 
 Each of them is watched by itself, not with all that lies below it: `node_modules`, `.git/objects` and the index have
 more folders than everything else, change all the time, and mean nothing.
@@ -36,7 +36,7 @@ def folders_of(source: Source, home: Path) -> frozenset[str]:
 
     Args:
         source: a library or a work tree.
-        home: where the index lies, which may be in the source, and whose changes are nobody's.
+        home: where the index lies, which may be in the source, and whose changes are no source's.
     """
     entered = list(_entered(source, os.path.realpath(os.fsencode(home))))
     repositories = [folder for folder in entered if os.path.lexists(os.path.join(folder, b".git"))]  # noqa: PTH118 bytes
@@ -63,7 +63,7 @@ def _entered(source: Source, home: bytes) -> Iterator[bytes]:
         try:
             with os.scandir(place) as children:
                 inner = [child.name for child in children if child.is_dir(follow_symlinks=False)]
-        except OSError:  # it is gone, or nobody may read it
+        except OSError:  # it is gone, or may not be read
             continue
         folders += [folder + name + b"/" for name in inner if not noise.is_version_control(name)]
         yield place

@@ -18,7 +18,7 @@ from docindex_dagster.watching.notifier import Notifier, PathEvent
 from docindex_dagster.watching.watched import Watched
 
 _TICK_S = 1.0  # how often it is noticed that a source's folder came or went
-_ROUND_S = 10.0  # while nothing happens, one source is looked at, in turn: some file systems do not tell everything,
+_ROUND_S = 10.0  # while nothing happens, one source is looked at, in turn: some file systems do not report everything,
 _ROUND_SHARE = 100  # but for no more than this part of the time
 _REST = 2.0  # after a look that was in vain, in multiples of what it took: a file may change all the time
 _LONGEST_REST_S = 1.0
@@ -26,21 +26,21 @@ _IGNORE_FILES = frozenset({".gitignore", ".docindexignore"})
 _LISTINGS = 5
 
 Index = Callable[[Settings, str], bool]
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class Watch:
     """Watches sources and indexes those that change."""
 
-    def __init__(self, settings: Settings, named: Collection[str], index: Index, tell: Tell, *, poll: bool) -> None:
+    def __init__(self, settings: Settings, named: Collection[str], index: Index, report: Report, *, poll: bool) -> None:
         """Begin to watch; nothing is indexed yet.
 
         Args:
             settings: of the project.
             named: the keys of the sources to watch; empty for all that have a folder.
             index: brings a source up to date, and says whether it could.
-            tell: shows the user a line.
-            poll: look at the files again and again, where the system does not tell.
+            report: shows the user a line.
+            poll: look at the files again and again, where the system reports none.
 
         Raises:
             WatchError: the system does not let us.
@@ -49,7 +49,7 @@ class Watch:
         self._settings = settings
         self._named = named
         self._index = index
-        self._tell = tell
+        self._report = report
         self._notifier = Notifier(poll=poll)
         self._config_folder = os.path.realpath(settings.root)
         self._is_config_wrong = False
@@ -100,9 +100,9 @@ class Watch:
         for key, watched in self._watched.items():
             watched.seen = None  # the settings may be others
             if before and key not in before:
-                self._tell(f"{key} is watched as well from now on")
+                self._report(f"{key} is watched as well from now on")
         for key in before.keys() - self._watched.keys():
-            self._tell(f"{key} is not declared any more, and not watched")
+            self._report(f"{key} is not declared any more, and not watched")
         self._parents = _parents(self._settings)
         self._list(self._watched)
         self._due = dict.fromkeys(self._watched)
@@ -157,20 +157,20 @@ class Watch:
         return path in self._by_folder or Path(path).is_dir()
 
     def _reload(self, *, is_sure: bool) -> None:
-        """Read the settings again; those that are wrong are told, and nothing is indexed by them."""
+        """Read the settings again; those that are wrong are reported, and nothing is indexed by them."""
         try:
             settings = load_settings(self._settings.root)
             registry.sources(settings)
         except SettingsError as error:
             self._is_config_wrong = True
-            self._tell(f"{error}; what changes is indexed when this is mended")
+            self._report(f"{error}; what changes is indexed when this is mended")
             return
         if is_sure or self._is_config_wrong or settings != self._settings:
             self._settings, self._is_config_wrong = settings, False
             self._declare()
 
     def _check_places(self) -> None:
-        """Notice folders of sources that came, went or were replaced, which no event tells."""
+        """Notice folders of sources that came, went or were replaced, which no event reports."""
         now = time.monotonic()
         if now < self._places_at + _TICK_S:
             return
@@ -198,21 +198,21 @@ class Watch:
         except (DocindexError, OSError) as error:
             found = None
             if watched.note_problem(str(error)):
-                self._tell(f"{key}: {error}")
+                self._report(f"{key}: {error}")
         if found is None:
             self._rest(time.monotonic() - started)
         elif self._index(self._settings, key):
             watched.note_success(found)
         else:
             wait = watched.note_failure(found)
-            self._tell(f"{key} is tried again when it changes, or in {wait / 60:.0f} min")
+            self._report(f"{key} is tried again when it changes, or in {wait / 60:.0f} min")
 
     def _rest(self, took: float) -> None:
         self._round_at = time.monotonic() + max(_ROUND_S, took * _ROUND_SHARE)
         time.sleep(min(took * _REST, _LONGEST_REST_S))
 
     def _is_taken_out(self, key: str) -> bool:
-        """Whether a user took it out of the index, and nobody named it here."""
+        """Whether a user took it out of the index, and it is not named here."""
         return key not in self._named and key in withdrawn.all_of(Layout(self._settings.home))
 
 

@@ -28,7 +28,7 @@ class PathEvent(NamedTuple):
 class Notifier:
     """Tells what happens in some folders, each without those below it.
 
-    The system watches a folder, not its path: when it is replaced, whoever follows the path has to watch again.
+    The system watches a folder, not its path: when it is replaced, the new folder has to be watched as well.
     """
 
     def __init__(self, *, poll: bool) -> None:
@@ -40,10 +40,10 @@ class Notifier:
         self._missed: set[tuple[int, str]] = set()
 
     def watch(self, folders: AbstractSet[str]) -> bool:
-        """Watch these folders instead of those before; what happened until then is still told.
+        """Watch these folders instead of those before; what happened until then is still reported.
 
         Returns:
-            Whether this changed anything. If so, what happened in new or replaced folders before is not told.
+            Whether this changed anything. If so, what happened in new or replaced folders before is not reported.
 
         Raises:
             WatchError: the system watches no more folders.

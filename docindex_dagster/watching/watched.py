@@ -20,19 +20,19 @@ class Watched:
     """A source, and what is known of it."""
 
     source: Source
-    folders: frozenset[str] = frozenset()  # those that tell of its changes
+    folders: frozenset[str] = frozenset()  # those that show its changes
     place: Place | None = None  # its own folder; None while it is missing
     seen: str | None = None  # its fingerprint before its last run; None: it may not be up to date
     failures: int = 0  # runs since the last one that succeeded
     retry_at: float = math.inf
-    problem: str = ""  # why it cannot be looked at, as the user was told
+    problem: str = ""  # why it cannot be looked at, as it was shown to the user
 
     def has_moved(self) -> bool:
         """Whether its own folder came, went or was replaced."""
         return place_of(self.source.path) != self.place
 
     def list_folders(self, home: Path) -> None:
-        """Find out which folder is its own, and which ones tell of its changes; `home` is where the index lies."""
+        """Find out which folder is its own, and which ones show its changes; `home` is where the index lies."""
         self.place = place_of(self.source.path)
         self.folders = folders_of(self.source, home)
 

@@ -73,7 +73,7 @@ def test_callers_are_asked_twice_in_a_row():
         return memo.asking_callers(number, callers, number + 1)
 
     assert callers(0) == 2
-    assert memo.asking_nobody(callers, 0) == 0
+    assert memo.uncached(callers, 0) == 0
 
 
 def test_an_answer_for_which_callers_could_not_be_asked_is_not_taken_where_they_can():
@@ -82,14 +82,14 @@ def test_an_answer_for_which_callers_could_not_be_asked_is_not_taken_where_they_
     def parameter() -> str:
         return memo.settled("parameter", "", lambda: memo.asking_callers("unknown", lambda: "given"))
 
-    assert memo.asking_nobody(parameter) == "unknown"
+    assert memo.uncached(parameter) == "unknown"
     assert parameter() == "given"
-    assert memo.asking_nobody(parameter) == "unknown"
+    assert memo.uncached(parameter) == "unknown"
 
 
 def test_an_answer_without_callers_is_found_once_whether_they_may_be_asked_or_not():
     asked = Asked()
-    asked.memo.asking_nobody(asked.ask, "one")
+    asked.memo.uncached(asked.ask, "one")
     asked.ask("one")
 
     assert asked.followed == ["one"]

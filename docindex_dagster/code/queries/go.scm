@@ -58,7 +58,7 @@
 (import_spec path: (_) @import)
 
 (call_expression function: [(identifier) (selector_expression)] @call)
-; name[T](…), of which the grammar tells neither from an element that is called nor from a conversion.
+; name[T](…), which the grammar distinguishes neither from an element that is called nor from a conversion.
 (call_expression function: (index_expression operand: [(identifier) (selector_expression)] @call))
 (type_conversion_expression type: (generic_type type: (_) @call))
 

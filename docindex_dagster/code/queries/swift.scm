@@ -1,4 +1,4 @@
-; The grammar gives the field `name` to types as well, so names are told by what stands before them.
+; The grammar gives the field `name` to types as well, so names are recognised by what comes before them.
 
 (class_declaration
   declaration_kind: ["class" "actor"]

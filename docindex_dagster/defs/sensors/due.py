@@ -1,4 +1,4 @@
-"""Whether a run may be asked for, as the newest runs of its kind tell: one at a time, and later after each failure."""
+"""Whether a run may be asked for, by the newest runs of its kind: one at a time, and later after each failure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

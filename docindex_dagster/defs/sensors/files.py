@@ -247,7 +247,7 @@ def _step(last: LastRuns, before: Seen | None, seen: Seen, is_indexed: Callable[
 
 
 def _failed_since(instance: dg.DagsterInstance, at: float) -> set[str]:
-    """The sources of which a run failed, whoever asked for it. Without a tick before, all sources are looked at."""
+    """The sources of which a run failed, by a sensor or by hand. Without a tick before, all sources are looked at."""
     if not at:
         return set()
     since = datetime.fromtimestamp(at - REPOSITORIES_INTERVAL_S, UTC)
@@ -274,7 +274,7 @@ class _Look:
         return digest_parts(self.files, self.commit or "")
 
     def is_indexed(self, settings: Settings) -> bool:
-        """Whether the index is made of these files, so that whoever made it has left nothing to do."""
+        """Whether the index is made of these files, so that there is nothing to do."""
         try:
             if self.commit is not None and (checked_out(self.source) or "") != self.commit:
                 return False

@@ -59,7 +59,7 @@ def plan(now: State, before: Memory) -> Plan:
     A partition that was there and is not any more was deleted by a user: its source is taken out of the index, and
     stays out until it is asked for. A source whose files come from where another's came that vanished is that one
     under a new name. A partition without a declaration stays, since its index does. A partition that Dagster lost with
-    its record costs no run: the sensors on files tell whether the index is right.
+    its record costs no run: the sensors on files find out whether the index is current.
     """
     declared = now.places.keys()
     lifted = now.withdrawn & now.partitions
@@ -142,7 +142,7 @@ def _state(
 ) -> State:
     try:
         generation = read_generation(layout)
-    except StoreError as error:  # a run rebuilds it; until then nobody knows what is published
+    except StoreError as error:  # a run rebuilds it; until then it is unknown what is published
         context.log.warning(str(error))
         generation = None
     return State(
@@ -154,7 +154,7 @@ def _state(
 
 
 def _places(declared: Mapping[str, Source]) -> dict[str, str]:
-    """Where the files of each source come from, told in a way that two sources of one place share."""
+    """Where the files of each source come from, written so that two sources of one place have the same."""
     return {
         key: f"{source.remote.url} {source.remote.ref or ''}" if source.remote else str(source.path)
         for key, source in declared.items()

@@ -75,7 +75,7 @@ class Extractor(Protocol):
         ...
 
     def extract(self, passages: Sequence[Passage]) -> Iterable[Found | ConceptError]:
-        """What is in each of some passages, in their order, or an error for one of which that could not be told.
+        """What is in each of some passages, in their order, or an error for one that could not be analysed.
 
         The next run asks for that one again. What was given before an error is raised is kept, and no more is asked.
 
@@ -88,7 +88,7 @@ class Extractor(Protocol):
 def normal(name: str) -> str:
     """The name under which a concept is one node: lower case, singular, without an article; "" where nothing is left.
 
-    The plural is that of English, as far as its last letters tell it.
+    The plural is that of English, by its last letters.
     """
     words = _ARTICLE.sub("", " ".join(name.split()).strip(_EDGES)).split(" ")
     last = words[-1]

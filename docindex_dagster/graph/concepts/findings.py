@@ -1,6 +1,6 @@
 """What was found in the chunks of a source: a table by the hash of their texts, so that no text is read twice.
 
-Extractors are anybody's code: what they return is checked, and what they fail in is told and left out.
+Extractors may be of other packages: what they return is checked; what they fail in is reported and left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -69,7 +69,7 @@ def find_concepts(chunks: pa.Table, extractor: Extractor, previous: pa.Table | N
 
     Args:
         chunks: of a source.
-        extractor: asked for the texts that are not in `previous`, in batches. What it cannot tell of a text costs that
+        extractor: asked for the texts that are not in `previous`, in batches. What it cannot find in a text costs that
             text; after an error that it raises it is not asked again.
         previous: a table of the same extractor's findings.
     """
@@ -112,8 +112,8 @@ def _extract(extractor: Extractor, batch: Mapping[str, Passage], found: dict[str
                 problems.append(str(answer))
             else:
                 found[text] = _checked(answer)
-        next(answers, None)  # it may give up when it has told what it could
-    except Exception as error:  # noqa: BLE001 it may be anybody's code
+        next(answers, None)  # it may end early, with what it has found
+    except Exception as error:  # noqa: BLE001 it may be of another package
         problems.append(
             str(error) if isinstance(error, ConceptError) else f"{type(error).__name__}: {first_line(error)}"
         )

@@ -62,14 +62,14 @@ class UnavailableExtractor:
 
 
 def load_extractor(settings: GraphSettings, llm: LLMSettings) -> Extractor | None:
-    """The extractor that the settings name; None for `none`. Whatever is wrong with it, it tells when it extracts."""
+    """The extractor that the settings name; None for `none`. An error in loading it is raised when it extracts."""
     name = settings.concepts
     if name == "none":
         return None
     try:
         own = _OURS.get(name)
         extractor = _checked(own(settings, llm) if own else _OF_PACKAGES.load(name)(settings))
-    except Exception as error:  # noqa: BLE001 it may be anybody's code
+    except Exception as error:  # noqa: BLE001 it may be of another package
         problem = str(error) if isinstance(error, ConceptError) else f"{type(error).__name__}: {first_line(error)}"
         return UnavailableExtractor(f"{name}/unavailable", f"graph.concepts = {name!r} cannot be used: {problem}")
     return extractor

@@ -1,4 +1,4 @@
-"""Words by which a name is told from a phrase."""
+"""Words that distinguish a name from a phrase."""
 
 import re
 

@@ -55,11 +55,11 @@ class NameResolver(ABC):
 
     def declared(self, unit: Unit, scope: str, expression: str) -> Values:
         """The same without what callers give for parameters."""
-        return self.memo.asking_nobody(self.values, unit, scope, expression)
+        return self.memo.uncached(self.values, unit, scope, expression)
 
     def declared_targets(self, unit: Unit, reference: Reference) -> Values:
         """What a call reaches without what callers give for parameters."""
-        return self.memo.asking_nobody(self.targets, unit, reference)
+        return self.memo.uncached(self.targets, unit, reference)
 
     def definition(self, value: Value) -> Definition:
         """What a function, class or object is defined by."""

@@ -1,6 +1,6 @@
 """Answers that are kept, each with what was looked at to find it.
 
-Most follow from the program alone: whoever asks, they are the same, so they are kept over all files. What was found in
+Most follow from the program alone: they are the same for all files, so they are kept over all. What was found in
 a cycle depends on where that was entered. It is kept for one file, so that a file gives the same edges whether it is
 resolved with all others or alone.
 
@@ -186,7 +186,7 @@ class Memo:
         finally:
             self.level += 1
 
-    def asking_nobody(self, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
+    def uncached(self, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
         """What is found without callers."""
         level, lowest, is_short = self.level, self._course.lowest, self._course.is_short
         self.level = 0

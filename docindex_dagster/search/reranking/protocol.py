@@ -33,12 +33,12 @@ class Reranker(Protocol):
         """All of the passages, best first; the signals that it adds say what it changed.
 
         Raises:
-            RerankError: it cannot tell.
+            RerankError: it cannot order them.
         """
 
 
 def reranked(reranker: Reranker, query: str, passages: Sequence[Passage], warn: Callable[[str], None]) -> list[Scored]:
-    """The passages in a reranker's order; in their own where it fails, which is told."""
+    """The passages in a reranker's order; in their own where it fails, of which it warns."""
     first = [passage.scored for passage in passages]
     if len(first) <= 1:
         return first
@@ -46,7 +46,7 @@ def reranked(reranker: Reranker, query: str, passages: Sequence[Passage], warn: 
     try:
         found = list(reranker.rerank(query, looked_at))
         _check_same(looked_at, found)
-    except Exception as error:  # noqa: BLE001 it may be anybody's code
+    except Exception as error:  # noqa: BLE001 it may be of another package
         problem = str(error) if isinstance(error, RerankError) else f"{type(error).__name__}: {first_line(error)}"
         warn(f"the results are not reranked: {problem}")
         return first

@@ -44,14 +44,14 @@ PROVIDERS: Plugins[Provider] = Plugins(
 def load_reranker(settings: RerankSettings, warn: Callable[[str], None]) -> Reranker | None:
     """The reranker that the settings name; None for none. Its model is loaded when it first reranks.
 
-    One of a package that cannot be used is told, and none is used: the results come in their first order.
+    One of a package that cannot be used gives a warning, and none is used: the results come in their first order.
     """
     name = settings.provider
     if name == "none":
         return None
     try:
         return PROVIDERS.load(name)(settings)
-    except Exception as error:  # noqa: BLE001 it may be anybody's code
+    except Exception as error:  # noqa: BLE001 it may be of another package
         problem = str(error) if isinstance(error, RerankError) else f"{type(error).__name__}: {first_line(error)}"
         warn(f"the results are not reranked: rerank.provider = {name!r} cannot be used: {problem}")
         return None

@@ -1,6 +1,6 @@
 """A reranking API in Cohere's format, which Jina, vLLM, TEI's proxies and others speak, too.
 
-A search waits for it. So it is asked once, within a time limit, and whoever asks goes on without it if it fails.
+A search waits for it. So it is asked once, within a time limit, and the search goes on without it if it fails.
 """
 
 from collections.abc import Sequence
