@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from docindex_dagster.graph.analysis import Statistics
     from docindex_dagster.graph.ask import Step
     from docindex_dagster.search.context import Context, ContextPassage
+    from docindex_dagster.search.matches import Match, Matches
     from docindex_dagster.search.model import Granularity, Hit, Mode, Signal, Snippet
     from docindex_dagster.status.freshness import SourceStatus
     from docindex_dagster.stores.published import PublishedTable, Tables
@@ -40,6 +41,8 @@ __all__ = [
     "Graph",
     "Hit",
     "Index",
+    "Match",
+    "Matches",
     "Mode",
     "PluginError",
     "PublishedTable",
@@ -62,6 +65,7 @@ _MODULES = {
     "graph.analysis": ("Statistics",),
     "graph.ask": ("Step",),
     "search.context": ("Context", "ContextPassage"),
+    "search.matches": ("Match", "Matches"),
     "search.model": ("Granularity", "Hit", "Mode", "Signal", "Snippet"),
     "stores.published": ("PublishedTable", "Tables"),
 }

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import Settings, load_project
-from docindex_dagster.search.ask import Request, context_of, hits_of
+from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.live import Live
+from docindex_dagster.search.matches import Matches
 from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of
 from docindex_dagster.stores.reader import Reader
@@ -171,6 +172,54 @@ class Index:
         hits = self._live.reading(ask)
         self._give(notes)
         return hits
+
+    def matches(
+        self,
+        text: str,
+        *,
+        regex: bool = False,
+        limit: int = 100,
+        sources: Names = (),
+        all_sources: bool = False,
+        path: str | None = None,
+        languages: Names = (),
+        source_types: SourceType | Sequence[SourceType] = (),
+        symbol_kinds: Names = (),
+    ) -> Matches:
+        """Every place of an exact text or a pattern, as `docindex search --mode literal` lists them.
+
+        Args:
+            text: the text as it is, or with `regex` a regular expression in RE2's syntax; `^` and `$` are of lines.
+            regex: whether it is a pattern.
+            limit: how many matches are given, in the order of source, path and place; 0 for all.
+            sources: as for `search`, like the others.
+            all_sources: as for `search`.
+            path: as for `search`.
+            languages: as for `search`.
+            source_types: as for `search`.
+            symbol_kinds: as for `search`.
+
+        Returns:
+            The matches, and how many there are in all. Lines and columns count from 1, columns in characters.
+
+        Raises:
+            QueryError: the text is empty or no pattern, looking for it takes too long, or what it is to be narrowed to
+                is not there.
+            SourceError: a source is not known, or not indexed.
+            StoreError: as `open_index`.
+
+        Example:
+            >>> index.matches("TODO", path="src").total
+        """
+        mode = Mode.REGEX if regex else Mode.LITERAL
+        request = Request(text, mode, top_k=limit and _within("limit", limit))
+        given = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
+
+        def ask(reader: Reader) -> Matches:
+            settings = self._live.settings
+            return matches_of(settings, reader, request.within(filters_of(settings, reader.generation, given)))
+
+        return self._live.reading(ask)
 
     def context(
         self,

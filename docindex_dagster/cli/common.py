@@ -23,7 +23,10 @@ Sources = Annotated[
     list[str] | None, typer.Option("--source", "-s", help="Only this source; may be given several times.")
 ]
 AllSources = Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")]
-TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=1000, help="How many at most.")]
+TopK = Annotated[
+    int | None,
+    typer.Option("--top-k", "-k", min=0, max=100_000, help="How many at most; 0: all, of literal and regex."),
+]
 
 
 def reader_of(settings: Settings) -> "Reader":

@@ -6,16 +6,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.style import Style
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from docindex_dagster.cli import opening
 from docindex_dagster.core import events
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
+from docindex_dagster.search.matches import Match
 from docindex_dagster.search.model import Hit, Signal, Snippet, title
 
 
@@ -64,15 +68,17 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
-def hits(found: Sequence[Hit], *, with_source: bool, explain: bool = False) -> None:
-    """Print search results: place, what it is, why it is there, and its first lines.
+def hits(found: Sequence[Hit], home: Path, *, with_source: bool, explain: bool = False) -> None:
+    """Print search results: where each is, what it is, why it is there, and the lines that match.
 
-    With `explain`, what each signal did to the score, which adds up to it.
+    With `explain`, what each signal did to the score, which adds up to it. `home` is where the index is.
     """
     for rank, hit in enumerate(found, start=1):
-        place = in_line(f"{hit.source}  {hit.path}" if with_source else hit.path)
-        line = Text.assemble((f"{rank:2} ", "dim"), (f"{place}:{hit.start_line}-{hit.end_line}", "bold cyan"))
-        line.append(in_line(f"  {hit.chunk_type} {hit.title}".rstrip()))
+        line = Text(f"{rank:2} ", "dim").append_text(place(hit, home))
+        line.append(in_line(f"  {_what(hit)}".rstrip()), "default")
+        is_named = bool(opening.shown_path(hit, home)[1])
+        lines = f"  {hit.start_line}-{hit.end_line}" if hit.end_line > hit.start_line else ""
+        line.append(in_line(lines + (f"  {hit.source}" if with_source and not is_named else "")), "dim")
         if hit.is_uncommitted:
             line.append("  uncommitted", "yellow")
         if hit.stale:
@@ -83,6 +89,19 @@ def hits(found: Sequence[Hit], *, with_source: bool, explain: bool = False) -> N
         out.print(Text(f"   {hit.score:.4f} = {_reasons(hit.signals, with_numbers=explain)}", "dim"))
         for shown in _snippet(hit.snippet):
             out.print(shown, no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore")
+
+
+def _what(hit: Hit) -> str:
+    """What a place is: the kind of its chunk is named only where the symbol at the line is that of the chunk."""
+    return hit.title if hit.symbol != hit.qualified_name else f"{hit.chunk_type} {hit.title}"
+
+
+def place(result: Hit | Match, home: Path, column: str = "") -> Text:
+    """The path and line of a result, linked to its file, behind its source where the path does not lead there."""
+    path, source = opening.shown_path(result, home)
+    where = in_line(f"{path}:{result.line}{column}")
+    style = Style(color="cyan", bold=True, link=opening.link(result))
+    return Text(in_line(f"{source}  ") if source else "").append_text(Text(where, style))
 
 
 def _reasons(signals: Sequence[Signal], *, with_numbers: bool) -> str:
@@ -194,7 +213,7 @@ def _print_finished(event: events.Event) -> None:
 
 def count(number: int, noun: str) -> str:
     """A number with its noun, in the plural where it is due."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    return f"{number:,} {noun}" + ("" if number == 1 else "es" if noun.endswith("ch") else "s")
 
 
 def warning(message: str) -> None:

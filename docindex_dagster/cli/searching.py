@@ -1,9 +1,11 @@
 """Reading the index: `docindex search`, `log`, `show` and `why`."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +19,15 @@ from docindex_dagster.cli.common import (
     utf8,
 )
 from docindex_dagster.core.settings import load_project, load_settings
-from docindex_dagster.search.model import Granularity, Mode
+from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
+
+if TYPE_CHECKING:
+    from docindex_dagster.core.settings import Settings
+    from docindex_dagster.search.ask import Request
+    from docindex_dagster.search.matches import Match
+    from docindex_dagster.stores.reader import Reader
+
+_MOST_MATCHES = 100  # that are listed unless more are asked for
 
 
 class SourceType(StrEnum):
@@ -84,15 +94,35 @@ def search(
         ),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each signal did to the score.")] = False,
+    count: Annotated[
+        bool, typer.Option("--count", help="Of literal and regex: only numbers of matches by file.")
+    ] = False,
+    files: Annotated[bool, typer.Option("--files", help="Of literal and regex: only the paths of files.")] = False,
+    lines: Annotated[
+        int, typer.Option("--lines", "-C", min=0, max=1000, help="Of literal and regex: lines around each match.")
+    ] = 0,
+    open_: Annotated[
+        int | None,
+        typer.Option("--open", min=1, metavar="N", help="Open the Nth result in VISUAL or EDITOR.", show_default=False),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Search what is indexed."""
+    """Search what is indexed.
+
+    The modes literal and regex list every match as PATH:LINE:COLUMN, and exit with 1 where there is none.
+    """
     from docindex_dagster.search.ask import Request, context_of, hits_of
     from docindex_dagster.search.context import nothing_in
     from docindex_dagster.search.scope import Narrowing, filters_of
 
     if context is not None and (top_k is not None or explain):
         raise typer.BadParameter("goes with neither --top-k nor --explain", param_hint="--context")
+
+    is_listing = mode not in RETRIEVING and context is None and granularity is Granularity.CHUNK and not rerank
+    if not is_listing and (count or files or lines):
+        raise typer.BadParameter("--count, --files and --lines are for the modes literal and regex")
+    if not is_listing and top_k == 0:
+        raise typer.BadParameter("0, for all, is for the modes literal and regex", param_hint="--top-k")
 
     settings = load_project()
     reader = reader_of(settings)
@@ -105,6 +135,11 @@ def search(
         path_glob=None if path is None else utf8(path),
     )
     filters = filters_of(settings, reader.generation, narrowing)
+    if is_listing:
+        everything = 0 if count or files else _MOST_MATCHES if top_k is None else top_k
+        request = Request(" ".join(query), mode, top_k=everything, filters=filters)
+        _list(settings, reader, request, _Listing(count, files, lines, open_, json))
+        return
     request = Request(" ".join(query), mode, granularity, top_k or settings.search.top_k, filters, rerank)
     if context is not None:
         packed = context_of(settings, reader, request, context, warn=console.warning)
@@ -114,12 +149,55 @@ def search(
             console.plain(packed.markdown or nothing_in(packed))
         return
     found = hits_of(settings, reader, request, warn=console.warning)
-    if json:
+    if open_ is not None:
+        _open(found, open_)
+    elif json:
         console.as_json(found)
     elif not found:
         console.out.print("nothing found")
     else:
-        console.hits(found, with_source=len(filters.sources) != 1, explain=explain)
+        console.hits(found, settings.home, with_source=len(filters.sources) != 1, explain=explain)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """How the matches of an exact text or a pattern are shown."""
+
+    count: bool
+    files: bool
+    lines: int
+    opened: int | None
+    json: bool
+
+
+def _list(settings: "Settings", reader: "Reader", request: "Request", listing: _Listing) -> None:
+    from docindex_dagster.cli import listing as printed
+    from docindex_dagster.search.ask import lines_of_files, matches_of
+
+    found = matches_of(settings, reader, request)
+    if listing.opened is not None:
+        _open(found.matches, listing.opened)
+    elif listing.json:
+        console.as_json(found)
+    elif listing.count:
+        printed.counts(found, settings.home)
+    elif listing.files:
+        printed.files(found, settings.home)
+    elif listing.lines:
+        printed.with_lines(found, settings.home, lines_of_files(settings, reader, found), listing.lines)
+    else:
+        printed.matches(found, settings.home)
+    if not found.total:
+        raise typer.Exit(1)
+
+
+def _open(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None:
+    from docindex_dagster.cli.opening import open_in_editor
+    from docindex_dagster.core.errors import QueryError
+
+    if number > len(found):
+        raise QueryError(f"there is no result {number}: the search has {len(found):,}")
+    open_in_editor(found[number - 1])
 
 
 def log(

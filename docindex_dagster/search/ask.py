@@ -10,19 +10,26 @@ from functools import cache, partial
 
 from pydantic import ValidationError
 
-from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.errors import QueryError, SettingsError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import EmbeddingSettings, RerankSettings, Settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
+from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.freshness import marked
+from docindex_dagster.search.freshness import located
 from docindex_dagster.search.lookup import check_paths
+from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import Granularity, Hit, Mode
+from docindex_dagster.search.originals import originals
 from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
 from docindex_dagster.search.reranking.providers import load_reranker
+from docindex_dagster.search.scan import Pattern
 from docindex_dagster.sources import registry
+from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
 _CONTEXT_CANDIDATES = 50  # hits that are tried for a context
@@ -71,7 +78,34 @@ def hits_of(
     )
     if not found:
         check_paths(reader, request.filters)
-    return marked(found, registry.sources(settings))
+    return located(found, registry.sources(settings))
+
+
+def matches_of(settings: Settings, reader: Reader, request: Request) -> Matches:
+    """Every place of an exact text or a pattern, the first `request.top_k` of them with their files; 0 for all.
+
+    Raises:
+        QueryError: the text is empty or no pattern, looking for it takes too long, or no indexed file has a path that
+            the filter means.
+    """
+    if not request.query:
+        raise QueryError("the query is empty: say what to search for")
+    pattern = Pattern(well_formed(request.query), is_regex=request.mode is Mode.REGEX)
+    request.filters.check(reader.index.schema)
+    sources = registry.sources(settings)
+    with reading_stores():
+        pool = Pool(reader, request.filters, request.top_k)
+        found = find_matches(pool, pattern, originals(Layout(settings.home), sources))
+    if not found.total:
+        check_paths(reader, request.filters)
+    return replace(found, matches=tuple(located(found.matches, sources)))
+
+
+def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[tuple[str, str], dict[int, str]]:
+    """The lines of each file of some matches by their numbers, by source and path."""
+    pool, original = Pool(reader, Filters(), 0), originals(Layout(settings.home), registry.sources(settings))
+    files = {(match.source, match.path): match for match in found.matches}
+    return {key: lines_of(pool, match, original) for key, match in files.items()}
 
 
 def context_of(

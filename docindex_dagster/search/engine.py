@@ -182,14 +182,31 @@ def _described(row: Mapping[str, Any]) -> str:
 
 def _hit(row: Mapping[str, Any], item: Scored, find: snippets.Finder) -> Hit:
     copied = {name: row[name] for name in _COPIED}
+    snippet = snippets.snippet(row["text"], find)
+    line = min(row["start_line"] + snippet.line, row["end_line"])
     return Hit(
         **copied,
         heading_path=tuple(row["heading_path"] or ()),
-        snippet=snippets.snippet(row["text"], find),
+        snippet=snippet,
+        line=line,
+        column=snippet.column,
+        symbol=_symbol_at(row, line),
         score=item.score,
         signals=item.signals,
     )
 
 
-_MADE = {"heading_path", "snippet", "score", "signals", "stale"}
+def _symbol_at(row: Mapping[str, Any], line: int) -> str | None:
+    """The innermost symbol at a line: of those that begin in the chunk, else the one that the chunk is a part of."""
+    symbols = row["symbols"] or ()
+    around = [one for one in symbols if not one["is_local"] and one["start_line"] <= line <= one["end_line"]]
+    if around:
+        name: str | None = max(around, key=lambda one: (one["start_line"], -one["end_line"]))["qualified_name"]
+        return name
+    begins_here = any(one["qualified_name"] == row["qualified_name"] for one in symbols)
+    found: str | None = row["parent"] if begins_here else row["qualified_name"]
+    return found
+
+
+_MADE = {"heading_path", "snippet", "line", "column", "symbol", "score", "signals", "file", "stale"}
 _COPIED = tuple(name for name in Hit.__dataclass_fields__ if name not in _MADE)

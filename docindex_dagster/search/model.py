@@ -68,12 +68,15 @@ class Scored:
 class Snippet:
     """Some lines of a chunk, as a text, and the parts of it that matched.
 
-    `offset` is the number of the chunk's lines before it. `highlights` are [start, end) in characters of `text`.
+    `offset` is the number of the chunk's lines before it. `highlights` are [start, end) in characters of `text`. `line`
+    is the number of the chunk's lines before the one that matches best, `column` where its first match is, from 1.
     """
 
     text: str
     offset: int
     highlights: tuple[tuple[int, int], ...]
+    line: int = 0
+    column: int = 1
 
 
 def title(qualified_name: str | None, heading_path: Sequence[str] | None) -> str:
@@ -85,7 +88,9 @@ def title(qualified_name: str | None, heading_path: Sequence[str] | None) -> str
 class Hit:
     """One result: a chunk, its score, and the signals whose contributions add up to it.
 
-    `stale` says whether the file on disk differs from what was indexed; None where that is unknown.
+    `line` and `column` are the best match in the file, from 1; `symbol` is the innermost definition at the line. `file`
+    is the path on disk, None for a commit. `stale` says whether the file on disk differs from what was indexed; None
+    where that is unknown.
     """
 
     chunk_id: str
@@ -110,10 +115,14 @@ class Hit:
     content_hash: str
     is_uncommitted: bool
     signals: tuple[Signal, ...]
+    line: int
+    column: int
+    symbol: str | None
     summary: str | None = None
+    file: str | None = None
     stale: bool | None = None
 
     @property
     def title(self) -> str:
-        """What it is called; see `title`."""
-        return title(self.qualified_name, self.heading_path)
+        """What the place is called: the symbol at its line, else its headings; see `title`."""
+        return title(self.symbol, self.heading_path)

@@ -6,7 +6,9 @@ Patterns have RE2's syntax, which takes time in proportion to the text whatever 
 import re
 import time
 from dataclasses import dataclass
+from itertools import accumulate
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,9 +18,11 @@ from docindex_dagster.search.candidates import Pool, Ranking
 _COLUMNS = ["chunk_id", "source_type", "path", "chunk_index", "text"]
 _TESTS = "test"
 _LONGEST_REGEX = 1000  # characters: what a text costs grows with them
-_LONGEST_S = 30.0  # of a search
+LONGEST_S = 30.0  # of a search
 _TEXTS_A_LOOK = 500  # at the clock
 _GROUP = "docindex_span"
+_OF_LINES = re.compile(r"\n|\\n|\\x0a|\\x\{a|\(\?\w*s", re.IGNORECASE)  # of a pattern that may go over lines
+_PRIVATE = range(0xE000, 0xF900)
 # What may hold a parenthesis that is not a group's: quoted text, an escaped character, a class; then those that are.
 _PARTS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\(\?P?<\w+>|\(\?|\(", re.DOTALL)
 
@@ -51,6 +55,8 @@ class Pattern:
     def counts(self, texts: pa.Array) -> pa.Array:
         """How often each text holds it."""
         if self.is_regex:
+            if "$" in self.text:  # which is an end of a line on Windows, too
+                texts = pc.replace_substring(texts, "\r\n", "\n")
             return pc.count_substring_regex(texts, self._regex)
         return pc.count_substring(texts, self.text)
 
@@ -66,9 +72,60 @@ class Pattern:
             for line, item in zip(lines, found.to_pylist(), strict=True)
         ]
 
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """All places of it in a text, [start, end) in characters, none of which overlap."""
+        if not self.is_regex:
+            starts = [-len(self.text)]
+            while (start := text.find(self.text, starts[-1] + len(self.text))) >= 0:
+                starts.append(start)
+            return [(start, start + len(self.text)) for start in starts[1:]]
+        return self._over_lines(text) if _OF_LINES.search(self.text) else self._in_lines(text)
+
+    def _over_lines(self, text: str) -> list[tuple[int, int]]:
+        return self._marked([text], _unused(text))[0]
+
+    def _in_lines(self, text: str) -> list[tuple[int, int]]:
+        """Line by line, as grep looks: white space is no end of a line, and `$` is before a carriage return."""
+        ends = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+        lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+        numbers = np.flatnonzero(pc.match_substring_regex(pa.array(lines, pa.string()), self._regex)).tolist()
+        marked = self._marked([lines[number] for number in numbers], _unused(text))
+        places = zip(numbers, marked, strict=True)
+        return [(ends[number] + start, ends[number] + end) for number, spans in places for start, end in spans]
+
+    def _marked(self, texts: list[str], marks: tuple[str, str]) -> list[list[tuple[int, int]]]:
+        """The matches in each text, by a replacement that puts a mark before and behind each."""
+        before, after = marks
+        marked = pc.replace_substring_regex(
+            pa.array(texts, pa.string()), pattern=self._regex, replacement=rf"{before}\0{after}"
+        )
+        return [_between(text, before, after) for text in marked.to_pylist()]
+
     @property
     def _regex(self) -> str:
         return f"(?m){self.text}"
+
+
+def _between(marked: str, before: str, after: str) -> list[tuple[int, int]]:
+    """Where the parts between marks were before they had marks."""
+    first, *others = marked.split(before)
+    found, at = [], len(first)
+    for held, _, rest in (part.partition(after) for part in others):
+        found.append((at, at + len(held)))
+        at += len(held) + len(rest)
+    return found
+
+
+def _unused(text: str) -> tuple[str, str]:
+    """Two characters that a text does not hold, of those that Unicode leaves to programs.
+
+    Raises:
+        QueryError: it holds all of them, which is no text.
+    """
+    unused = [char for char in map(chr, _PRIVATE) if char not in text][:2]
+    if len(unused) < 2:  # noqa: PLR2004 one before a match, one behind it
+        raise QueryError("a file holds every character that Unicode leaves to programs: look for an exact text instead")
+    return unused[0], unused[1]
 
 
 def _without_groups(regex: str) -> str:
@@ -90,7 +147,7 @@ def _in_characters(line: str, start: int, length: int) -> tuple[int, int]:
     return first, first + len(encoded[start : start + length].decode(errors="ignore"))
 
 
-def _counted(texts: pa.Array, pattern: Pattern, ends_at: float) -> pa.Array:
+def counted(texts: pa.Array, pattern: Pattern, ends_at: float) -> pa.Array:
     """How often each text holds a pattern.
 
     Raises:
@@ -104,7 +161,7 @@ def _counted(texts: pa.Array, pattern: Pattern, ends_at: float) -> pa.Array:
     return pa.concat_arrays(counts)
 
 
-def holding(pool: Pool, pattern: Pattern, longest_s: float = _LONGEST_S) -> Ranking:
+def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranking:
     """The chunks whose text holds a pattern, and how often: those of tests last, else in the order of paths.
 
     Raises:
@@ -115,7 +172,7 @@ def holding(pool: Pool, pattern: Pattern, longest_s: float = _LONGEST_S) -> Rank
     ends_at = time.monotonic() + longest_s
     rows = pool.reader.table.search().where(pool.filters.to_sql()).select(_COLUMNS).limit(None)
     for batch in rows.to_batches():
-        counts = _counted(batch["text"], pattern, ends_at)
+        counts = counted(batch["text"], pattern, ends_at)
         is_match = pc.greater(counts, 0)
         hits = pa.record_batch([*batch.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"])
         found.append(hits.filter(is_match))

@@ -59,7 +59,9 @@ def snippet(text: str, find: Finder) -> Snippet:
         highlights += [(start + length, end + length) for start, end in spans]
         shown.append(cut)
         length += len(cut) + 1
-    return Snippet("\n".join(shown), first, tuple(highlights))
+    best = _best_line(matches, first)
+    column = matches[best][0][0] + 1 if matches[best] else 1
+    return Snippet("\n".join(shown), first, tuple(highlights), best, column)
 
 
 def _best_start(lines: Sequence[str], matches: Sequence[Sequence[Match]]) -> int:
@@ -72,6 +74,15 @@ def _best_start(lines: Sequence[str], matches: Sequence[Sequence[Match]]) -> int
         return len(window), len(held[start]), -start
 
     return max(held, key=worth)
+
+
+def _best_line(matches: Sequence[Sequence[Match]], first: int) -> int:
+    """Of the lines that are shown, the one that holds most of the query; of equals the first."""
+
+    def held(at: int) -> int:
+        return len(frozenset[str]().union(*(of for _, _, of in matches[at])))
+
+    return max(range(first, min(first + _LINES, len(matches))), key=held)
 
 
 def _shortened(line: str, matches: Sequence[Match]) -> tuple[str, list[tuple[int, int]]]:

@@ -30,10 +30,12 @@ def of_hits(hits: Sequence[Hit], warnings: Sequence[str]) -> str:
 def _hit(rank: int, hit: Hit) -> str:
     name = in_line(hit.title)
     about = ", ".join(filter(None, (hit.chunk_type, hit.language, hit.source_type)))
+    about += f", lines {hit.start_line}-{hit.end_line}"
     notes = "; the file was changed since it was indexed" if hit.stale else ""
-    head = f"{rank}. {hit.source} {in_line(hit.path)}:{hit.start_line}-{hit.end_line} ({about}{notes})"
+    head = f"{rank}. {hit.source} {in_line(hit.path)}:{hit.line} ({about}{notes})"
     lines = [f"   | {line}" for line in hit.snippet.text.split("\n") if line.strip()]
     about_it = [f"   {name}"] if name else []
+    about_it += [f"   file: {in_line(hit.file)}:{hit.line}"] if hit.file else []
     about_it += [f"   summary: {in_line(hit.summary)}"] if hit.summary else []
     return "\n".join([head, *about_it, *lines])
 

@@ -64,18 +64,25 @@ def command(root: Path, *arguments: str) -> Any:
     [
         ({}, ()),
         ({"mode": "bm25", "top_k": 2}, ("--mode", "bm25", "--top-k", "2")),
-        ({"mode": Mode.LITERAL, "path": "src"}, ("--mode", "literal", "--path", "src")),
         ({"granularity": "file", "languages": "python"}, ("--granularity", "file", "--language", "python")),
         ({"sources": ["station"], "symbol_kinds": ["function"]}, ("--source", "station", "--kind", "function")),
         ({"source_types": ["commit", "doc"], "rerank": "mmr"}, ("-t", "commit", "-t", "doc", "--rerank", "mmr")),
     ],
-    ids=["plain", "words", "literal", "files", "functions", "commits"],
+    ids=["plain", "words", "files", "functions", "commits"],
 )
 def test_a_search_gives_what_the_command_gives(root, index, options, arguments):
     hits = index.search("pump", **options)
 
     assert hits
     assert as_json(hits) == command(root, "search", "pump", *arguments)
+
+
+def test_matches_are_those_of_the_command(root, index):
+    found = index.matches("pump", path="src", limit=2)
+
+    assert len(found.matches) == 2 < found.total
+    assert as_json(found) == command(root, "search", "pump", "--mode", "literal", "--path", "src", "--top-k", "2")
+    assert index.matches("pu.p", regex=True, limit=0).total == index.matches("pump").total
 
 
 def test_a_context_is_that_of_the_command(root, index):

@@ -88,7 +88,7 @@ def test_a_symbol_with_bytes_that_are_no_text_is_told_in_a_line(run_indexed, com
 
 
 def test_bytes_that_are_no_text_are_no_question_mark(run_indexed):
-    assert "nothing found" in run_indexed("search", "\udcff", "--mode", "literal").out
+    assert "no match" in run_indexed("search", "\udcff", "--mode", "literal").err
     assert run_indexed("search", "pump", "--path", "gu\udcffde.md").code == 1
 
 
@@ -110,4 +110,4 @@ def test_a_path_that_no_file_has_is_told_and_one_that_files_have_is_not(run_inde
 
     assert found.code == 1
     assert "no indexed file has the path 'src/nowhere'" in " ".join(found.err.split())
-    assert run_indexed("search", "nothing-of-the-kind", "--mode", "literal", "--path", "pump.py").code == 0
+    assert run_indexed("search", "nothing-of-the-kind", "--mode", "literal", "--path", "pump.py").err == "no match\n"

@@ -8,7 +8,7 @@ import pytest
 def test_results_are_readable_without_a_terminal(run_indexed):
     shown = run_indexed("search", "prime_pump", "--mode", "bm25", "--language", "python").out
 
-    assert "pump.py:1-3" in shown
+    assert " 1 manual/pump.py:1  function prime_pump  1-3  library/manual\n" in shown
     assert "bm25 #1" in shown
 
 

@@ -42,6 +42,9 @@ def hit(first: int, last: int, score: float = 1.0, path: str = "lib/pump.py", **
         content_hash="",
         is_uncommitted=False,
         signals=(),
+        line=first,
+        column=1,
+        symbol="Station.pump",
     )
     return replace(made, **other)
 

@@ -101,7 +101,8 @@ def test_every_tool_answers(agent):
     )
 
     assert not any(is_error for is_error, _ in (search, literal, context, place, page, why, lock, status))
-    assert "1. library/docs pump.md:1-5 (section, markdown, doc)" in search[1]
+    assert "1. library/docs pump.md:5 (section, markdown, doc, lines 1-5)" in search[1]
+    assert re.search(r"file: /.*/docs/pump\.md:5\n", search[1])
     assert "How a pump is started" in search[1]
     assert "station.py" in literal[1]
     assert "->> started" in literal[1]

@@ -1,0 +1,62 @@
+"""Where results are, as a user can open them: paths from the working directory, links, and the user's editor."""
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+from docindex_dagster.core.errors import QueryError, SettingsError
+from docindex_dagster.search.matches import Match
+from docindex_dagster.search.model import Hit
+
+# How editors take a line: by the name of the program.
+_PLUS = frozenset({"vi", "vim", "nvim", "view", "gvim", "emacs", "emacsclient", "nano", "micro", "kak", "joe", "ne"})
+_GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
+_COLON = frozenset({"subl", "zed", "hx", "helix", "atom"})
+
+
+def shown_path(result: Hit | Match, home: Path) -> tuple[str, str]:
+    """The path of a result as it can be typed here, and its source where the path does not lead there.
+
+    It begins at the working directory where the file is below it, else at the root. A commit, and a file of a clone
+    that the index keeps in its `home`, are named by their source.
+    """
+    file = result.file
+    if file is None or Path(file).is_relative_to(home):
+        return result.path, result.source
+    here = Path.cwd()
+    return (str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file), ""
+
+
+def link(result: Hit | Match) -> str | None:
+    """The URL of the file of a result."""
+    return None if result.file is None else Path(result.file).as_uri()
+
+
+def open_in_editor(result: Hit | Match) -> None:
+    """Start the user's editor at a result, and wait for it.
+
+    Raises:
+        SettingsError: neither VISUAL nor EDITOR names an editor that can be started.
+        QueryError: the result is no file.
+    """
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise SettingsError("set VISUAL or EDITOR to the editor that shall open results")
+    if result.file is None:
+        raise QueryError(f"{result.path} is no file that could be opened; `docindex show` shows it")
+    try:
+        command = _command(shlex.split(editor), result.file, result.line)
+        subprocess.run(command, check=False)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"the editor {editor!r} cannot be started: {error}; set VISUAL or EDITOR") from error
+
+
+def _command(editor: list[str], file: str, line: int) -> list[str]:
+    """The arguments that open a file, given from the root, at a line."""
+    name = Path(editor[0]).name.removesuffix(".exe") if editor else ""
+    if name in _PLUS:
+        return [*editor, f"+{line}", file]
+    if name in _GOTO:
+        return [*editor, "--goto", f"{file}:{line}"]
+    return [*editor, f"{file}:{line}" if name in _COLON else file]

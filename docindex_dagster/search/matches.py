@@ -1,0 +1,169 @@
+"""Every place that holds an exact text or a pattern, by file and line, as grep lists them.
+
+The chunks that hold one name the files; the text of a file is put together from its chunks, so that lines which were
+cut are whole, and text that chunks repeat counts once.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.search.candidates import Pool
+from docindex_dagster.search.originals import Originals
+from docindex_dagster.search.scan import LONGEST_S, Pattern, counted
+from docindex_dagster.stores import tantivy_index
+
+_COLUMNS = ["source", "path", "start_byte", "end_byte", "text"]
+_MOST_CHUNKS_A_FILE = 100_000
+_TOO_LONG = "the search takes too long: give a simpler pattern, or narrow it by --path or --source"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One place of a pattern. Line and column count from 1, columns in characters; `text` is the whole line.
+
+    `end` is the column behind its last character, or behind the line where it goes on in the next.
+    """
+
+    source: str
+    path: str
+    line: int
+    column: int
+    end: int
+    text: str
+    content_hash: str
+    file: str | None = None  # where the file is on disk
+    stale: bool | None = None  # whether it was changed since; None where that is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The first matches by source, path and place, and how many there are in all."""
+
+    matches: tuple[Match, ...]
+    total: int
+    files: int
+
+
+def find_matches(
+    pool: Pool, pattern: Pattern, original: Originals = lambda *_: None, longest_s: float = LONGEST_S
+) -> Matches:
+    """All places of a pattern, of which the first `pool.limit` are given; 0 for all.
+
+    Args:
+        pool: where to look.
+        pattern: what to look for.
+        original: gives the text of a file that chunks hold in another form, as of HTML; else theirs is read.
+        longest_s: how long it may take.
+
+    Raises:
+        QueryError: it is no pattern, or looking for it takes too long.
+    """
+    pattern.check()
+    ends_at = time.monotonic() + longest_s
+    shown: list[Match] = []
+    total = files = 0
+    for rows in _files(pool, _paths(pool, pattern, ends_at)):
+        if time.monotonic() > ends_at:
+            raise QueryError(_TOO_LONG)
+        found = _in_file(rows, pattern, original)
+        total += len(found)
+        files += bool(found)
+        shown += found[: max(0, pool.limit - len(shown)) if pool.limit else None]
+    return Matches(tuple(shown), total, files)
+
+
+def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) -> dict[int, str]:
+    """The lines of the file of a match, as indexed, by their numbers."""
+    (rows,) = _files(pool, [(match.source, match.path)])
+    pieces = ((first, text.removesuffix("\n").split("\n")) for first, text in _text(rows, original))
+    return {number: line for first, lines in pieces for number, line in enumerate(lines, start=first)}
+
+
+def _paths(pool: Pool, pattern: Pattern, ends_at: float) -> list[tuple[str, str]]:
+    """The files of which a chunk may hold a pattern, in order: also if it was converted, or a line was cut."""
+    found: set[tuple[str, str]] = set()
+    rows = pool.reader.table.search().where(pool.filters.to_sql()).select(_COLUMNS).limit(None)
+    cut = []
+    for batch in rows.to_batches():
+        is_converted = pc.not_equal(
+            pc.subtract(batch["end_byte"], batch["start_byte"]), pc.binary_length(batch["text"])
+        )
+        has_it = pc.greater(counted(batch["text"], pattern, ends_at), 0)
+        is_match = pc.or_(has_it, pc.fill_null(is_converted, fill_value=True))
+        hits = batch.filter(is_match)
+        found.update(zip(hits["source"].to_pylist(), hits["path"].to_pylist(), strict=True))
+        places = batch.select(_COLUMNS[:-1]).append_column("is_open", pc.invert(pc.ends_with(batch["text"], "\n")))
+        cut.append(pa.Table.from_batches([places]))
+    return sorted(found | _with_cut_lines(pa.concat_tables(cut))) if cut else []
+
+
+def _with_cut_lines(chunks: pa.Table) -> set[tuple[str, str]]:
+    """The files in which a chunk ends within a line, and another goes on behind it."""
+    known = chunks.filter(pc.is_valid(chunks["end_byte"]))
+    ends = known.group_by(["source", "path"]).aggregate([("end_byte", "max")])
+    is_open = known.filter(known["is_open"]).join(ends, ["source", "path"])
+    cut = is_open.filter(pc.less(is_open["end_byte"], is_open["end_byte_max"]))
+    return set(zip(cut["source"].to_pylist(), cut["path"].to_pylist(), strict=True))
+
+
+def _files(pool: Pool, paths: Iterable[tuple[str, str]]) -> Iterator[list[dict[str, Any]]]:
+    """The rows of the chunks of each file, in their order."""
+    searcher, schema = pool.reader.searcher, pool.reader.index.schema
+    for source, path in paths:
+        rows = tantivy_index.matching(searcher, schema, "path", path, _MOST_CHUNKS_A_FILE)
+        kinds = pool.filters.symbol_kinds
+        yield [row for row in rows if row["source"] == source and (not kinds or row["symbol_kind"] in kinds)]
+
+
+def _in_file(rows: Sequence[Mapping[str, Any]], pattern: Pattern, original: Originals) -> list[Match]:
+    """The matches in one file, in their order."""
+    found: dict[tuple[int, int], Match] = {}
+    row = rows[0]
+    for start_line, text in _text(rows, original):
+        ends = [0]
+        lines = text.split("\n")
+        for line in lines:
+            ends.append(ends[-1] + len(line) + 1)
+        at = 0
+        for start, end in pattern.places(text):
+            while ends[at + 1] <= start:
+                at += 1
+            column = start - ends[at] + 1
+            line = lines[at].removesuffix("\r")
+            place = (start_line + at, column)
+            last = min(end - ends[at] + 1, len(line) + 1)
+            found[place] = Match(row["source"], row["path"], *place, max(column, last), line, row["content_hash"])
+    return [found[place] for place in sorted(found)]
+
+
+def _text(rows: Sequence[Mapping[str, Any]], original: Originals) -> list[tuple[int, str]]:
+    """The text of a file in parts, each with the number of its first line."""
+    row = rows[0]
+    if not all(map(_is_span, rows)) and (text := original(row["source"], row["path"], row["content_hash"])) is not None:
+        return [(1, text)]
+    return _pieces(rows)
+
+
+def _is_span(row: Mapping[str, Any]) -> bool:
+    """Whether the text of a chunk is a part of its file."""
+    start, end = row["start_byte"], row["end_byte"]
+    return start is not None and end - start == len(row["text"].encode())
+
+
+def _pieces(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
+    """The text of a file, and the number of its first line; in parts where chunks are no spans of the file, or lack."""
+    pieces: list[tuple[int, list[bytes], int]] = []
+    for row in rows:
+        text, start, end = row["text"].encode(), row["start_byte"], row["end_byte"]
+        known = pieces[-1][2] if pieces else -1
+        if not _is_span(row) or not start <= known <= end:
+            pieces.append((row["start_line"], [text], end if _is_span(row) else -1))
+            continue
+        pieces[-1] = (pieces[-1][0], [*pieces[-1][1], text[known - start :]], end)
+    return [(line, b"".join(parts).decode(errors="replace")) for line, parts, _ in pieces]
