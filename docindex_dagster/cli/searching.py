@@ -45,7 +45,7 @@ PathGlob = Annotated[
     typer.Option(
         "--path",
         "-p",
-        help="Only paths, or commits that touch paths, that match this glob, as 'src/**/*.py', or lie in this folder.",
+        help="Only this file or folder, on disk or as in its source, or paths that match a glob, as 'src/**/*.py'.",
     ),
 ]
 
@@ -216,15 +216,17 @@ def log(
     from docindex_dagster.embedding.providers import load_embedder
     from docindex_dagster.search.log import CommitFilters
     from docindex_dagster.search.log import log as read_log
-    from docindex_dagster.search.scope import keys_of
+    from docindex_dagster.search.scope import keys_of, path_of
 
     settings = load_project()
     reader = reader_of(settings)
+    within, glob = path_of(settings, None if path is None else utf8(path))
+    names = source or ([within] if within else ())
     filters = CommitFilters(
-        sources=keys_of(settings, reader.generation, source or (), all_sources=all_sources),
+        sources=keys_of(settings, reader.generation, names, all_sources=all_sources),
         author=None if author is None else utf8(author),
         since=since.replace(tzinfo=UTC) if since else None,
-        path_glob=None if path is None else utf8(path),
+        path_glob=glob,
     )
     found = read_log(
         reader,

@@ -21,7 +21,7 @@ from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import located
-from docindex_dagster.search.lookup import check_paths
+from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.search.originals import originals
@@ -58,7 +58,7 @@ def hits_of(
     """The best hits, each saying whether its file was changed since.
 
     Raises:
-        QueryError: as `search`, or no indexed file has a path that the filter means.
+        QueryError: as `search`, or no indexed chunk meets the filters.
         EmbeddingError: as `search`.
         DamagedStoreError: as `search`.
         SettingsError: the reranker that is asked for lacks a setting.
@@ -77,7 +77,7 @@ def hits_of(
         warn=warn,
     )
     if not found:
-        check_paths(reader, request.filters)
+        check_filters(reader, request.filters)
     return located(found, registry.sources(settings))
 
 
@@ -85,8 +85,8 @@ def matches_of(settings: Settings, reader: Reader, request: Request) -> Matches:
     """Every place of an exact text or a pattern, the first `request.top_k` of them with their files; 0 for all.
 
     Raises:
-        QueryError: the text is empty or no pattern, looking for it takes too long, or no indexed file has a path that
-            the filter means.
+        QueryError: the text is empty or no pattern, looking for it takes too long, or no indexed chunk meets the
+            filters.
     """
     if not request.query:
         raise QueryError("the query is empty: say what to search for")
@@ -97,7 +97,7 @@ def matches_of(settings: Settings, reader: Reader, request: Request) -> Matches:
         pool = Pool(reader, request.filters, request.top_k)
         found = find_matches(pool, pattern, originals(Layout(settings.home), sources))
     if not found.total:
-        check_paths(reader, request.filters)
+        check_filters(reader, request.filters)
     return replace(found, matches=tuple(located(found.matches, sources)))
 
 

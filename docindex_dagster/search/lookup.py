@@ -1,15 +1,16 @@
 """Finding chunks by name rather than by meaning: an id, `source::path::index`, `path:line`, or a commit's hash."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from docindex_dagster.chunking.rows import chunk_id
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.keys import is_branch
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.model import SourceType
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
@@ -20,22 +21,44 @@ _PLACE = re.compile(r"(?P<path>.+):(?P<line>\d{1,9})(-\d{1,9})?", re.DOTALL)
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 _MOST_CHUNKS_A_FILE = 100_000
 _MOST_COMMITS = 10
+_TYPES: tuple[str, ...] = get_args(SourceType)
 
 
-def check_paths(reader: Reader, filters: Filters) -> None:
-    """Distinguish a filter of paths that no file meets from words that no file has.
+def check_filters(reader: Reader, filters: Filters) -> None:
+    """Distinguish filters that no indexed chunk meets from words that no chunk has.
 
     Raises:
-        QueryError: it is one that no file meets.
+        QueryError: one of the filters alone, or all together, exclude every chunk of the sources.
     """
-    from tantivy import Query
+    where = f" of {', '.join(filters.sources)}" if filters.sources else ""
+    given = list(_each_alone(filters))
+    for what, alone in given:
+        if not _meets_any(reader, alone):
+            raise QueryError(f"no indexed file{where} {what}")
+    if given and not _meets_any(reader, filters):
+        raise QueryError(f"no indexed chunk{where} meets all of the filters together, though some meet each of them")
 
-    if filters.path_glob is None:
-        return
-    clauses = replace(filters, languages=(), symbol_kinds=()).to_clauses(reader.index.schema)
-    if not reader.searcher.search(Query.boolean_query(clauses), limit=1, count=False).hits:
-        where = f" of {', '.join(filters.sources)}" if filters.sources else ""
-        raise QueryError(f"no indexed file{where} has the path {filters.path_glob!r}, seen from the source's root")
+
+def _each_alone(filters: Filters) -> Iterator[tuple[str, Filters]]:
+    """Each filter beside that of the sources, and what it asks for."""
+    anything = Filters(sources=filters.sources, source_types=_TYPES)
+    if filters.languages:
+        yield f"is in {' or '.join(filters.languages)}", replace(anything, languages=filters.languages)
+    if filters.source_types:
+        yield f"is of type {' or '.join(filters.source_types)}", replace(anything, source_types=filters.source_types)
+    if filters.symbol_kinds:
+        article = "an" if filters.symbol_kinds[0][0] in "aeiou" else "a"
+        yield f"has {article} {' or '.join(filters.symbol_kinds)}", replace(anything, symbol_kinds=filters.symbol_kinds)
+    if filters.path_glob is not None:
+        path = filters.path_glob.removeprefix("/")
+        yield f"has the path {path!r}, seen from the source's root", replace(anything, path_glob=filters.path_glob)
+
+
+def _meets_any(reader: Reader, filters: Filters) -> bool:
+    from tantivy import Occur, Query
+
+    clauses = [(Occur.Must, Query.all_query()), *filters.to_clauses(reader.index.schema)]
+    return bool(reader.searcher.search(Query.boolean_query(clauses), limit=1, count=False).hits)
 
 
 def find_chunks(reader: Reader, reference: str, sources: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -1,7 +1,10 @@
 """Which chunks a search looks at: from what a user names to filters, with errors that say what there is."""
 
+import os
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from docindex_dagster.code.symbols import SYMBOL_KINDS
@@ -11,11 +14,15 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import SourceType
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
     from docindex_dagster.graph.opened import OpenGraph
+
+
+_WILDCARD = re.compile(r"[*?]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +38,49 @@ class Narrowing:
 
 
 def filters_of(settings: Settings, generation: Generation, narrowing: Narrowing) -> Filters:
-    """The filters that are meant.
+    """The filters that are meant. A path on disk means the source that it lies in, if none is named.
 
     Raises:
         SourceError: a source is not known or not indexed.
-        QueryError: nothing is indexed in a language, or there is no such type of files or kind of symbol.
+        QueryError: nothing is indexed in a language, there is no such type of files or kind of symbol, or a path from
+            the root lies in no source.
     """
+    within, glob = path_of(settings, narrowing.path_glob)
+    names = narrowing.sources or ((within,) if within else ())
     return Filters(
-        sources=keys_of(settings, generation, narrowing.sources, all_sources=narrowing.all_sources),
+        sources=keys_of(settings, generation, names, all_sources=narrowing.all_sources),
         languages=tuple(_language(generation, name) for name in narrowing.languages),
         source_types=tuple(map(_source_type, narrowing.source_types)),
         symbol_kinds=tuple(map(_symbol_kind, narrowing.symbol_kinds)),
-        path_glob=narrowing.path_glob,
+        path_glob=glob,
     )
+
+
+def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | None]:
+    """The source in which a path on disk lies, and the path or glob as seen from there; else none, and what is given.
+
+    On disk are paths from the root, and those that lead to something from the working directory.
+
+    Raises:
+        QueryError: a path from the root lies in no source.
+    """
+    if given is None:
+        return None, None
+    fixed = given[: match.start()] if (match := _WILDCARD.search(given)) else given
+    base = Path(fixed if fixed == given else fixed.rpartition("/")[0] or "/" * given.startswith("/"))
+    is_explicit = given.startswith(("/", "./", "../"))
+    if not is_explicit and (match or not os.path.lexists(base)):
+        return None, given
+    around = registry.containing(settings, base)
+    if around is None and base.is_absolute():
+        raise QueryError(f"{given} lies in no source; `docindex source list` shows them")
+    if around is None or not os.path.lexists(base):
+        return None, given
+    folder = Path(os.path.normpath(base.absolute())).relative_to(around.path)
+    name = path_to_name(os.fsencode(folder)).removeprefix(".")
+    rest = given.removeprefix(fixed.rpartition("/")[0]).removeprefix("/") if match else ""
+    glob = "/".join(filter(None, (name, rest)))
+    return around.key, f"/{glob}" if glob else None
 
 
 def keys_of(
