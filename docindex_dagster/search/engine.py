@@ -199,7 +199,8 @@ def _hit(row: Mapping[str, Any], item: Scored, find: snippets.Finder) -> Hit:
 def _symbol_at(row: Mapping[str, Any], line: int) -> str | None:
     """The innermost symbol at a line: of those that begin in the chunk, else the one that the chunk is a part of."""
     symbols = row["symbols"] or ()
-    around = [one for one in symbols if not one["is_local"] and one["start_line"] <= line <= one["end_line"]]
+    # An index of an earlier version does not say which symbols are local.
+    around = [one for one in symbols if not one.get("is_local") and one["start_line"] <= line <= one["end_line"]]
     if around:
         name: str | None = max(around, key=lambda one: (one["start_line"], -one["end_line"]))["qualified_name"]
         return name
