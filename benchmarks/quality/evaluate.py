@@ -38,6 +38,7 @@ NEUTRAL: dict[str, float] = {
     "stray": 1,
     "fitting": 1,
     "answer": 1,
+    "heading": 0,
     "file": 0,
     "repeat": 1,
 }
@@ -52,7 +53,8 @@ GRID: dict[str, tuple[float, ...]] = {
     "test": (0.2, 0.5),
     "stray": (0.5, 0.7),
     "fitting": (1.1, 1.4),
-    "answer": (1.25, 2.0),
+    "answer": (1.5, 2.5),
+    "heading": (0.25, 1.0),
     "file": (0.1, 0.3),
     "repeat": (0.8, 0.95),
 }

@@ -116,6 +116,12 @@ def meeting(pool: Pool, scores: Mapping[str, float]) -> Ranking:
     return _ordered(ids, [scores[chunk_id] for chunk_id in ids])[: pool.limit]
 
 
+def merged(left: Ranking, right: Ranking) -> Ranking:
+    """What one retriever gave for one query from two pools."""
+    found = dict([*left, *right])
+    return _ordered([*found], [*found.values()])
+
+
 def _ordered(ids: Sequence[str], scores: Sequence[float]) -> Ranking:
     """Best first; equal scores in the order of ids, so that the same index always answers the same."""
     return sorted(zip(ids, scores, strict=True), key=lambda item: (-item[1], item[0]))

@@ -8,7 +8,7 @@ from docindex_dagster.core.errors import DamagedStoreError, EmbeddingError, Quer
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
-from docindex_dagster.search import candidates, graph, scan, snippets
+from docindex_dagster.search import candidates, graph, naming, scan, snippets
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
@@ -16,6 +16,7 @@ from docindex_dagster.search.query import Kind, Query, understand
 from docindex_dagster.search.ranking import rank
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, ignore_warning, reranked
 from docindex_dagster.search.weights import WEIGHTS, Weights
+from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores import takeover, tantivy_index
 from docindex_dagster.stores.analysis import stems
 from docindex_dagster.stores.damage import reading_stores
@@ -72,10 +73,11 @@ def search(
         raise QueryError("the query is empty: say what to search for")
     filters = filters or Filters()
     filters.check(reader.index.schema)
+    choice = naming.named(reader, query, filters) if mode in RETRIEVING else naming.Named((), query)
     vector = None
     if mode in _BY_MEANING:
         words_alone = warn if mode is Mode.HYBRID else None
-        vector = _meaning(reader, query, embedder, former, words_alone)
+        vector = _meaning(reader, choice.query, embedder, former, words_alone)
     is_by_file = granularity is Granularity.FILE
     wanted = max(top_k, reranker.candidates) if reranker else top_k
     ranked = max(_RANKED, wanted)
@@ -83,11 +85,12 @@ def search(
     while True:
         with reading_stores():
             if mode in RETRIEVING:
-                asked = _retrieved(chunks, query, mode, vector, weights, most=chunks.limit if is_by_file else ranked)
+                asked = _retrieved(chunks, choice, mode, vector, weights, most=chunks.limit if is_by_file else ranked)
             else:
                 asked = _scanned(chunks, query, mode)
             rows = _rows(reader, asked.found)
-        best = rank(asked.query, asked.found, rows, wanted, weights, is_by_file=is_by_file)
+        wording = Wording.of(asked.query, reader)
+        best = rank(asked.query, asked.found, rows, wanted, weights, wording=wording, is_by_file=is_by_file)
         if not is_by_file or len(best) >= top_k or len(asked.found) < chunks.limit or chunks.limit >= _LARGEST_POOL:
             break
         chunks = replace(chunks, limit=chunks.limit * _LARGER)  # the chunks of few files filled it
@@ -116,22 +119,44 @@ def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
 
 
 def _retrieved(
-    pool: candidates.Pool, text: str, mode: Mode, vector: Vectors | None, weights: Weights, *, most: int
+    pool: candidates.Pool,
+    choice: naming.Named,
+    mode: Mode,
+    vector: Vectors | None,
+    weights: Weights,
+    *,
+    most: int,
 ) -> _Asked:
-    query = understand(text)
+    query = understand(choice.query)
+    rankings = _rankings(pool, query, mode, vector, weights)
+    own: Mapping[str, candidates.Ranking] = {}
+    if choice.sources:
+        within = replace(pool, filters=replace(pool.filters, sources=choice.sources))
+        own = _rankings(within, query, mode, vector, weights)
+        rankings = {name: candidates.merged(found, own[name]) for name, found in rankings.items()}
+    shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
+    if mode is Mode.GRAPH:
+        shares = {"vector": 1 - weights.reached, graph.SIGNAL: weights.reached}
+    fused = fuse(rankings, shares, pool.limit, weights, None if own else most)
+    if own:
+        fused = naming.lifted(fused, own.values(), weights.source)[:most]
+    if weights.graph and mode is not Mode.GRAPH:
+        fused = graph.lifted(pool.reader, fused, weights.graph)
+    return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))
+
+
+def _rankings(
+    pool: candidates.Pool, query: Query, mode: Mode, vector: Vectors | None, weights: Weights
+) -> dict[str, candidates.Ranking]:
+    """What each retriever of a mode gives."""
     rankings = {}
     if mode in {Mode.HYBRID, Mode.BM25}:
         rankings["bm25"] = candidates.bm25(pool, query, weights) or candidates.similar_names(pool, query)
     if vector is not None:
         rankings["vector"] = candidates.vector(pool, vector)
-    shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
     if mode is Mode.GRAPH:
         rankings[graph.SIGNAL] = graph.reached(pool, rankings["vector"])
-        shares = {"vector": 1 - weights.reached, graph.SIGNAL: weights.reached}
-    fused = fuse(rankings, shares, pool.limit, weights, most)
-    if weights.graph and mode is not Mode.GRAPH:
-        fused = graph.lifted(pool.reader, fused, weights.graph)
-    return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))
+    return rankings
 
 
 def _meaning(

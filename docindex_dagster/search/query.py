@@ -20,7 +20,7 @@ _QUESTION = re.compile(
 )
 # Articles, prepositions, conjunctions, auxiliary verbs, pronouns and interrogatives. Some of them are rare in code, so
 # that they would outweigh the words that matter.
-_FUNCTION_WORDS = frozenset(
+FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
         """a an the and or but if then of in into on at by for from to with as not no such
@@ -58,7 +58,7 @@ def understand(text: str) -> Query:
     kind = _kind(text.strip())
     found = dict.fromkeys(terms(text))
     if kind in {Kind.QUESTION, Kind.TEXT}:
-        found = dict.fromkeys(term for term in found if term not in _FUNCTION_WORDS) or found
+        found = dict.fromkeys(term for term in found if term not in FUNCTION_WORDS) or found
     name = re.findall(_NAME, text)[-1] if kind is Kind.SYMBOL else None
     return Query(kind, tuple(found)[:_MOST_TERMS], name)
 

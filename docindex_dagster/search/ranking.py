@@ -12,6 +12,7 @@ from typing import Any
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.query import Kind, Query
 from docindex_dagster.search.weights import Weights
+from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores.analysis import terms
 
 # Words are the same when one begins with the other and is no shorter than this: `config`, `configuration`.
@@ -19,6 +20,8 @@ _SHORTEST = 4
 # So many of the first candidates decide whether documents are meant.
 _BEST = 20
 _DOCUMENTS = frozenset({"doc", "config"})
+_DOCUMENT = "doc"
+_SENTENCES = frozenset({Kind.QUESTION, Kind.TEXT, Kind.ERROR})  # what may be a heading, and is no name
 _TESTS = frozenset({"test", "tests", "testing"})
 
 
@@ -29,6 +32,7 @@ def rank(
     top_k: int,
     weights: Weights,
     *,
+    wording: Wording,
     is_by_file: bool = False,
 ) -> list[Scored]:
     """The best chunks of those found, best first.
@@ -36,41 +40,71 @@ def rank(
     Args:
         query: what is asked.
         found: chunks by their relevance, best first.
-        rows: for each of their ids, source, path, content_hash, source_type and symbols.
+        rows: for each of their ids, the chunk.
         top_k: how many to return at most.
         weights: of the signals.
+        wording: the words of the query, weighed.
         is_by_file: no file is shown twice.
     """
     if not found:
         return []
     best = found[0].score
-    of_document = weights.answer if query.kind is Kind.QUESTION else _worth_of_document(found, rows, weights)
-    ranked = [_by_itself(query, item, rows[item.chunk_id], best, weights, of_document=of_document) for item in found]
+    among = _worth_among(found, rows, weights)
+    ranked = [
+        _by_itself(query, item, rows[item.chunk_id], best, weights, wording=wording, among=among) for item in found
+    ]
     files = {chunk_id: (row["source"], row["path"]) for chunk_id, row in rows.items()}
     lifted = _best_of_files_lifted(ranked, files, weights)
     # A file that stands in several sources, as a copy or on two branches, is one file to a reader.
     contents = {chunk_id: row["content_hash"] for chunk_id, row in rows.items()}
-    return list(_repeats_behind(lifted, contents, top_k, 0.0 if is_by_file else weights.repeat))
+    answers = {chunk_id: _as_heading(query, wording, row) for chunk_id, row in rows.items()}
+    return list(_repeats_behind(lifted, contents, answers, top_k, 0.0 if is_by_file else weights.repeat))
 
 
-def _worth_of_document(found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]], weights: Weights) -> float:
-    """How much a document counts: more, the more of the best that were found are documents."""
+def _worth_among(found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]], weights: Weights) -> float:
+    """How much a document counts where none is asked for: more, the more of the best that were found are documents."""
     scores = [(item.score, rows[item.chunk_id]["source_type"] in _DOCUMENTS) for item in found[:_BEST]]
     whole = sum(score for score, _ in scores) or 1.0
     share = sum(score for score, is_document in scores if is_document) / whole
     return weights.stray + (weights.fitting - weights.stray) * share
 
 
+def _worth_of_answer(row: Mapping[str, Any], weights: Weights, wording: Wording) -> float:
+    """How much a document counts that may answer a question: more, the more of its words it has.
+
+    A setting answers none, though it may have them.
+    """
+    return 1 + (weights.answer - 1) * wording.in_chunk(row) ** 2 if row["source_type"] == _DOCUMENT else 1.0
+
+
+def _as_heading(query: Query, wording: Wording, row: Mapping[str, Any]) -> float:
+    """How far the heading of a section is the query, word for word, so that its text is meant: 0 to 1."""
+    if row["source_type"] != _DOCUMENT or query.kind not in _SENTENCES:
+        return 0.0
+    return wording.as_heading(row) ** 2
+
+
 def _by_itself(
-    query: Query, item: Scored, row: Mapping[str, Any], best: float, weights: Weights, *, of_document: float
+    query: Query,
+    item: Scored,
+    row: Mapping[str, Any],
+    best: float,
+    weights: Weights,
+    *,
+    wording: Wording,
+    among: float,
 ) -> Scored:
-    """A chunk with the signals that need no other chunk."""
+    """A chunk with the signals that need no other chunk; `among` is what a document counts if none is asked for."""
+    relevance = item.score
+    is_question = query.kind is Kind.QUESTION
     if query.name is not None and any(symbol["name"] == query.name for symbol in row["symbols"] or ()):
         item = item.plus("definition", weights.definition * best)
-    if query.kind is not Kind.QUESTION:
+    if not is_question:
         item = item.plus("path", item.score * weights.path * _share_of_name(row["path"], query.terms))
     if row["source_type"] in _DOCUMENTS:
-        item = item.plus("document", item.score * (of_document - 1))
+        worth = _worth_of_answer(row, weights, wording) if is_question else among
+        item = item.plus("document", item.score * (worth - 1))
+        item = item.plus("heading", relevance * weights.heading * _as_heading(query, wording, row))
     if row["source_type"] == "test" and not _TESTS.intersection(query.terms):
         item = item.plus("test", item.score * (weights.test - 1))
     return item
@@ -110,9 +144,12 @@ def _best_of_files_lifted(ranked: Sequence[Scored], files: Mapping[str, object],
 
 
 def _repeats_behind(
-    ranked: Sequence[Scored], files: Mapping[str, object], top_k: int, repeat: float
+    ranked: Sequence[Scored], files: Mapping[str, object], answers: Mapping[str, float], top_k: int, repeat: float
 ) -> Iterator[Scored]:
-    """Best first, equals in the order in which they were found; each further chunk of a file counts less, or not."""
+    """Best first, equals in the order in which they were found; each further chunk of a file counts less, or not.
+
+    One that answers counts less by as much as it does not: a page of questions has an answer for each.
+    """
     shown: dict[object, int] = defaultdict(int)
     heap = [(-item.score, position, 0, item) for position, item in enumerate(ranked)]
     heapq.heapify(heap)
@@ -122,7 +159,8 @@ def _repeats_behind(
         if repeats and not repeat:
             continue
         if expected < repeats:  # another chunk of the file came first: it counts less than it was thought to
-            heapq.heappush(heap, (-item.score * repeat**repeats, position, repeats, item))
+            lost = (1 - repeat**repeats) * (1 - answers[item.chunk_id])
+            heapq.heappush(heap, (-item.score * (1 - lost), position, repeats, item))
             continue
         shown[files[item.chunk_id]] += 1
         yield item.plus("repeat", -score - item.score)

@@ -24,15 +24,18 @@ class Weights:
     # what other modes found, 0.
     reached: float = 0.3
     graph: float = 0.0
+    source: float = 1.0  # more, for a chunk of the source that the query names; 0
     # Code-aware signals.
     definition: float = 0.5  # of the best score, for a chunk that defines the symbol that is asked for; 0
     path: float = 0.2  # more, for a file whose name's words are all in the query; 0
     test: float = 0.3  # times, for a test, when tests are not asked for; 1
     # Times, for a document or setting. When documentation is not asked for: where nothing else that was found is one,
-    # and where all is, with what lies between by their share. When it is asked for.
+    # and where all is, with what lies between by their share. When it is asked for: for a document that has all words
+    # of the question; less by the square of the share that it lacks.
     stray: float = 0.6  # 1
     fitting: float = 1.2  # 1
-    answer: float = 1.5  # 1
+    answer: float = 2.0  # 1
+    heading: float = 0.5  # more, for a section whose heading is the query, word for word; 0
     file: float = 0.2  # of the best score, for the best chunk of the file that has most of all scores; 0
     repeat: float = 0.9  # times, for each further chunk of a file; 1
 

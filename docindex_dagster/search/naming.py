@@ -1,0 +1,83 @@
+"""Words of a query that name a source, as in "cookies in flask": they say where to look, and not what for."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from docindex_dagster.core.keys import base_key
+from docindex_dagster.search.candidates import Ranking
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.model import Scored
+from docindex_dagster.stores.analysis import stems, terms
+from docindex_dagster.stores.reader import Reader
+
+# Where the other sources have a name oftener than this, beside how often its own has it, it is a word of theirs.
+_OFTEN = 0.1
+# What leads to a name, and what ends it, is left out with it.
+_NAMED = (
+    r"(?:\b(?:in|with|within|inside|using|of|for|from)\s+(?:the\s+)?)?(?<![\w./-]){name}(?:'s)?(?![\w/-]|\.\w)[,:]?"
+)
+
+
+SIGNAL = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The source that a query names, with its branches, and the query without the name; or none, and all of it."""
+
+    sources: tuple[str, ...]
+    query: str
+
+
+def named(reader: Reader, query: str, filters: Filters) -> Named:
+    """The one source that a query names among those that are searched.
+
+    None where it says nothing but a name, and where the name is a word of the other sources as well.
+    """
+    nothing = Named((), query)
+    searched = filters.sources or tuple(reader.generation.sources)
+    repositories = {base_key(key) for key in searched}
+    if len(repositories) == 1:
+        return nothing
+    found = {repository: rest for repository in repositories if (rest := _without_name(query, repository)) is not None}
+    if len(found) != 1:
+        return nothing
+    ((repository, rest),) = found.items()
+    own = tuple(key for key in searched if base_key(key) == repository)
+    others = tuple(key for key in searched if base_key(key) != repository)
+    name = _name(repository)
+    if not terms(rest) or _frequency(reader, name, others) > _OFTEN * _frequency(reader, name, own):
+        return nothing
+    return Named(own, rest)
+
+
+def lifted(found: Sequence[Scored], own: Iterable[Ranking], weight: float) -> list[Scored]:
+    """What was found, best first, with the chunks of the named source before others that are about as good."""
+    ids = {chunk_id for ranking in own for chunk_id, _ in ranking}
+    gained = [item.plus(SIGNAL, weight * item.score) if item.chunk_id in ids else item for item in found]
+    return sorted(gained, key=lambda item: (-item.score, item.chunk_id))
+
+
+def _without_name(query: str, repository: str) -> str | None:
+    """A query without the name of a source; None where it does not have it."""
+    rest, count = re.subn(_NAMED.format(name=re.escape(_name(repository))), " ", query, flags=re.IGNORECASE)
+    return " ".join(rest.split()) if count else None
+
+
+def _name(repository: str) -> str:
+    """The last part of a source's key: that of the repository, where its owner's comes before it."""
+    return repository.rpartition("/")[2]
+
+
+def _frequency(reader: Reader, name: str, sources: Sequence[str]) -> float:
+    """The share of the chunks of some sources that have a name as a word."""
+    from tantivy import Occur, Query
+
+    schema = reader.index.schema
+    words = [Query.term_query(schema, "body", word) for word in stems(terms(name))]
+    within = Query.term_set_query(schema, "source", list(sources))
+    hits: Any = reader.searcher.search(Query.boolean_query([(Occur.Must, one) for one in (*words, within)]), limit=1)
+    count: int = hits.count
+    return count / max(1, sum(reader.generation.sources[key].chunks for key in sources))
