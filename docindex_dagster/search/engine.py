@@ -8,14 +8,14 @@ from docindex_dagster.core.errors import DamagedStoreError, EmbeddingError, Quer
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
-from docindex_dagster.search import candidates, graph, naming, scan, snippets
+from docindex_dagster.search import candidates, closeness, graph, naming, scan, snippets
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
 from docindex_dagster.search.query import Kind, Query, understand
 from docindex_dagster.search.ranking import rank
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, ignore_warning, reranked
-from docindex_dagster.search.weights import WEIGHTS, Weights
+from docindex_dagster.search.weights import WEIGHTS, Weights, closeness_of
 from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores import takeover, tantivy_index
 from docindex_dagster.stores.analysis import stems
@@ -59,8 +59,9 @@ def search(
         weights: of the signals that make the order.
         reranker: what looks at the best once more.
         former: gives the model of the index by its name, where the settings name another.
-        warn: called with why the reranker failed, so that the order is what it was without; or why nothing is found by
-            meaning: the index is of another model, or the model failed.
+        warn: called with why the reranker failed, so that the order is what it was without; with why nothing is found
+            by meaning: the index is of another model, or the model failed; or with what says that nothing is close to
+            the query, as the hits do as well (`is_weak`).
 
     Raises:
         QueryError: the query is empty or no regular expression, a filter is too complex, vectors or the graph alone
@@ -89,24 +90,27 @@ def search(
             else:
                 asked = _scanned(chunks, query, mode)
             rows = _rows(reader, asked.found)
-        wording = Wording.of(asked.query, reader)
-        best = rank(asked.query, asked.found, rows, wanted, weights, wording=wording, is_by_file=is_by_file)
+        best = rank(asked.query, asked.found, rows, wanted, weights, wording=asked.wording, is_by_file=is_by_file)
         if not is_by_file or len(best) >= top_k or len(asked.found) < chunks.limit or chunks.limit >= _LARGEST_POOL:
             break
         chunks = replace(chunks, limit=chunks.limit * _LARGER)  # the chunks of few files filled it
     if reranker is not None:
         passages = [Passage(item, _described(rows[item.chunk_id])) for item in best]
         best = reranked(reranker, query, passages, warn)
-    return [_hit(rows[item.chunk_id], item, asked.find) for item in best[:top_k]]
+    if asked.doubt:
+        warn(asked.doubt)
+    return [_hit(rows[item.chunk_id], item, asked.find, is_weak=bool(asked.doubt)) for item in best[:top_k]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A query, what was found, best first, and what finds its words in a text."""
+    """A query, its words weighed, what was found, best first, what finds its words in a text, and any doubt of it."""
 
     query: Query
+    wording: Wording
     found: Sequence[Scored]
     find: snippets.Finder
+    doubt: str = ""
 
 
 def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
@@ -115,7 +119,7 @@ def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
     signals = [Signal(mode.value, 1.0, rank, count) for rank, (_, count) in enumerate(matches, start=1)]
     found = [Scored.of(chunk_id, (signal,)) for (chunk_id, _), signal in zip(matches, signals, strict=True)]
     query = Query(Kind.TEXT, ()) if pattern.is_regex else understand(text)
-    return _Asked(query, found, snippets.of_pattern(pattern))
+    return _Asked(query, Wording.of(query, pool.reader), found, snippets.of_pattern(pattern))
 
 
 def _retrieved(
@@ -142,7 +146,10 @@ def _retrieved(
         fused = naming.lifted(fused, own.values(), weights.source)[:most]
     if weights.graph and mode is not Mode.GRAPH:
         fused = graph.lifted(pool.reader, fused, weights.graph)
-    return _Asked(query, fused, snippets.of_words(frozenset(stems(query.terms))))
+    wording = Wording.of(query, pool.reader)
+    cosine = rankings["vector"][0][1] if rankings.get("vector") else None
+    doubt = closeness.doubt(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
+    return _Asked(query, wording, fused, snippets.of_words(frozenset(stems(query.terms))), doubt)
 
 
 def _rankings(
@@ -205,7 +212,7 @@ def _described(row: Mapping[str, Any]) -> str:
     return "\n".join(filter(None, (f"{row['path']} {name}".rstrip(), row["text"])))
 
 
-def _hit(row: Mapping[str, Any], item: Scored, find: snippets.Finder) -> Hit:
+def _hit(row: Mapping[str, Any], item: Scored, find: snippets.Finder, *, is_weak: bool) -> Hit:
     copied = {name: row[name] for name in _COPIED}
     snippet = snippets.snippet(row["text"], find)
     line = min(row["start_line"] + snippet.line, row["end_line"])
@@ -218,6 +225,7 @@ def _hit(row: Mapping[str, Any], item: Scored, find: snippets.Finder) -> Hit:
         symbol=_symbol_at(row, line),
         score=item.score,
         signals=item.signals,
+        is_weak=is_weak,
     )
 
 
@@ -234,5 +242,5 @@ def _symbol_at(row: Mapping[str, Any], line: int) -> str | None:
     return found
 
 
-_MADE = {"heading_path", "snippet", "line", "column", "symbol", "score", "signals", "file", "stale"}
+_MADE = {"heading_path", "snippet", "line", "column", "symbol", "score", "signals", "file", "stale", "is_weak"}
 _COPIED = tuple(name for name in Hit.__dataclass_fields__ if name not in _MADE)

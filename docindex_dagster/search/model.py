@@ -91,6 +91,7 @@ class Hit:
     `line` and `column` are the best match in the file, from 1; `symbol` is the innermost definition at the line. `file`
     is the path on disk, None for a commit. `stale` says whether the file on disk differs from what was indexed; None
     where that is unknown.
+    `is_weak` is the same for all hits of an answer: nothing that was found is close to the query.
     """
 
     chunk_id: str
@@ -121,6 +122,7 @@ class Hit:
     summary: str | None = None
     file: str | None = None
     stale: bool | None = None
+    is_weak: bool = False
 
     @property
     def title(self) -> str:

@@ -62,7 +62,10 @@ def lifted(found: Sequence[Scored], own: Iterable[Ranking], weight: float) -> li
 
 def _without_name(query: str, repository: str) -> str | None:
     """A query without the name of a source; None where it does not have it."""
-    rest, count = re.subn(_NAMED.format(name=re.escape(_name(repository))), " ", query, flags=re.IGNORECASE)
+    name = _name(repository)
+    if name.lower() not in query.lower():
+        return None
+    rest, count = re.subn(_NAMED.format(name=re.escape(name)), " ", query, flags=re.IGNORECASE)
     return " ".join(rest.split()) if count else None
 
 

@@ -22,6 +22,8 @@ _BEST = 20
 _DOCUMENTS = frozenset({"doc", "config"})
 _DOCUMENT = "doc"
 _SENTENCES = frozenset({Kind.QUESTION, Kind.TEXT, Kind.ERROR})  # what may be a heading, and is no name
+# The power of the share of words that a heading and a query have in common: nearly all have to be.
+_WORD_FOR_WORD = 8
 _TESTS = frozenset({"test", "tests", "testing"})
 
 
@@ -81,7 +83,7 @@ def _as_heading(query: Query, wording: Wording, row: Mapping[str, Any]) -> float
     """How far the heading of a section is the query, word for word, so that its text is meant: 0 to 1."""
     if row["source_type"] != _DOCUMENT or query.kind not in _SENTENCES:
         return 0.0
-    return wording.as_heading(row) ** 2
+    return wording.as_heading(row) ** _WORD_FOR_WORD
 
 
 def _by_itself(

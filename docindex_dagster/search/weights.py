@@ -41,3 +41,30 @@ class Weights:
 
 
 WEIGHTS = Weights()
+
+
+@dataclass(frozen=True, slots=True)
+class Closeness:
+    """When an answer is weak: by the share of the query's words that occur nowhere, each weighed by how rare it is.
+
+    `python -m benchmarks.quality.closeness BENCH CORPORA` chose the numbers, and prints how often they err.
+    """
+
+    share: float = 0.62  # more of the words is weak where no cosine tells, or none is known of the model
+    # With the cosine of the nearest chunk: a share over `slope` times it, less `offset`, is weak. None: not asked.
+    slope: float | None = None
+    offset: float = 0.0
+
+    def is_weak(self, share: float, cosine: float | None) -> bool:
+        """Whether nothing that was found is close."""
+        if cosine is None or self.slope is None:
+            return share > self.share
+        return share > max(0.0, self.slope * cosine - self.offset)
+
+
+def closeness_of(model: str) -> Closeness:
+    """That of a model, by its name: cosines of two models do not compare."""
+    return _CLOSENESS.get(model, Closeness())
+
+
+_CLOSENESS = {"docindex-static-c87dd460": Closeness(slope=2.1, offset=0.1)}

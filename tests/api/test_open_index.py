@@ -170,7 +170,8 @@ def test_an_index_that_lies_elsewhere_is_found_by_its_home(root, tmp_path, monke
 
 def test_what_is_published_later_is_found_without_opening_anew(root, index):
     graph, generation = index.graph, index.generation
-    assert not index.search("marmots", mode="bm25")
+    with pytest.warns(DocindexWarning, match='"marmots" occurs nowhere'):
+        assert not index.search("marmots", mode="bm25")
     (root / "manual" / "marmots.md").write_text("# Marmots\n\nMarmots whistle.\n")
     (root / "station" / "src" / "night.py").write_text(
         "from pump import prime_pump\n\ndef sleep():\n    prime_pump(1)\n"

@@ -268,3 +268,14 @@ def test_an_argument_that_the_library_cannot_read_is_answered(root, symbol, dept
         process.stdin.close()
 
     assert answer in answers[1]["result"]["content"][0]["text"]
+
+
+def test_an_answer_that_is_not_close_says_so_before_its_results(agent):
+    (_, far), (_, near) = agent.ask(
+        ("search", {"query": "how do I configure the kafka connector"}), ("search", {"query": "how is a pump started"})
+    )
+
+    assert far.startswith('Note: nothing here is close to the query: "')
+    assert "occur nowhere in what is searched" in far
+    assert "pump.md" in far
+    assert "nothing here is close" not in near

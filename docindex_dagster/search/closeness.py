@@ -1,0 +1,87 @@
+"""Whether anything that was found is close to the query: by its words that occur nowhere, and by the best cosine."""
+
+from typing import Any
+
+from docindex_dagster.search.candidates import Pool
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.query import Query
+from docindex_dagster.search.weights import Closeness
+from docindex_dagster.search.wording import Wording
+from docindex_dagster.stores.analysis import stems
+
+_FIELDS = ("body", "symbols", "path_terms")
+_SHORTEST = 5  # a shorter word is near to too many others for a typing error to be told
+_TYPOS = 1
+_SHOWN = 3  # words
+
+
+def doubt(pool: Pool, query: Query, wording: Wording, cosine: float | None, closeness: Closeness) -> str:
+    """Why what was found is hardly what was meant, as a sentence; empty where it may well be.
+
+    Args:
+        pool: where candidates came from.
+        query: what is asked.
+        wording: its words, weighed.
+        cosine: between the query and the nearest chunk; None where vectors had no part.
+        closeness: of the model that made the vectors.
+    """
+    lost, share = nowhere(pool, query, wording)
+    if not closeness.is_weak(share, cosine):
+        return ""
+    if not lost:
+        return "nothing here is close to the query"
+    *others, last = [f'"{word}"' for word in lost[:_SHOWN]]
+    words = f"{', '.join(others)} and {last} occur" if others else f"{last} occurs"
+    return f"nothing here is close to the query: {words} nowhere in what is searched"
+
+
+def nowhere(pool: Pool, query: Query, wording: Wording) -> tuple[list[str], float]:
+    """The words that no chunk of a pool has, nor one that is spelt nearly so, and their share of all: 0 to 1."""
+    if query.name is not None and _is_there(pool, query.name.lower(), *stems([query.name.lower()])):
+        return [], 0.0  # the parts of a name that is there, but for an error, need not be
+    each = zip(query.terms, stems(query.terms), strict=True)
+    lost = {word: stem for word, stem in each if not _is_there(pool, word, stem)}
+    share = sum(wording.shares[stem] for stem in {*lost.values()})
+    return list(lost), min(1.0, share) if query.terms else 1.0
+
+
+def _is_there(pool: Pool, word: str, stem: str) -> bool:
+    return _occurs(pool, word, stem) or _is_misspelt(pool, word, stem)
+
+
+def _occurs(pool: Pool, word: str, stem: str) -> bool:
+    searcher = pool.reader.searcher
+    found = [name for name in _FIELDS if searcher.doc_freq(name, stem if name == "body" else word)]
+    if not found or pool.filters == Filters():
+        return bool(found)
+    from tantivy import Query as Clause
+
+    schema = pool.reader.index.schema
+    return _any(pool, [Clause.term_query(schema, name, stem if name == "body" else word) for name in found])
+
+
+def _is_misspelt(pool: Pool, word: str, stem: str) -> bool:
+    """Whether there is a word that becomes this one by one typing error."""
+    from tantivy import Query as Clause
+
+    if len(word) < _SHORTEST:
+        return False
+    schema = pool.reader.index.schema
+    spelt = (("body", stem), ("symbols", word))
+    return _any(
+        pool,
+        [
+            Clause.fuzzy_term_query(schema, name, text, distance=_TYPOS, transposition_cost_one=True)
+            for name, text in spelt
+        ],
+    )
+
+
+def _any(pool: Pool, clauses: list[Any]) -> bool:
+    """Whether a chunk that meets the filters meets one of the clauses."""
+    from tantivy import Occur
+    from tantivy import Query as Clause
+
+    whole = Clause.boolean_query([(Occur.Should, clause) for clause in clauses])
+    conditions = pool.filters.to_clauses(pool.reader.index.schema)
+    return bool(pool.reader.searcher.search(Clause.boolean_query([(Occur.Must, whole), *conditions]), limit=1).hits)
