@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -48,15 +49,23 @@ def ui(
         os.execv(command[0], [*command, "--port", str(port), "--host", host, *levels])  # noqa: S606 there is no shell in between
 
 
-def mcp() -> None:
+def mcp(
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Also index edits as they happen, as docindex watch does.")
+    ] = False,
+) -> None:
     """Answer agents over the Model Context Protocol, on standard input and output.
 
-    An agent starts this command itself; the README says how to configure it.
+    An agent starts this command itself; the README says how to configure it. With --watch, what is saved is found about
+    a second later, and no other process is needed.
     """
     from docindex_dagster.cli import launch
+    from docindex_dagster.cli.watching import in_background
     from docindex_dagster.serving.mcp_server import serve
 
-    serve(load_project(), launch.outcomes)
+    settings = load_project()
+    with in_background(settings) if watch else nullcontext():
+        serve(settings, launch.outcomes)
 
 
 def _refuse_busy_port(host: str, port: int) -> None:

@@ -1,26 +1,34 @@
-"""`docindex watch`."""
+"""`docindex watch`, and the same in a thread of another command."""
 
 import json as json_format
+import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
 from docindex_dagster.cli import console
 from docindex_dagster.cli.indexing import sentence_of, summary_of
 from docindex_dagster.core import events, interrupts
-from docindex_dagster.core.errors import SourceError, first_line, is_debugging
+from docindex_dagster.core.errors import DocindexError, SourceError, first_line, is_debugging
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings, load_project
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
     import dagster as dg
+
+_LONGEST_END_S = 10.0  # that a run under way is waited for; a run that is cut off is made up for by the next
+_AGAIN_S = 5.0
 
 
 def watch(
@@ -44,6 +52,8 @@ def watch(
         settings = load_project()
         named = _chosen(settings, sources or ())
         with ExitStack() as stack:
+            if not named:  # for those that would watch as well
+                stack.enter_context(exclusive_if_free(Layout(settings.home).watch_lock, f"process {os.getpid()}"))
             runner = stack.enter_context(closing(_Runner(settings, as_json=json)))
             check_interrupt = stack.enter_context(interrupts.noted())
             watching = stack.enter_context(closing(Watch(settings, named, runner.index, _show_line, poll=poll)))
@@ -57,6 +67,54 @@ def watch(
                 watching.step()
     except KeyboardInterrupt:
         console.err.print("stopped; what is searchable stays so")
+
+
+@contextmanager
+def in_background(settings: Settings) -> Iterator[None]:
+    """Index edits in a thread for as long as the block runs; what there is to say goes to standard error.
+
+    Where another process watches the project, it is left to that one, for as long as it does.
+    """
+    ending = Event()
+    thread = Thread(target=_follow, args=(settings, ending), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join(_LONGEST_END_S)
+
+
+def _follow(settings: Settings, ending: Event) -> None:
+    is_reported = False
+    try:
+        while not ending.is_set():
+            with exclusive_if_free(Layout(settings.home).watch_lock, f"process {os.getpid()}") as is_ours:
+                if is_ours:
+                    _index_edits(settings, ending)
+                    return
+            if not is_reported:
+                console.err.print("another process watches this project; this one goes on when that one ends")
+                is_reported = True
+            ending.wait(_AGAIN_S)
+    except (DocindexError, OSError) as error:
+        console.failure(f"edits are no longer indexed: {first_line(error)}")
+
+
+def _index_edits(settings: Settings, ending: Event) -> None:
+    """Until the end, as `docindex watch` does."""
+    from docindex_dagster.watching.loop import Watch
+
+    with ExitStack() as stack:
+        runner = stack.enter_context(closing(_Runner(settings, out=console.err)))
+        watching = stack.enter_context(closing(Watch(settings, (), runner.index, _show_line, poll=False)))
+        _greet(*watching.counts, to_errors=True)
+        while not watching.is_idle and not ending.is_set():
+            watching.step()
+        if not runner.has_run:
+            _preload(settings)
+        while not ending.is_set():
+            watching.step()
 
 
 def _chosen(settings: Settings, arguments: Sequence[str]) -> tuple[str, ...]:
@@ -109,8 +167,9 @@ def _show_line(line: str) -> None:
 class _Runner:
     """Runs the job of Dagster for one source after the other, and prints a line for each run."""
 
-    def __init__(self, settings: Settings, *, as_json: bool) -> None:
+    def __init__(self, settings: Settings, *, as_json: bool = False, out: Console = console.out) -> None:
         self._as_json = as_json
+        self._out = out
         self._begun: set[str] = set()
         self._opened = ExitStack()
         self._instance: dg.DagsterInstance | None = None
@@ -168,7 +227,7 @@ class _Runner:
             sys.stdout.write(line.encode("utf-8", "replace").decode() + "\n")
             sys.stdout.flush()
         elif summary["succeeded"]:
-            console.out.print(f"{now:%H:%M:%S} {sentence_of(summary)}")
+            self._out.print(f"{now:%H:%M:%S} {sentence_of(summary)}")
 
 
 def _show(event: events.Event) -> None:

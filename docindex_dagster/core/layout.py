@@ -191,6 +191,11 @@ class Layout:
         return self.home / "locks" / "dagster.lock"
 
     @property
+    def watch_lock(self) -> Path:
+        """Held by the process that indexes edits of all sources as they happen."""
+        return self.home / "locks" / "watch.lock"
+
+    @property
     def publication_lock(self) -> Path:
         """Held while a generation is written."""
         return self.home / "locks" / "publication.lock"
