@@ -215,11 +215,16 @@ class Index:
         request = Request(text, mode, top_k=limit and _within("limit", limit))
         given = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
 
+        notes: list[str] = []
+
         def ask(reader: Reader) -> Matches:
             settings = self._live.settings
-            return matches_of(settings, reader, request.within(filters_of(settings, reader.generation, given)))
+            narrowed = filters_of(settings, reader.generation, given)
+            return matches_of(settings, reader, request.within(narrowed), notes.append)
 
-        return self._live.reading(ask)
+        found = self._live.reading(ask)
+        self._give(notes)
+        return found
 
     def context(
         self,

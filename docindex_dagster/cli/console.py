@@ -40,6 +40,7 @@ _IS_TERMINAL = sys.stdout.isatty()
 out = VisibleConsole(soft_wrap=not _IS_TERMINAL, width=None if _IS_TERMINAL else 1000)
 err = VisibleConsole(stderr=True, soft_wrap=True)
 
+CHANGED = "  changed on disk since it was indexed"
 _HASH = 10  # characters of a commit's
 _FILES_SHOWN = 3
 
@@ -82,7 +83,7 @@ def hits(found: Sequence[Hit], home: Path, *, with_source: bool, explain: bool =
         if hit.is_uncommitted:
             line.append("  uncommitted", "yellow")
         if hit.stale:
-            line.append("  changed on disk since it was indexed", "yellow")
+            line.append(CHANGED, "yellow")
         out.print(line)
         if hit.summary:
             out.print(Text(f"   {in_line(hit.summary)}", "dim italic"))
@@ -127,13 +128,13 @@ def _snippet(snippet: Snippet) -> Iterator[Text]:
             yield Text("   ").append_text(shown)
 
 
-def chunk(row: dict[str, Any]) -> None:
-    """Print one chunk whole, under a line that says what it is."""
+def chunk(row: dict[str, Any], *, is_changed: bool) -> None:
+    """Print one chunk whole, under a line that says what it is, and whether its file was changed since."""
     is_commit = row["chunk_type"] == "message"
     place = f"commit {row['commit']}" if is_commit else f"{row['path']}:{row['start_line']}-{row['end_line']}"
     head = in_line(f"{row['source']}  {place}")
     details = [row["chunk_type"], title(row["qualified_name"], row["heading_path"]), row["signature"]]
-    out.print(Text(head, "bold cyan"))
+    out.print(Text(head, "bold cyan").append(CHANGED if is_changed else "", "yellow"))
     out.print(Text(visible("  ".join(detail for detail in details if detail)), "dim"))
     if row["summary"]:
         out.print(Text(in_line(row["summary"]), "dim italic"))

@@ -77,7 +77,7 @@ def _line(match: Match, home: Path) -> Text:
     shown = Text(visible(text))
     shown.stylize("bold yellow", start, end)
     place = console.place(match, home, f":{match.column}")
-    stale = Text("  changed on disk since it was indexed", "yellow") if match.stale else Text()
+    stale = Text(console.CHANGED, "yellow") if match.stale else Text()
     return place.append(": " if console.out.is_terminal else ":", "default").append_text(shown).append_text(stale)
 
 

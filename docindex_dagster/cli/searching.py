@@ -174,7 +174,7 @@ def _list(settings: "Settings", reader: "Reader", request: "Request", listing: _
     from docindex_dagster.cli import listing as printed
     from docindex_dagster.search.ask import lines_of_files, matches_of
 
-    found = matches_of(settings, reader, request)
+    found = matches_of(settings, reader, request, warn=console.warning)
     if listing.opened is not None:
         _open(found.matches, listing.opened)
     elif listing.json:
@@ -253,19 +253,23 @@ def show(
     json: Json = False,
 ) -> None:
     """Show an indexed chunk, the chunk at a line, all chunks of a file, or a commit."""
+    from docindex_dagster.search.freshness import changed_files
     from docindex_dagster.search.lookup import find_chunks
     from docindex_dagster.search.places import as_indexed
     from docindex_dagster.search.scope import keys_of
+    from docindex_dagster.sources import registry
 
     settings = load_project()
     reader = reader_of(settings)
     keys = keys_of(settings, reader.generation, source or (), all_sources=True)
     found = find_chunks(reader, as_indexed(settings, reference), keys)
+    changed = changed_files(found, registry.sources(settings))
+    marked = [(row, (row["source"], row["path"]) in changed) for row in found]
     if json:
-        console.as_json(found)
+        console.as_json([{**row, "is_changed": is_changed} for row, is_changed in marked])
         return
-    for row in found:
-        console.chunk(row)
+    for row, is_changed in marked:
+        console.chunk(row, is_changed=is_changed)
 
 
 def why(

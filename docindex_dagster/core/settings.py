@@ -300,6 +300,7 @@ class SearchSettings(_Section):
     top_k: int = Field(default=10, ge=1, le=1000)
     candidates: int = Field(default=100, ge=1, le=10_000)  # taken from each retriever before fusion
     default_source: str | None = None
+    look_s: float = Field(default=0.05, ge=0, le=60)  # for looking whether sources have changed since; 0: not
 
 
 class RerankSettings(_Section):

@@ -4,7 +4,7 @@ What the command line, agents and other programs have in common: the model and r
 whether the files of the results are still those that were indexed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
@@ -20,7 +20,7 @@ from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.freshness import located
+from docindex_dagster.search.freshness import located, notes_of_edits
 from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import Granularity, Hit, Mode
@@ -55,7 +55,7 @@ class Request:
 def hits_of(
     settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = ignore_warning
 ) -> list[Hit]:
-    """The best hits, each saying whether its file was changed since.
+    """The best hits, each saying whether its file was changed since; a warning names other changes of the sources.
 
     Raises:
         QueryError: as `search`, or no indexed chunk meets the filters.
@@ -78,11 +78,16 @@ def hits_of(
     )
     if not found:
         check_filters(reader, request.filters)
+    _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)
     return located(found, registry.sources(settings))
 
 
-def matches_of(settings: Settings, reader: Reader, request: Request) -> Matches:
+def matches_of(
+    settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = ignore_warning
+) -> Matches:
     """Every place of an exact text or a pattern, the first `request.top_k` of them with their files; 0 for all.
+
+    A warning names what changed in the sources since they were indexed.
 
     Raises:
         QueryError: the text is empty or no pattern, looking for it takes too long, or no indexed chunk meets the
@@ -98,6 +103,7 @@ def matches_of(settings: Settings, reader: Reader, request: Request) -> Matches:
         found = find_matches(pool, pattern, originals(Layout(settings.home), sources))
     if not found.total:
         check_filters(reader, request.filters)
+    _warn_of_edits(settings, reader, request, [match.source for match in found.matches], warn)
     return replace(found, matches=tuple(located(found.matches, sources)))
 
 
@@ -120,6 +126,18 @@ def context_of(
     """
     tried = max(_CONTEXT_CANDIDATES, budget // _TOKENS_A_HIT)
     return pack(request.query, hits_of(settings, reader, replace(request, top_k=tried), warn), budget)
+
+
+def _warn_of_edits(
+    settings: Settings, reader: Reader, request: Request, found_in: Sequence[str], warn: Callable[[str], None]
+) -> None:
+    """Look at the sources that were searched, first at those that something was found in."""
+    declared = registry.sources(settings)
+    searched = request.filters.sources or tuple(reader.generation.sources)
+    keys = dict.fromkeys((*found_in, *searched))
+    sources = (declared[key] for key in keys if key in declared and key in reader.generation.sources)
+    for note in notes_of_edits(Layout(settings.home), sources, settings.search.look_s):
+        warn(note)
 
 
 @cache

@@ -1,17 +1,21 @@
-"""Where the files of results are on disk, and whether they are still those that were indexed."""
+"""Where the files of results are on disk, and whether they and their sources are still as they were indexed."""
 
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.search.matches import Match
 from docindex_dagster.search.model import Hit
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import name_to_path, read_beneath
+from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.sources.staleness import Edits, differs, edits_since
+
+_NAMED = 3  # paths of a kind, and sources
 
 _Result = TypeVar("_Result", Hit, Match)
 
@@ -21,7 +25,7 @@ def located(results: Sequence[_Result], sources: Mapping[str, Source]) -> list[_
 
     Neither is said of a commit, and where the source is no longer declared, or its folder is not there.
     """
-    differs = cache(_differs)
+    is_other = cache(differs)
     found = []
     for result in results:
         source = sources.get(result.source)
@@ -29,13 +33,51 @@ def located(results: Sequence[_Result], sources: Mapping[str, Source]) -> list[_
             found.append(result)
             continue
         file = str(source.path / os.fsdecode(name_to_path(result.path)))
-        found.append(replace(result, file=file, stale=differs(source, result.path, result.content_hash)))
+        found.append(replace(result, file=file, stale=is_other(source, result.path, result.content_hash)))
     return found
 
 
-def _differs(source: Source, name: str, content_hash: str) -> bool:
-    try:
-        data = read_beneath(os.fsencode(source.path), name_to_path(name), source.max_file_bytes + 1)
-    except OSError:  # gone, or not to be read any more
-        return True
-    return digest(data) != content_hash
+def changed_files(rows: Iterable[Mapping[str, Any]], sources: Mapping[str, Source]) -> set[tuple[str, str]]:
+    """The source and path of each file among chunks that differs from what was indexed, where that can be known."""
+    indexed = {(row["source"], row["path"]): row["content_hash"] for row in rows}
+    return {
+        (key, path)
+        for (key, path), content_hash in indexed.items()
+        if not path.startswith(COMMIT_PATH)
+        and key in sources
+        and sources[key].path.is_dir()
+        and differs(sources[key], path, content_hash)
+    }
+
+
+def notes_of_edits(layout: Layout, sources: Iterable[Source], budget_s: float) -> Iterator[str]:
+    """What to say of sources that have changed since they were indexed: a sentence each, for the first few.
+
+    Args:
+        layout: where their tables lie.
+        sources: to look at, the most important first. Of one that docindex clones, nothing is known here.
+        budget_s: seconds for all of them; those that there is no time for are not looked at.
+    """
+    ends_at = time.monotonic() + budget_s
+    found: list[str] = []
+    for source in sources:
+        if time.monotonic() >= ends_at:
+            break
+        if source.remote is None:
+            edits = edits_since(layout.table("discovered_files", source.key), source, ends_at)
+            found += [] if edits.are_none else [_note(source.key, edits)]
+    yield from found[:_NAMED]
+    more = len(found) - _NAMED
+    if more > 0:
+        yield f"{more:,} more source{'s have' if more > 1 else ' has'} changed since indexing"
+
+
+def _note(key: str, edits: Edits) -> str:
+    kinds = (("changed", edits.changed), ("new", edits.new), ("gone", edits.gone))
+    listed = "; ".join(f"{kind}: {_some(paths)}" for kind, paths in kinds if paths)
+    return f"{key} has changed since it was indexed ({listed}): `docindex index` brings it up to date"
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = len(paths) - _NAMED
+    return ", ".join(paths[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

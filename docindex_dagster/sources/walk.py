@@ -10,15 +10,17 @@ from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, Scope
 
 
-def walk(rules: PathRules) -> Iterator[Entry]:
+def walk(rules: PathRules, top: bytes = b"") -> Iterator[Entry]:
     """Yield the files below the root in no order, and one entry for each folder that is not entered.
+
+    Below `top` alone, a folder whose name ends in a slash, where it is given.
 
     Names are bytes, so that any name survives. Links are reported and never followed, so that a cycle ends.
 
     Raises:
         SourceError: The root cannot be listed.
     """
-    folders = [b""]
+    folders = [top]
     while folders:
         folder = folders.pop()
         scope = rules.scope(folder)

@@ -207,6 +207,7 @@ def test_tables_that_were_cleared_away_say_so(root, index):
     assert index.tables().chunks.to_arrow().num_rows == len(index.tables().vectors()) > 0
 
 
+@pytest.mark.filterwarnings("ignore:library/docs has changed")  # it is edited all the time
 def test_while_runs_publish_every_answer_is_of_one_revision(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "docs"\n')
