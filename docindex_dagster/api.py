@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
 from docindex_dagster.core.printable import well_formed
-from docindex_dagster.core.settings import Settings, load_project
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.matches import Matches
 from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of
+from docindex_dagster.sources.choice import choose
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
@@ -45,8 +46,9 @@ def open_index(
     """Open the published index of a project, to ask it many times.
 
     Args:
-        path: a folder of the project, or one below it: `docindex.toml` is looked for from there upwards. None for the
-            folder that `DOCINDEX_ROOT` names, else the working directory, as on the command line.
+        path: a folder of the project, one below it (`docindex.toml` is looked for from there upwards), or one that a
+            known project indexes. None for what `DOCINDEX_ROOT` or `DOCINDEX_PROJECT` says, else the working
+            directory, as on the command line.
         home: where the index lies. None for what `DOCINDEX_HOME` says, else `.docindex` beside `docindex.toml`.
         warn: called with a sentence on what made an answer worse, such as a model that cannot be reached. None for
             Python's `warnings`, as a `DocindexWarning`.
@@ -55,7 +57,7 @@ def open_index(
         The index; there is nothing to close.
 
     Raises:
-        SourceError: there is no such folder, or no `docindex.toml` in it or above.
+        SourceError: there is no such folder, or no project there; or several index it.
         SettingsError: `docindex.toml`, or a variable of the environment, holds what cannot be used.
         StoreError: nothing is indexed yet, or it is damaged (`DamagedStoreError`).
         AccessError: this user may not read the index.
@@ -69,7 +71,7 @@ def open_index(
     start = None if path is None else Path(path).expanduser()
     if start is not None and not start.exists():
         raise SourceError(f"there is no {well_formed(str(start))}")
-    settings = load_project(start)
+    settings = choose(start).settings()
     if home is not None:
         settings = settings.model_copy(update={"home": Path(home).expanduser().absolute()})
     return Index(settings, warn)

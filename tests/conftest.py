@@ -50,6 +50,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_folder_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Projects that tests list, and indexes that they keep, are none of the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+            patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
+        for name in ("DOCINDEX_ROOT", "DOCINDEX_PROJECT"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _no_project_around_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A `docindex.toml` above the tests' folders is none of theirs, nor of the processes that they start."""
     with pytest.MonkeyPatch.context() as patch:

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from docindex_dagster import __version__
-from docindex_dagster.cli import console, graph, indexing, searching, serving, sources, status, upkeep, watching
+from docindex_dagster.cli import (
+    console,
+    graph,
+    indexing,
+    project,
+    searching,
+    serving,
+    sources,
+    status,
+    upkeep,
+    watching,
+)
 from docindex_dagster.core.errors import DocindexError, is_debugging, start_debugging
 
 app = typer.Typer(
@@ -40,6 +51,7 @@ def main() -> None:
     if "--debug" in sys.argv[1:]:
         sys.argv.remove("--debug")
         start_debugging()
+    sys.argv[1:] = _with_project_first(sys.argv[1:])
     try:
         app()
     except BrokenPipeError:
@@ -49,6 +61,17 @@ def main() -> None:
         _fail(str(error), error)
     except OSError as error:
         _fail(f"{error.filename or 'file system'}: {error.strerror or error}", error)
+
+
+def _with_project_first(arguments: list[str]) -> list[str]:
+    """Arguments with `--project NAME` before the command, wherever it stood; behind `--` it is none."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    for position, argument in enumerate(arguments[:end]):
+        width = 2 if argument == "--project" else 1 if argument.startswith("--project=") else 0
+        if width:
+            given = arguments[position : position + width]
+            return [*given, *arguments[:position], *arguments[position + width :]]
+    return arguments
 
 
 def _fail(message: str, error: Exception) -> None:
@@ -61,9 +84,18 @@ def _fail(message: str, error: Exception) -> None:
 @app.callback(invoke_without_command=True)
 def _options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    project_: Annotated[
+        str | None,
+        typer.Option(
+            "--project",
+            metavar="NAME|PATH",
+            help="Work on this project, by its folder or the name of it; it may stand anywhere.",
+        ),
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces; it may stand anywhere.")] = False,  # noqa: ARG001 `main` reads it, wherever it stands
 ) -> None:
     """One fresh, searchable index of the code and documentation that a team works with."""
+    project.begin(project_)
     if version:
         console.out.print(__version__)
         raise typer.Exit

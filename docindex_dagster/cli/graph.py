@@ -14,8 +14,8 @@ from rich.text import Text
 
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, Sources, reader_of, utf8
+from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.printable import in_line, visible
-from docindex_dagster.core.settings import load_project
 from docindex_dagster.graph import analysis, ask
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.graph.export import Format, export, near

@@ -10,10 +10,11 @@ import typer
 
 from docindex_dagster.cli import INTERRUPTED, console
 from docindex_dagster.cli.common import Json, name_in, normal
+from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.cli.sources import remove
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import CONFIG_NAME, Settings, find_root, is_parent_of_libraries, load_settings
+from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
 from docindex_dagster.sources import edit, registry, withdrawn
 from docindex_dagster.sources.model import Source
@@ -44,7 +45,7 @@ def index(
             keys, is_new = _declared(argument)
             wanted |= {key: set() for key in keys}
             added += keys if is_new and not is_parent_of_libraries(argument) else []
-    settings = load_settings()
+    settings = load_settings(by_url=False)
     wanted = wanted or _all(settings)
     summaries = index_sources(settings, wanted, full=full, verify=verify, quiet=json)
     if json:
@@ -145,7 +146,7 @@ def _file(argument: str) -> tuple[str, str] | None:
     from docindex_dagster.sources.why import why as explain
 
     file = normal(argument)
-    settings = load_settings()
+    settings = load_settings(by_url=False)
     source = registry.containing(settings, file)
     if not file.is_file():
         is_known = source is not None and not os.path.lexists(file) and _was_found(settings, source, file)
@@ -172,7 +173,7 @@ def _was_found(settings: Settings, source: Source, file: Path) -> bool:
 
 def _declared(argument: str) -> tuple[list[str], bool]:
     """The keys that an argument means, and whether they are new: a folder in no source, or a URL, becomes one."""
-    settings = load_settings()
+    settings = load_settings(by_url=False)
     folder = Path(os.path.expanduser(argument))  # noqa: PTH111 it keeps what it cannot expand
     looks_like_key = argument.startswith(("git/", "library/")) and not folder.exists()
     if is_url(argument) and not folder.exists():
@@ -204,9 +205,10 @@ def _children(settings: Settings, folder: Path) -> list[str] | None:
 
 
 def _declare(place: str) -> list[str]:
-    keys = edit.declare(find_root(), place)
+    root = chosen(by_url=False).root
+    keys = edit.declare(root, place)
     for key in keys:
-        console.err.print(f"added {key} to {find_root() / CONFIG_NAME}")
+        console.err.print(f"added {key} to {root / CONFIG_NAME}")
     return keys
 
 

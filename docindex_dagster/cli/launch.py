@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from docindex_dagster.core.files import replacing, telling_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.sources import registry
+from docindex_dagster.sources import projects, registry
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.lance_table import load_library
 
@@ -174,7 +174,18 @@ def index(
         tags[VERIFY_TAG] = "true"
     elif only:
         tags[ONLY_TAG] = json.dumps(list(only))
-    return _execute(settings, opened, "index_source", run_id=run_id, partition_key=key, tags=tags)
+    outcome = _execute(settings, opened, "index_source", run_id=run_id, partition_key=key, tags=tags)
+    return _registered(settings, outcome) if outcome.succeeded else outcome
+
+
+def _registered(settings: Settings, outcome: RunOutcome) -> RunOutcome:
+    """List the project among those of the user; where that cannot be, the run warns."""
+    try:
+        projects.register(settings)
+    except OSError as error:
+        text = f"the project cannot be listed in {projects.list_file()}: {error.strerror}"
+        return replace(outcome, warnings=(*outcome.warnings, text))
+    return outcome
 
 
 def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOutcome:

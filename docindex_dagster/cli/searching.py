@@ -18,7 +18,7 @@ from docindex_dagster.cli.common import (
     reader_of,
     utf8,
 )
-from docindex_dagster.core.settings import load_project, load_settings
+from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from docindex_dagster.cli import console
+from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SourceError, is_debugging
 from docindex_dagster.core.locks import hold_for_life
-from docindex_dagster.core.settings import load_project, load_settings
 
 _LOCK = "ui.lock"  # in the folder of the Dagster instance, which has one daemon
 
@@ -36,6 +36,7 @@ def ui(
         raise SourceError(f"docindex ui runs already on {home}: open {other}, or stop it first")
     _refuse_busy_port(host, port)
     os.environ["DAGSTER_HOME"] = str(home)
+    os.environ["DOCINDEX_ROOT"] = str(settings.root)
     # `dg dev`, which Dagster recommends in its stead, is not part of what docindex installs.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:Function `dev_command`:FutureWarning")
     # A shell's background job ignores Ctrl-C; Dagster's processes, which stop each other by it, would never end.

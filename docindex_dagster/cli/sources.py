@@ -8,9 +8,10 @@ import typer
 
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json
+from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import Settings, find_root, is_parent_of_libraries, load_settings
+from docindex_dagster.core.settings import Settings, is_parent_of_libraries
 from docindex_dagster.sources import edit, registry, withdrawn
 
 app = typer.Typer(help="Which folders and repositories are indexed.", no_args_is_help=True)
@@ -42,7 +43,7 @@ def source_add(
 ) -> None:
     """Declare a source in docindex.toml (made where there is none)."""
     values = {"name": name, "submodules": submodules or None, "include": include, "exclude": exclude}
-    for key in edit.declare(find_root(), path, kind.value if kind else None, branch, **values):
+    for key in edit.declare(chosen(by_url=False).root, path, kind.value if kind else None, branch, **values):
         console.out.print(f"added {key}; index it with `docindex index {key}`")
 
 

@@ -6,7 +6,7 @@ import typer
 
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json
-from docindex_dagster.core.settings import load_settings
+from docindex_dagster.cli.project import load_settings
 
 if TYPE_CHECKING:
     from docindex_dagster.status.freshness import Present, SourceStatus

@@ -10,10 +10,11 @@ import typer
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, publication, reader_of
 from docindex_dagster.cli.indexing import index_sources
+from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
-from docindex_dagster.core.settings import Settings, load_project, load_settings
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:

@@ -17,11 +17,12 @@ from rich.console import Console
 
 from docindex_dagster.cli import console
 from docindex_dagster.cli.indexing import sentence_of, summary_of
+from docindex_dagster.cli.project import load_project
 from docindex_dagster.core import events, interrupts
 from docindex_dagster.core.errors import DocindexError, SourceError, first_line, is_debugging
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
-from docindex_dagster.core.settings import Settings, load_project
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from pydantic_settings import SettingsError as EnvironmentSettingsError
 
 from docindex_dagster.core import plugins
-from docindex_dagster.core.errors import SettingsError, SourceError, first_line
+from docindex_dagster.core.errors import SettingsError, first_line
 from docindex_dagster.core.urls import check_url, scrub
 
 CONFIG_NAME = "docindex.toml"
@@ -441,7 +441,7 @@ def find_root(start: Path | None = None) -> Path:
     The default start is the folder that `DOCINDEX_ROOT` names, else the working directory. Above it, the folders that
     `DOCINDEX_CEILING_DIRECTORIES` names, and those around them, are not looked at.
     """
-    start = (start or Path(os.environ.get("DOCINDEX_ROOT", Path.cwd()))).absolute()
+    start = (start or Path(os.environ.get("DOCINDEX_ROOT") or Path.cwd())).absolute()
     ceilings = {Path(name) for name in os.environ.get("DOCINDEX_CEILING_DIRECTORIES", "").split(os.pathsep)}
     above = takewhile(lambda folder: folder not in ceilings, start.parents)
     return next((folder for folder in (start, *above) if (folder / CONFIG_NAME).is_file()), start)
@@ -460,20 +460,6 @@ def load_settings(root: Path | None = None) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     return check_settings(root, values)
-
-
-def load_project(start: Path | None = None) -> Settings:
-    """Read the settings of the project around a folder (default: found from the working directory).
-
-    Raises:
-        SourceError: there is none; it says how to begin.
-        SettingsError: as `load_settings`.
-    """
-    settings = load_settings(find_root(start))
-    if not settings.config_file.exists():
-        here = "here" if start is None else f"in {start}"
-        raise SourceError(f"there is no {CONFIG_NAME} {here} or above: begin with `docindex index PATH`")
-    return settings
 
 
 def check_settings(root: Path, values: dict[str, Any]) -> Settings:

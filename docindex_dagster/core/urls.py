@@ -50,6 +50,20 @@ def repository_name(url: str) -> str:
     return re.split(r"[/:]", place)[-1] or "repository"
 
 
+def place_of(url: str) -> str:
+    """What all URLs of a repository have in common: its host and path, however it is reached."""
+    scp = None if "://" in url else _SCP.fullmatch(url)
+    if scp is not None:
+        host, path = scp["host"], scp["path"]
+    else:
+        try:
+            parts = urlsplit(url)
+            host, path = parts.hostname or "", parts.path
+        except ValueError:
+            return url
+    return f"{host.lower()}/{path.strip('/').removesuffix('.git')}"
+
+
 def scrub(text: str) -> str:
     """A text in which no URL shows a user name, a password or a token."""
     return _TOKEN.sub(r"\1=…", _USER_INFO.sub("", text))

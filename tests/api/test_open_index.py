@@ -274,7 +274,9 @@ def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
         open_index(tmp_path / "nowhere")
     with pytest.raises(SourceError, match="there is no"):
         open_index("\0")
-    with pytest.raises(SourceError, match=rf"{tmp_path} or above: begin with `docindex index PATH`"):
+    with pytest.raises(
+        SourceError, match=rf"{tmp_path} and the folders above it have no docindex\.toml.*`docindex index PATH`"
+    ):
         open_index(tmp_path)
     (tmp_path / "docindex.toml").write_text(DECLARED)
     with pytest.raises(StoreError, match=r"nothing is indexed in .* yet; run `docindex index`"):

@@ -8,7 +8,7 @@ import pytest
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("search", "pump"), 1, "there is no docindex.toml here or above"),
+        (("search", "pump"), 1, "there is no project"),
         (("index",), 1, "there are no sources yet"),
         (("index", "nowhere"), 1, "there is no source 'nowhere'"),
         (("index", "no/where"), 1, "there is nothing at"),

@@ -1,0 +1,53 @@
+"""The project of a command: which one is meant is decided once, and said where the user did not choose it."""
+
+from contextvars import ContextVar
+
+from docindex_dagster.cli import console
+from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.settings import load_settings as load_settings_at
+from docindex_dagster.sources.choice import Choice, choose
+
+_named: ContextVar[str | None] = ContextVar("docindex_project_named", default=None)
+_chosen: ContextVar[Choice | None] = ContextVar("docindex_project_chosen", default=None)
+
+
+def begin(named: str | None) -> None:
+    """Begin a command, with the project that `--project` names."""
+    _named.set(named)
+    _chosen.set(None)
+
+
+def chosen(*, by_url: bool = True) -> Choice:
+    """The project's folder, or the one in which a project would begin.
+
+    Raises:
+        SourceError: as `choose`.
+    """
+    choice = _chosen.get()
+    if choice is None:
+        choice = choose(project=_named.get(), by_url=by_url)
+        _chosen.set(choice)
+        if choice.because:
+            console.err.print(in_line(choice.because))
+    return choice
+
+
+def load_project() -> Settings:
+    """The settings of the project that there is.
+
+    Raises:
+        SourceError: there is none, or several are meant.
+        SettingsError: as `core.settings.load_settings`.
+    """
+    return chosen().settings()
+
+
+def load_settings(*, by_url: bool = True) -> Settings:
+    """The settings of the project, or those of one that begins here.
+
+    Raises:
+        SourceError: as `choose`.
+        SettingsError: as `core.settings.load_settings`.
+    """
+    return load_settings_at(chosen(by_url=by_url).root)

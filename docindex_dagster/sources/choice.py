@@ -1,0 +1,112 @@
+"""Which project is meant: by name, by a variable, by `docindex.toml` from a folder upwards, or by what it indexes."""
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.settings import CONFIG_NAME, Settings, find_root, load_settings
+from docindex_dagster.sources import projects
+from docindex_dagster.sources.projects import Project
+
+_ROOT, _PROJECT = "DOCINDEX_ROOT", "DOCINDEX_PROJECT"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A project's folder, or the one in which a project would begin."""
+
+    root: Path
+    because: str = ""  # it was found by what it indexes: what that is
+    tried: str = ""  # where it was looked for, if there is no project yet
+
+    def settings(self) -> Settings:
+        """Of the project that there is.
+
+        Raises:
+            SourceError: there is none; it says where it was looked for, and how to begin.
+            SettingsError: as `load_settings`.
+        """
+        settings = load_settings(self.root)
+        if not settings.config_file.exists():
+            raise SourceError(
+                f"there is no project: {self.tried}. Begin with `docindex index PATH`, or choose one with --project"
+            )
+        return settings
+
+
+def choose(start: Path | None = None, project: str | None = None, *, by_url: bool = True) -> Choice:
+    """The project that is meant.
+
+    Args:
+        start: a folder of it, or one that it indexes. None for what the variables say, else the working directory.
+        project: its name or path, which comes before all else.
+        by_url: also one that follows the repository that the folder is a checkout of.
+
+    Raises:
+        SourceError: no project, or several, have the name; several index the folder.
+    """
+    if project:
+        return _named(project, "--project")
+    if start is None and (root := os.environ.get(_ROOT)):
+        return _above(Path(root), f"{_ROOT}={root} has no {CONFIG_NAME}, nor has a folder above it")
+    if start is None and (name := os.environ.get(_PROJECT)):
+        return _named(name, _PROJECT)
+    folder = (start or Path.cwd()).absolute()
+    known = projects.known()
+    tried = "" if start else f"{_ROOT} and {_PROJECT} are not set, "
+    found = _above(
+        folder,
+        f"{tried}{folder} and the folders above it have no {CONFIG_NAME}, and {_count(known)} of "
+        f"{projects.list_file()} indexes it",
+    )
+    return found if (found.root / CONFIG_NAME).is_file() else _by_contents(folder, known, by_url=by_url) or found
+
+
+def _above(folder: Path, tried: str) -> Choice:
+    return Choice(find_root(folder), tried=tried)
+
+
+def _named(name: str, given: str) -> Choice:
+    """The project of a name or path; a name alone is first one of those that are listed."""
+    place = Path(os.path.expanduser(name))  # noqa: PTH111 it keeps what it cannot expand
+    known = projects.known()
+    fitting = [project for project in known if project.name == name]
+    if len(fitting) > 1:
+        raise SourceError(f"{given}: {name} is not unique: say {_roots(fitting)}")
+    if fitting:
+        return Choice(fitting[0].root)
+    if "\0" not in name and place.is_dir():
+        return _above(place, f"{given}: {name} has no {CONFIG_NAME}, nor has a folder above it")
+    names = ", ".join(sorted(project.name for project in known)) or "none yet"
+    raise SourceError(f"{given}: {name} is neither a folder nor a known project; known projects: {names}")
+
+
+def _by_contents(folder: Path, known: list[Project], *, by_url: bool) -> Choice | None:
+    """The project that indexes a folder, or that follows the repository of its checkout."""
+    place: Path | str | None
+    place, found = projects.by_folder(folder, _as_they_are(projects.by_folder(folder, known)[1]))
+    what = f"indexes {place}"
+    if not found and by_url:
+        place, found = projects.by_remote(folder, _as_they_are(projects.by_remote(folder, known)[1]))
+        what = f"follows {place}"
+    if len(found) > 1:
+        first = shlex.quote(str(found[0].root))
+        raise SourceError(
+            f"several projects have this folder, as each {what}: {_roots(found)}; choose one, as with --project {first}"
+        )
+    return Choice(found[0].root, f"project {found[0].root}, which {what}") if found else None
+
+
+def _as_they_are(listed: list[Project]) -> list[Project]:
+    """Listed projects with what their settings declare now."""
+    return [projects.of(load_settings(project.root)) for project in listed]
+
+
+def _roots(found: list[Project]) -> str:
+    return " or ".join(str(project.root) for project in found)
+
+
+def _count(known: list[Project]) -> str:
+    return f"none of the {len(known):,} projects" if known else "no project"
