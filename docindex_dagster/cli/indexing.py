@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, console
-from docindex_dagster.cli.common import Json, name_in, normal
+from docindex_dagster.cli.asking import check_folder
+from docindex_dagster.cli.common import Json, Yes, name_in, normal
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.cli.sources import remove
 from docindex_dagster.core.errors import SourceError
@@ -30,6 +31,7 @@ def index(
         bool,
         typer.Option("--verify", help="Trust no time stamp and no store: read every file, compare every row."),
     ] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Bring the index up to date: only what changed is chunked and embedded again."""
@@ -42,7 +44,7 @@ def index(
             if wanted.get(key) != set():
                 wanted.setdefault(key, set()).add(name)
         else:
-            keys, is_new = _declared(argument)
+            keys, is_new = _declared(argument, yes=yes)
             wanted |= {key: set() for key in keys}
             added += keys if is_new and not is_parent_of_libraries(argument) else []
     settings = load_settings(by_url=False)
@@ -171,7 +173,7 @@ def _was_found(settings: Settings, source: Source, file: Path) -> bool:
     return known is not None and name_in(source, file) in known["path"].to_pylist()
 
 
-def _declared(argument: str) -> tuple[list[str], bool]:
+def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
     """The keys that an argument means, and whether they are new: a folder in no source, or a URL, becomes one."""
     settings = load_settings(by_url=False)
     folder = Path(os.path.expanduser(argument))  # noqa: PTH111 it keeps what it cannot expand
@@ -186,7 +188,10 @@ def _declared(argument: str) -> tuple[list[str], bool]:
     if (children := _children(settings, folder)) is not None:
         return children, False
     around = registry.containing(settings, folder) if folder.is_dir() else None
-    return ([around.key], False) if around is not None else (_declare(argument), True)
+    if around is not None:
+        return [around.key], False
+    check_folder(settings, folder, yes=yes)
+    return _declare(argument), True
 
 
 def _children(settings: Settings, folder: Path) -> list[str] | None:
