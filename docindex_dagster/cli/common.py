@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from docindex_dagster.stores.reader import Reader
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: index the folder, whatever is odd about it.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing about a folder to index.")]
 Sources = Annotated[
     list[str] | None, typer.Option("--source", "-s", help="Only this source; may be given several times.")
 ]

@@ -177,6 +177,16 @@ def progress() -> Iterator[None]:
         with events.listening(_print_finished):
             yield
         return
+    with bars():
+        yield
+
+
+@contextmanager
+def bars() -> Iterator[None]:
+    """Show progress events as bars, on a terminal."""
+    if not err.is_terminal:
+        yield
+        return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -184,20 +194,20 @@ def progress() -> Iterator[None]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=err, transient=True) as bars:
+    with Progress(*columns, console=err, transient=True) as shown:
         tasks: dict[tuple[str, str], Any] = {}
 
         def show(event: events.Event) -> None:
             if isinstance(event, events.Waiting):
-                bars.console.print(f"{event.source}: waiting for {event.reason}")
+                shown.console.print(f"{event.source}: waiting for {event.reason}")
             if isinstance(event, events.Notice):
-                bars.console.print(f"{event.source}: {event.text}")
+                shown.console.print(f"{event.source}: {event.text}")
             if not isinstance(event, events.Progress):
                 return
             key = (event.source, event.stage)
             if key not in tasks:
-                tasks[key] = bars.add_task(in_line(f"{event.source}  {event.stage}"), total=event.total)
-            bars.update(tasks[key], completed=event.done, total=event.total)
+                tasks[key] = shown.add_task(in_line(f"{event.source}  {event.stage}"), total=event.total)
+            shown.update(tasks[key], completed=event.done, total=event.total)
 
         with events.listening(show):
             yield

@@ -18,15 +18,31 @@ def begin(named: str | None) -> None:
     _chosen.set(None)
 
 
-def chosen(*, by_url: bool = True) -> Choice:
+def is_named() -> bool:
+    """Whether the user named it on the command line."""
+    return _named.get() is not None
+
+
+def settings_of(choice: Choice) -> Settings:
+    """The settings of a project, or of one that would begin there.
+
+    Raises:
+        SettingsError: as `core.settings.load_settings`.
+    """
+    return load_settings_at(choice.root)
+
+
+def chosen(*, by_folder: bool = True, by_url: bool = True) -> Choice:
     """The project's folder, or the one in which a project would begin.
+
+    The arguments are those of `choose`, and the same for all of a command.
 
     Raises:
         SourceError: as `choose`.
     """
     choice = _chosen.get()
     if choice is None:
-        choice = choose(project=_named.get(), by_url=by_url)
+        choice = choose(project=_named.get(), by_folder=by_folder, by_url=by_url)
         _chosen.set(choice)
         if choice.because:
             console.err.print(in_line(choice.because))
@@ -50,4 +66,4 @@ def load_settings(*, by_url: bool = True) -> Settings:
         SourceError: as `choose`.
         SettingsError: as `core.settings.load_settings`.
     """
-    return load_settings_at(chosen(by_url=by_url).root)
+    return settings_of(chosen(by_url=by_url))

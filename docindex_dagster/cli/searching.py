@@ -1,7 +1,7 @@
 """Reading the index: `docindex search`, `log`, `show` and `why`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +15,7 @@ from docindex_dagster.cli.common import (
     Json,
     Sources,
     TopK,
+    Yes,
     reader_of,
     utf8,
 )
@@ -51,7 +52,13 @@ PathGlob = Annotated[
 
 
 def search(
-    query: Annotated[list[str], typer.Argument(help="What to look for, in words or names.")],
+    query: Annotated[
+        list[str],
+        typer.Argument(
+            help="What to look for, in words or names; then folders or files to search, which need be in no project.",
+            metavar="QUERY... [PATH]...",
+        ),
+    ],
     source: Sources = None,
     all_sources: AllSources = False,
     mode: Annotated[
@@ -105,12 +112,14 @@ def search(
         int | None,
         typer.Option("--open", min=1, metavar="N", help="Open the Nth result in VISUAL or EDITOR.", show_default=False),
     ] = None,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Search what is indexed.
+    """Search what is indexed, or folders and files as they are: an index of them is kept in the user's cache.
 
     The modes literal and regex list every match as PATH:LINE:COLUMN, and exit with 1 where there is none.
     """
+    from docindex_dagster.cli import places
     from docindex_dagster.search.ask import Request, context_of, hits_of
     from docindex_dagster.search.context import nothing_in
     from docindex_dagster.search.scope import Narrowing, filters_of
@@ -124,23 +133,23 @@ def search(
     if not is_listing and top_k == 0:
         raise typer.BadParameter("0, for all, is for the modes literal and regex", param_hint="--top-k")
 
-    settings = load_project()
-    reader = reader_of(settings)
+    text, opened = places.understood(query, source or (), yes=yes)
+    settings, reader = opened.settings, opened.reader
     narrowing = Narrowing(
-        sources=source or (),
+        sources=opened.sources,
         all_sources=all_sources,
         languages=list(map(utf8, language or ())),
         source_types=[value.value for value in source_type or ()],
         symbol_kinds=list(map(utf8, kind or ())),
         path_glob=None if path is None else utf8(path),
     )
-    filters = filters_of(settings, reader.generation, narrowing)
+    filters = replace(filters_of(settings, reader.generation, narrowing), places=opened.places)
     if is_listing:
         everything = 0 if count or files else _MOST_MATCHES if top_k is None else top_k
-        request = Request(" ".join(query), mode, top_k=everything, filters=filters)
+        request = Request(text, mode, top_k=everything, filters=filters)
         _list(settings, reader, request, _Listing(count, files, lines, open_, json))
         return
-    request = Request(" ".join(query), mode, granularity, top_k or settings.search.top_k, filters, rerank)
+    request = Request(text, mode, granularity, top_k or settings.search.top_k, filters, rerank)
     if context is not None:
         packed = context_of(settings, reader, request, context, warn=console.warning)
         if json:

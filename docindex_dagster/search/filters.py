@@ -37,6 +37,7 @@ class Filters:
     symbol_kinds: tuple[str, ...] = ()
     path_glob: str | None = None
     paths: tuple[str, ...] = ()
+    places: tuple[tuple[str, str], ...] = ()  # any of these: a source, and a path glob in it
 
     def _values(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         named = {
@@ -56,7 +57,10 @@ class Filters:
         if not self.source_types:
             parts.append(f"source_type <> {quoted(COMMIT)}")
         if self.path_glob is not None:
-            parts.append(f"regexp_like(path, {quoted(f'^(?:{glob_to_regex(self.path_glob)})$')})")
+            parts.append(_path_matches(self.path_glob))
+        if self.places:
+            places = (f"(source = {quoted(source)} AND {_path_matches(glob)})" for source, glob in self.places)
+            parts.append(f"({' OR '.join(places)})")
         return " AND ".join(parts)
 
     def to_mask(self, rows: pa.Table) -> NDArray[np.bool_]:
@@ -67,7 +71,13 @@ class Filters:
         if not self.source_types:
             masks.append(pc.not_equal(rows["source_type"], COMMIT))
         if self.path_glob is not None:
-            masks.append(pc.match_substring_regex(rows["path"], rf"\A(?:{glob_to_regex(self.path_glob)})\z"))
+            masks.append(_matching(rows, self.path_glob))
+        if self.places:
+            there = [
+                np.asarray(pc.and_(pc.equal(rows["source"], source), _matching(rows, glob)))
+                for source, glob in self.places
+            ]
+            masks.append(np.logical_or.reduce(there))
         met: NDArray[np.bool_] = np.logical_and.reduce([np.asarray(mask) for mask in masks])
         return met
 
@@ -78,6 +88,17 @@ class Filters:
         queries = [Query.term_set_query(schema, column, list(values)) for column, values in self._values()]
         if self.path_glob is not None:
             queries.append(Query.regex_query(schema, "path", glob_to_regex(self.path_glob)))
+        if self.places:
+            there = [
+                Query.boolean_query(
+                    [
+                        (Occur.Must, Query.term_query(schema, "source", source)),
+                        (Occur.Must, Query.regex_query(schema, "path", glob_to_regex(glob))),
+                    ]
+                )
+                for source, glob in self.places
+            ]
+            queries.append(Query.boolean_query([(Occur.Should, place) for place in there]))
         clauses = [(Occur.Must, Query.const_score_query(query, 0.0)) for query in queries]
         if not self.source_types:
             clauses.append((Occur.MustNot, Query.term_query(schema, "source_type", COMMIT)))
@@ -89,17 +110,27 @@ class Filters:
         Raises:
             QueryError: the path glob is too long or has too many wildcards.
         """
-        glob = self.path_glob or ""
-        if len(glob) > _LONGEST_GLOB or glob.count("*") + glob.count("?") > _MOST_WILDCARDS:
+        globs = [glob for _, glob in self.places] + ([] if self.path_glob is None else [self.path_glob])
+        if any(len(glob) > _LONGEST_GLOB or len(_WILDCARD.findall(glob)) > _MOST_WILDCARDS for glob in globs):
             raise QueryError(
                 f"the path glob is too complex: at most {_LONGEST_GLOB} characters and {_MOST_WILDCARDS} wildcards"
             )
-        if self.path_glob is None:
+        if not globs:
             return
         try:
             self.to_clauses(schema)
         except ValueError as error:  # the automaton has too many states
             raise QueryError("the path glob is too complex: use fewer ? behind a *") from error
+
+
+def _path_matches(glob: str) -> str:
+    """The condition for LanceDB that a path matches a glob."""
+    return f"regexp_like(path, {quoted(f'^(?:{glob_to_regex(glob)})$')})"
+
+
+def _matching(rows: pa.Table, glob: str) -> pa.ChunkedArray:
+    """Which paths match a glob: booleans, one for each row."""
+    return pc.match_substring_regex(rows["path"], rf"\A(?:{glob_to_regex(glob)})\z")
 
 
 def glob_to_regex(glob: str) -> str:

@@ -49,6 +49,9 @@ def _each_alone(filters: Filters) -> Iterator[tuple[str, Filters]]:
     if filters.symbol_kinds:
         article = "an" if filters.symbol_kinds[0][0] in "aeiou" else "a"
         yield f"has {article} {' or '.join(filters.symbol_kinds)}", replace(anything, symbol_kinds=filters.symbol_kinds)
+    if filters.places:
+        where = " or ".join(glob.removeprefix("/") or "it" for _, glob in filters.places)
+        yield f"lies in {where}", replace(anything, places=filters.places)
     if filters.path_glob is not None:
         path = filters.path_glob.removeprefix("/")
         yield f"has the path {path!r}, seen from the source's root", replace(anything, path_glob=filters.path_glob)

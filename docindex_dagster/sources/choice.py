@@ -31,18 +31,22 @@ class Choice:
         settings = load_settings(self.root)
         if not settings.config_file.exists():
             raise SourceError(
-                f"there is no project: {self.tried}. Begin with `docindex index PATH`, or choose one with --project"
+                f"there is no project: {self.tried}. Search a folder as it is with `docindex search QUERY PATH`, begin "
+                "a project with `docindex index PATH`, or choose one with --project"
             )
         return settings
 
 
-def choose(start: Path | None = None, project: str | None = None, *, by_url: bool = True) -> Choice:
+def choose(
+    start: Path | None = None, project: str | None = None, *, by_folder: bool = True, by_url: bool = True
+) -> Choice:
     """The project that is meant.
 
     Args:
         start: a folder of it, or one that it indexes. None for what the variables say, else the working directory.
         project: its name or path, which comes before all else.
-        by_url: also one that follows the repository that the folder is a checkout of.
+        by_folder: also a known one that indexes the folder.
+        by_url: also a known one that follows the repository that the folder is a checkout of.
 
     Raises:
         SourceError: no project, or several, have the name; several index the folder.
@@ -61,7 +65,9 @@ def choose(start: Path | None = None, project: str | None = None, *, by_url: boo
         f"{tried}{folder} and the folders above it have no {CONFIG_NAME}, and {_count(known)} of "
         f"{projects.list_file()} indexes it",
     )
-    return found if (found.root / CONFIG_NAME).is_file() else _by_contents(folder, known, by_url=by_url) or found
+    if (found.root / CONFIG_NAME).is_file() or not by_folder:
+        return found
+    return _by_contents(folder, known, by_url=by_url) or found
 
 
 def _above(folder: Path, tried: str) -> Choice:

@@ -1,0 +1,141 @@
+"""Which arguments of `docindex search` are folders or files to search, and which index has them."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from docindex_dagster.cli import INTERRUPTED, asking, console, project
+from docindex_dagster.cli.common import normal, reader_of
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.sources import precautions, registry
+from docindex_dagster.sources.choice import Choice, choose
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import path_to_name
+from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.reader import Reader
+
+_EXPLICIT = ("/", "./", "../", "~/")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An index, and where in it to search."""
+
+    settings: Settings
+    reader: Reader
+    sources: tuple[str, ...] = ()  # keys; none for those that are searched by default
+    places: tuple[tuple[str, str], ...] = ()  # sources with a glob each, where not all of them is searched
+
+
+def understood(arguments: Sequence[str], sources: Sequence[str], *, yes: bool) -> tuple[str, Opened]:
+    """The query that arguments begin with, and the index that is searched: for the paths behind it, or the project's.
+
+    Raises:
+        BadParameter: there are paths and sources.
+        SourceError: there is no project, or the one that is named has not all paths; or the home folder is meant.
+        StoreError: the index cannot be read.
+        Exit: the user stopped it.
+    """
+    query, paths = _split(arguments)
+    if paths and sources:
+        raise typer.BadParameter("goes with no folders or files behind the query", param_hint="--source")
+    if paths:
+        return query, _of_project(paths) or _of_folders([path.resolve() for path in paths], yes=yes)
+    settings = project.load_project()
+    return query, Opened(settings, reader_of(settings), tuple(sources))
+
+
+def _split(arguments: Sequence[str]) -> tuple[str, list[Path]]:
+    """The query, and the paths behind it: all that follows the first word, or what is written as paths; they exist."""
+    query, rest = list(arguments[:1]), list(arguments[1:])
+    if not all(map(_exists, rest)):
+        while rest and not all(_exists(argument) and _is_explicit(argument) for argument in rest):
+            query.append(rest.pop(0))
+    for argument in query[1:]:
+        if argument.startswith(_EXPLICIT):
+            console.warning(f"there is nothing at {argument}, so it is taken for a word of the query")
+    if rest and " " not in arguments[0] and not any(map(_is_explicit, rest)):
+        where = " and ".join(rest)
+        console.err.print(in_line(f"searching {where} for {arguments[0]!r}; quote a query of several words"))
+    return " ".join(query), [Path(os.path.expanduser(argument)) for argument in rest]  # noqa: PTH111 as the shell does
+
+
+def _is_explicit(argument: str) -> bool:
+    return "/" in argument or argument in {".", "..", "~"}
+
+
+def _exists(argument: str) -> bool:
+    return "\0" not in argument and os.path.exists(os.path.expanduser(argument))  # noqa: PTH110, PTH111 as above
+
+
+def _of_project(paths: Sequence[Path]) -> Opened | None:
+    """The index of the project that was chosen, or that the first path leads to, if it has all paths."""
+    chosen = project.chosen(by_folder=False)
+    first = paths[0] if paths[0].is_dir() else paths[0].parent
+    for choice in (chosen, choose(first, by_url=False)):
+        settings, located = _located(choice, paths)
+        if located:
+            if choice is not chosen and choice.because:
+                console.err.print(in_line(choice.because))
+            return _opened(settings, reader_of(settings), located)
+        if project.is_named():
+            raise SourceError(f"not all paths lie in what {chosen.root} has indexed: search them without --project")
+    return None
+
+
+def _located(choice: Choice, paths: Sequence[Path]) -> tuple[Settings, list[tuple[Source, str]]]:
+    """Where paths lie in what a project has published; nothing where it has not all of them."""
+    settings = project.settings_of(choice)
+    generation = read_generation(Layout(settings.home))
+    located = []
+    for path in paths:
+        place = next((place for place in (normal(path), path.resolve()) if registry.containing(settings, place)), None)
+        source = registry.containing(settings, place) if place else None
+        if place is None or source is None or generation is None or source.key not in generation.sources:
+            return settings, []
+        located.append((source, _glob(source, place)))
+    return settings, located
+
+
+def _glob(source: Source, path: Path) -> str:
+    """The glob of a path in its source; empty for all of it."""
+    name = path_to_name(os.fsencode(path.relative_to(source.path))).removeprefix(".")
+    return f"/{name}" if path != source.path else ""
+
+
+def _of_folders(paths: Sequence[Path], *, yes: bool) -> Opened:
+    from docindex_dagster.pipeline import folders
+
+    for path in paths:
+        asking.check_size(path if path.is_dir() else path.parent, yes=yes)
+    found = folders.index_for(paths)
+    settings = found.settings
+    located = []
+    for path in paths:
+        source = registry.containing(settings, path)
+        if source is not None:
+            located.append((source, _glob(source, path)))
+    sources = list({source.key: source for source, _ in located}.values())
+    try:
+        with console.bars():
+            reader = folders.open_current(found, sources, console.err.print)
+    except KeyboardInterrupt:
+        what = " and ".join(str(source.path) for source in sources)
+        console.failure(f"indexing {what} was interrupted; the next search goes on from here")
+        raise typer.Exit(INTERRUPTED) from None
+    for source in sources:
+        if source.key in reader.generation.sources and not reader.generation.sources[source.key].files:
+            console.warning(f"nothing in {source.path} is indexed: {precautions.WHAT_COUNTS}")
+    return _opened(settings, reader, located)
+
+
+def _opened(settings: Settings, reader: Reader, located: Sequence[tuple[Source, str]]) -> Opened:
+    is_whole = not any(glob for _, glob in located)
+    keys = tuple(dict.fromkeys(source.key for source, _ in located))
+    return Opened(settings, reader, keys, () if is_whole else tuple((source.key, glob) for source, glob in located))
