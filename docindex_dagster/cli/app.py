@@ -12,6 +12,7 @@ from docindex_dagster.cli import (
     graph,
     indexing,
     project,
+    projects,
     searching,
     serving,
     sources,
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.add_typer(sources.app, name="source")
 app.add_typer(graph.app, name="graph")
+app.add_typer(projects.app, name="project")
 for command in (
     indexing.index,
     watching.watch,

@@ -199,3 +199,14 @@ def test_projects_that_are_listed_at_the_same_time_are_all_there(tmp_path, monke
 
     assert [process.wait() for process in started] == [0] * 6
     assert {project.name for project in projects.known()} == {f"p{number}" for number in range(6)}
+
+
+def test_projects_are_listed_and_forgotten_until_they_index_again(run, team, tmp_path):
+    (listed,) = json.loads(run("project", "list", "--json").out)
+    assert (listed["name"], listed["root"], listed["indexes"]) == ("team", str(team), [str(tmp_path / "notes")])
+
+    assert run("project", "forget", "team").code == 0
+    assert "there is no project" in run("search", "marmot").err
+
+    run("index", "--project", str(team))
+    assert "team" in run("project", "list").out

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core.locks import exclusive
 from docindex_dagster.pipeline import folders
 
 COMMAND = [sys.executable, "-m", "docindex_dagster.cli"]
@@ -249,3 +250,25 @@ def test_ctrl_c_while_indexing_is_a_line_and_the_next_search_finds(search, tmp_p
         f"error: indexing {tmp_path / 'manual'} was interrupted; the next search goes on from here"
     ]
     assert search("pump", "./manual").code == 0
+
+
+def test_what_is_kept_is_listed_and_can_be_removed(search, run, tmp_path):
+    search("pump", "./manual")
+
+    (listed,) = json.loads(run("project", "list", "--json").out)
+    assert listed["indexes"] == [str(tmp_path / "manual")]
+    assert listed["megabytes"] > 0
+    assert "manual" in run("project", "list").out
+
+    assert run("project", "forget", "manual").code == 0
+    assert folders.kept() == []
+    assert run("project", "forget", "manual").code == 1
+    assert "no projects yet" in run("project", "list").out
+
+
+def test_what_is_being_made_is_not_removed(search, run):
+    search("pump", "./manual")
+    with exclusive(kept().root.with_name(f"{kept().root.name}.lock"), "another search", on_wait=pytest.fail):
+        assert "by another process" in run("project", "forget", "manual").err
+
+    assert len(folders.kept()) == 1

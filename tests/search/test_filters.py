@@ -67,6 +67,7 @@ FILTERS = st.builds(
     source_types=some(TYPES),
     symbol_kinds=some(KINDS),
     path_glob=st.none() | st.sampled_from(GLOBS),
+    places=st.lists(st.tuples(st.sampled_from(SOURCES), st.sampled_from(GLOBS)), max_size=2).map(tuple),
 )
 slowly = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -78,6 +79,7 @@ def meets(hit: Hit, filters: Filters) -> bool:
         and (not filters.source_types or hit.source_type in filters.source_types)
         and (not filters.symbol_kinds or hit.symbol_kind in filters.symbol_kinds)
         and (filters.path_glob is None or fits(hit.path, filters.path_glob))
+        and (not filters.places or any(hit.source == at and fits(hit.path, glob) for at, glob in filters.places))
     )
 
 
