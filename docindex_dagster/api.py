@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of
+from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.matches import Matches
@@ -227,6 +227,57 @@ class Index:
         found = self._live.reading(ask)
         self._give(notes)
         return found
+
+    def similar(
+        self,
+        place: str,
+        *,
+        top_k: int | None = None,
+        same_file: bool = False,
+        sources: Names = (),
+        all_sources: bool = False,
+        path: str | None = None,
+        languages: Names = (),
+        source_types: SourceType | Sequence[SourceType] = (),
+        symbol_kinds: Names = (),
+    ) -> list[Hit]:
+        """What is like a place, or like a file, as `docindex similar` finds it; no model is asked.
+
+        Args:
+            place: a path on disk or in a source, with `:LINE` or without; the id of a chunk.
+            top_k: as `search`.
+            same_file: whether other chunks of the same file count.
+            sources: as `search`, of the hits, like the others.
+            all_sources: as `search`.
+            path: as `search`.
+            languages: as `search`.
+            source_types: as `search`.
+            symbol_kinds: as `search`.
+
+        Returns:
+            Hits, nearest first; `score` is the cosine between the vectors, -1 to 1.
+
+        Raises:
+            QueryError: the place is not indexed, or in several sources; or as `search`.
+            SourceError: as `search`.
+            StoreError: as `open_index`.
+
+        Example:
+            >>> index.similar("src/station.py:12", source_types="doc")
+        """
+        most = self._live.settings.search.top_k if top_k is None else _within("top_k", top_k, _MOST_HITS)
+        request = Request(well_formed(place), top_k=most)
+        given = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
+        notes: list[str] = []
+
+        def ask(reader: Reader) -> list[Hit]:
+            settings = self._live.settings
+            narrowed = request.within(filters_of(settings, reader.generation, given))
+            return similar_to(settings, reader, request.query, narrowed, notes.append, same_file=same_file)
+
+        hits = self._live.reading(ask)
+        self._give(notes)
+        return hits
 
     def context(
         self,

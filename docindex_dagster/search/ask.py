@@ -25,9 +25,11 @@ from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.search.originals import originals
+from docindex_dagster.search.places import in_source
 from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
 from docindex_dagster.search.reranking.providers import load_reranker
 from docindex_dagster.search.scan import Pattern
+from docindex_dagster.search.similar import similar
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
@@ -114,6 +116,38 @@ def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[t
     return {key: lines_of(pool, match, original) for key, match in files.items()}
 
 
+def similar_to(
+    settings: Settings,
+    reader: Reader,
+    reference: str,
+    request: Request,
+    warn: Callable[[str], None] = ignore_warning,
+    *,
+    same_file: bool = False,
+) -> list[Hit]:
+    """The chunks most like that at a place, or like a file; of a request, `top_k` and the filters count.
+
+    Args:
+        settings: of the project.
+        reader: an open generation.
+        reference: a path on disk or in a source, with `:LINE` or without; a chunk's id.
+        request: how many, and what each hit must meet.
+        warn: called with what changed in the sources since they were indexed.
+        same_file: whether other chunks of the file count.
+
+    Raises:
+        QueryError: as `similar`.
+        DamagedStoreError: as `similar`.
+    """
+    key, place = in_source(settings, reference)
+    within = (key,) if key else ()
+    found = similar(reader, place, within, filters=request.filters, top_k=request.top_k, same_file=same_file)
+    if not found:
+        check_filters(reader, request.filters)
+    _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)
+    return located(found, registry.sources(settings))
+
+
 def context_of(
     settings: Settings, reader: Reader, request: Request, budget: int, warn: Callable[[str], None] = ignore_warning
 ) -> Context:
@@ -124,8 +158,8 @@ def context_of(
         DamagedStoreError: as `search`.
         SettingsError: as `hits_of`.
     """
-    tried = max(_CONTEXT_CANDIDATES, budget // _TOKENS_A_HIT)
-    return pack(request.query, hits_of(settings, reader, replace(request, top_k=tried), warn), budget)
+    tried = replace(request, top_k=max(_CONTEXT_CANDIDATES, budget // _TOKENS_A_HIT))
+    return pack(request.query, hits_of(settings, reader, tried, warn), budget)
 
 
 def _warn_of_edits(

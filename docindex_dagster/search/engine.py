@@ -4,20 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from docindex_dagster.core.errors import DamagedStoreError, EmbeddingError, QueryError
+from docindex_dagster.core.errors import EmbeddingError, QueryError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.search import candidates, closeness, graph, naming, scan, snippets
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
+from docindex_dagster.search.hits import hit_of, rows_of
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
 from docindex_dagster.search.query import Kind, Query, understand
 from docindex_dagster.search.ranking import rank
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, ignore_warning, reranked
 from docindex_dagster.search.weights import WEIGHTS, Weights, closeness_of
 from docindex_dagster.search.wording import Wording
-from docindex_dagster.stores import takeover, tantivy_index
+from docindex_dagster.stores import takeover
 from docindex_dagster.stores.analysis import stems
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
@@ -89,7 +90,7 @@ def search(
                 asked = _retrieved(chunks, choice, mode, vector, weights, most=chunks.limit if is_by_file else ranked)
             else:
                 asked = _scanned(chunks, query, mode)
-            rows = _rows(reader, asked.found)
+            rows = rows_of(reader, asked.found)
         best = rank(asked.query, asked.found, rows, wanted, weights, wording=asked.wording, is_by_file=is_by_file)
         if not is_by_file or len(best) >= top_k or len(asked.found) < chunks.limit or chunks.limit >= _LARGEST_POOL:
             break
@@ -99,7 +100,7 @@ def search(
         best = reranked(reranker, query, passages, warn)
     if asked.doubt:
         warn(asked.doubt)
-    return [_hit(rows[item.chunk_id], item, asked.find, is_weak=bool(asked.doubt)) for item in best[:top_k]]
+    return [hit_of(rows[item.chunk_id], item, asked.find, is_weak=bool(asked.doubt)) for item in best[:top_k]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,48 +200,7 @@ def _meaning(
     return None
 
 
-def _rows(reader: Reader, found: Sequence[Scored]) -> dict[str, dict[str, Any]]:
-    rows = tantivy_index.rows(reader.searcher, reader.index.schema, [item.chunk_id for item in found])
-    if lost := [item.chunk_id for item in found if item.chunk_id not in rows]:
-        raise DamagedStoreError(f"chunk {lost[0]} is in one store and not in another; run `docindex doctor --repair`")
-    return rows
-
-
 def _described(row: Mapping[str, Any]) -> str:
     """A chunk under a line that says where it stands and what it is, for models that read it."""
     name = title(row["qualified_name"], row["heading_path"])
     return "\n".join(filter(None, (f"{row['path']} {name}".rstrip(), row["text"])))
-
-
-def _hit(row: Mapping[str, Any], item: Scored, find: snippets.Finder, *, is_weak: bool) -> Hit:
-    copied = {name: row[name] for name in _COPIED}
-    snippet = snippets.snippet(row["text"], find)
-    line = min(row["start_line"] + snippet.line, row["end_line"])
-    return Hit(
-        **copied,
-        heading_path=tuple(row["heading_path"] or ()),
-        snippet=snippet,
-        line=line,
-        column=snippet.column,
-        symbol=_symbol_at(row, line),
-        score=item.score,
-        signals=item.signals,
-        is_weak=is_weak,
-    )
-
-
-def _symbol_at(row: Mapping[str, Any], line: int) -> str | None:
-    """The innermost symbol at a line: of those that begin in the chunk, else the one that the chunk is a part of."""
-    symbols = row["symbols"] or ()
-    # An index of an earlier version does not say which symbols are local.
-    around = [one for one in symbols if not one.get("is_local") and one["start_line"] <= line <= one["end_line"]]
-    if around:
-        name: str | None = max(around, key=lambda one: (one["start_line"], -one["end_line"]))["qualified_name"]
-        return name
-    begins_here = any(one["qualified_name"] == row["qualified_name"] for one in symbols)
-    found: str | None = row["parent"] if begins_here else row["qualified_name"]
-    return found
-
-
-_MADE = {"heading_path", "snippet", "line", "column", "symbol", "score", "signals", "file", "stale", "is_weak"}
-_COPIED = tuple(name for name in Hit.__dataclass_fields__ if name not in _MADE)

@@ -61,11 +61,16 @@ def _chunker(settings: Settings, found: Explanation) -> str:
 
 def as_indexed(settings: Settings, reference: str) -> str:
     """A reference whose path leads to a file on disk, as the index writes it: relative to its source."""
+    return in_source(settings, reference)[1]
+
+
+def in_source(settings: Settings, reference: str) -> tuple[str | None, str]:
+    """The source of a reference whose path leads to a file on disk, and the reference as the index writes it."""
     path, colon, line = reference.rpartition(":") if not Path(reference).exists() else (reference, "", "")
     around = registry.containing(settings, Path(path)) if Path(path).exists() else None
     if around is None:
-        return path_to_name(os.fsencode(reference)).removeprefix("./")
-    return path_to_name(os.fsencode(_normal(Path(path)).relative_to(around.path))) + colon + line
+        return None, path_to_name(os.fsencode(reference)).removeprefix("./")
+    return around.key, path_to_name(os.fsencode(_normal(Path(path)).relative_to(around.path))) + colon + line
 
 
 def _located(settings: Settings, path: Path) -> tuple[Source, Path]:

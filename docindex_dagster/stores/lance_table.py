@@ -224,6 +224,12 @@ def read_part(table: "LanceTable", source: str) -> matrix.Part:
     return matrix.Part.of(rows.limit(None).to_arrow(), VECTOR)
 
 
+def part_of(table: "LanceTable", chunk_ids: Iterable[str]) -> matrix.Part:
+    """The vectors that the table holds of some chunks."""
+    rows = table.search().where(among("chunk_id", chunk_ids)).select(["chunk_id", *matrix.COLUMNS, VECTOR])
+    return matrix.Part.of(rows.limit(None).to_arrow(), VECTOR)
+
+
 def in_order(table: "LanceTable", source: str, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
     """The rows of a source by path and chunk_index, so many at once; of the others, only the places are held."""
     place = ["path", "chunk_index"]

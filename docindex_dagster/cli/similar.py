@@ -1,0 +1,50 @@
+"""`docindex similar`."""
+
+from typing import Annotated
+
+import typer
+
+from docindex_dagster.cli import console
+from docindex_dagster.cli.common import AllSources, Json, Sources, TopK, reader_of, utf8
+from docindex_dagster.cli.project import load_project
+from docindex_dagster.cli.searching import PathGlob, SourceType
+
+
+def similar(
+    place: Annotated[str, typer.Argument(help="PATH:LINE, PATH, SOURCE::PATH::INDEX, or a chunk id.", callback=utf8)],
+    source: Sources = None,
+    all_sources: AllSources = False,
+    top_k: TopK = None,
+    same_file: Annotated[bool, typer.Option("--same-file", help="Also other places of the same file.")] = False,
+    language: Annotated[list[str] | None, typer.Option("--language", "-l", help="Only this language.")] = None,
+    source_type: Annotated[list[SourceType] | None, typer.Option("--type", "-t", help="Only this type.")] = None,
+    path: PathGlob = None,
+    json: Json = False,
+) -> None:
+    """Find what is like a place, or like a file: duplicates, other ways to do the same, the page that explains it.
+
+    Vectors are compared, those of the index; the score is their cosine.
+    """
+    from docindex_dagster.search.ask import Request, similar_to
+    from docindex_dagster.search.scope import Narrowing, filters_of
+
+    if top_k == 0:
+        raise typer.BadParameter("0, for all, is for the modes literal and regex of a search", param_hint="--top-k")
+    settings = load_project()
+    reader = reader_of(settings)
+    narrowing = Narrowing(
+        sources=source or (),
+        all_sources=all_sources,
+        languages=list(map(utf8, language or ())),
+        source_types=[value.value for value in source_type or ()],
+        path_glob=None if path is None else utf8(path),
+    )
+    filters = filters_of(settings, reader.generation, narrowing)
+    request = Request(place, top_k=top_k or settings.search.top_k, filters=filters)
+    found = similar_to(settings, reader, place, request, console.warning, same_file=same_file)
+    if json:
+        console.as_json(found)
+    elif not found:
+        console.out.print("nothing else is indexed there")
+    else:
+        console.hits(found, settings.home, with_source=len(filters.sources) != 1)

@@ -1,0 +1,87 @@
+"""Chunks that are like one of the index, by the cosine between their vectors; no model is asked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from docindex_dagster.core.errors import DamagedStoreError, QueryError
+from docindex_dagster.search import candidates, snippets
+from docindex_dagster.search.candidates import Pool
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.hits import hit_of, rows_of
+from docindex_dagster.search.lookup import find_chunks
+from docindex_dagster.search.model import Hit, Scored, Signal
+from docindex_dagster.stores import lance_table
+from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.reader import Reader
+
+_SIGNAL = "vector"
+
+
+def similar(
+    reader: Reader,
+    reference: str,
+    sources: Sequence[str] = (),
+    *,
+    filters: Filters,
+    top_k: int = 10,
+    same_file: bool = False,
+) -> list[Hit]:
+    """The chunks whose vectors are nearest to that of a place, or to the mean of those of a file, best first.
+
+    Args:
+        reader: an open generation.
+        reference: as `find_chunks` takes it.
+        sources: where the place is; none for all.
+        filters: what every hit must meet.
+        top_k: how many at most.
+        same_file: whether other chunks of the same file count.
+
+    Raises:
+        QueryError: no indexed place is named so, or there is one in several sources.
+        DamagedStoreError: a store cannot be read.
+    """
+    rows = find_chunks(reader, reference, sources)
+    filters.check(reader.index.schema)
+    files = {(row["source"], row["path"]) for row in rows}
+    if len(files) > 1:
+        places = ", ".join(sorted(f"{source} {path}" for source, path in files))
+        raise QueryError(f"{reference!r} is in several places; name its source: {places}")
+    ids = [row["chunk_id"] for row in rows]
+    left_out = len(ids) if same_file else max(len(ids), *(row["total_chunks"] for row in rows))
+    with reading_stores():
+        nearest = candidates.vector(Pool(reader, filters, top_k + left_out), _mean(_vectors(reader, ids)))
+        others = [(chunk_id, cosine) for chunk_id, cosine in nearest if chunk_id not in ids]
+        scored = [
+            Scored.of(chunk_id, (Signal(_SIGNAL, cosine, rank, cosine),))
+            for rank, (chunk_id, cosine) in enumerate(others, start=1)
+        ]
+        found = rows_of(reader, scored)
+    wanted = [one for one in scored if same_file or _file(found[one.chunk_id]) not in files]
+    return [hit_of(found[one.chunk_id], one, snippets.of_words(frozenset())) for one in wanted[:top_k]]
+
+
+def _file(row: dict[str, Any]) -> tuple[str, str]:
+    return row["source"], row["path"]
+
+
+def _mean(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Of unit vectors, (vectors, dimension), one of unit length, (dimension,)."""
+    mean: NDArray[np.float32] = vectors.mean(axis=0)
+    mean /= np.linalg.norm(mean) or 1.0
+    return mean
+
+
+def _vectors(reader: Reader, ids: Sequence[str]) -> NDArray[np.float32]:
+    """The vectors of chunks, of unit length: float32, (ids, dimension)."""
+    wanted = pa.array(ids, pa.string())
+    parts = reader.matrix.parts.values() if reader.matrix else [lance_table.part_of(reader.table, ids)]
+    positions = [(part, np.flatnonzero(pc.is_in(part.rows["chunk_id"], wanted).to_numpy())) for part in parts]
+    found = np.concatenate([part.vectors[at] for part, at in positions])
+    if not len(found):
+        raise DamagedStoreError("the place has no vector; run `docindex doctor --repair`")
+    return found
