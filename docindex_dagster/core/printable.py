@@ -41,11 +41,11 @@ def in_line(text: str) -> str:
     return _ANY_UNSAFE.sub(lambda found: _shown(found[0]), text)
 
 
-def shortened(message: str) -> str:
+def shortened(message: str, longest: int = _LONGEST_MESSAGE) -> str:
     """A message that repeats what a user gave, which may be of any length, without its middle where it is long."""
-    if len(message) <= _LONGEST_MESSAGE:
+    if len(message) <= longest:
         return message
-    half = _LONGEST_MESSAGE // 2
+    half = longest // 2
     return f"{message[:half]} … {message[-half:]}"
 
 

@@ -1,39 +1,67 @@
-"""Answers as Markdown, short enough for a model to read: what it needs to go on, and no more."""
+"""Answers as Markdown within a budget of tokens: what a model needs to go on, and no more.
 
-from collections.abc import Mapping, Sequence
+What comes out of indexed files is data to who reads an answer. It stands in fences that it cannot close, behind a bar
+at the beginning of each line, or in a line of its own without characters that steer.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.graph.analysis import Statistics
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.search.context import Context, nothing_in
 from docindex_dagster.search.model import Hit, title
+from docindex_dagster.serving import budget
 from docindex_dagster.status.catalog import lacks
 
 if TYPE_CHECKING:
     from docindex_dagster.status.freshness import Present
 
-_MOST_CHARACTERS = 60_000  # of what `show` gives: some 15,000 tokens
-_MOST_STEPS = 200
+ROOM_FOR_NOTES = 150  # tokens that an answer of passages keeps for what is said beside them
+_ROOM_FOR_MORE = 60  # tokens of the sentence that says how to go on
 _LANGUAGES = 4
+_PLACES = 8  # of one edge
 _DAY = len("2026-01-01")
+_CHANGED = "the file was changed since it was indexed"
+_FENCE = re.compile(r"`{3,}")
 
 
-def of_hits(hits: Sequence[Hit], warnings: Sequence[str]) -> str:
-    """Results, best first: where each is, what it is, and the lines that match."""
-    notes = [f"Note: {warning}" for warning in warnings]
+def of_hits(hits: Sequence[Hit], top_k: int, start: int, warnings: Sequence[str], max_tokens: int) -> str:
+    """Results, best first: where each is, what it is, its score, and the lines that match.
+
+    Args:
+        hits: of which those before `start` were given before; one more than are wanted, where there is one.
+        top_k: how many are wanted.
+        start: where to begin.
+        warnings: what to say beside them.
+        max_tokens: the budget.
+    """
+    notes = [f"Note: {in_line(warning)}" for warning in warnings]
     if not hits:
-        return "\n".join([*notes, "Nothing found. Try other words, fewer filters, or mode 'literal' for exact text."])
-    return "\n\n".join([*notes, *(_hit(rank, hit) for rank, hit in enumerate(hits, start=1))])
+        notes.append("Nothing found. Try other words, fewer filters, or mode 'literal' for exact text.")
+    elif start >= len(hits):
+        notes.append("There are no more results.")
+    parts = [_hit(rank, hit) for rank, hit in enumerate(hits[start : start + top_k], start=start + 1)]
+
+    def more(shown: int) -> str:
+        left = len(parts) - shown
+        if left:
+            return f'{left} of {len(parts)} results did not fit; go on with cursor "{start + shown}".'
+        return f'More with cursor "{start + shown}".' if shown and len(hits) > start + top_k else ""
+
+    return budget.fitted(notes, parts, max_tokens, more)
 
 
 def _hit(rank: int, hit: Hit) -> str:
     name = in_line(hit.title)
     about = ", ".join(filter(None, (hit.chunk_type, hit.language, hit.source_type)))
-    about += f", lines {hit.start_line}-{hit.end_line}"
-    notes = "; the file was changed since it was indexed" if hit.stale else ""
+    about += f", lines {hit.start_line}-{hit.end_line}, score {hit.score:.3f}"
+    notes = f"; {_CHANGED}" if hit.stale else ""
     head = f"{rank}. {hit.source} {in_line(hit.path)}:{hit.line} ({about}{notes})"
-    lines = [f"   | {line}" for line in hit.snippet.text.split("\n") if line.strip()]
+    lines = [f"   | {line}" for line in visible(hit.snippet.text).split("\n") if line.strip()]
     about_it = [f"   {name}"] if name else []
     about_it += [f"   file: {in_line(hit.file)}:{hit.line}"] if hit.file else []
     about_it += [f"   summary: {in_line(hit.summary)}"] if hit.summary else []
@@ -41,9 +69,13 @@ def _hit(rank: int, hit: Hit) -> str:
 
 
 def of_context(context: Context, warnings: Sequence[str]) -> str:
-    """The passages that fit."""
-    notes = [f"Note: {warning}\n" for warning in warnings]
-    return "\n".join([*notes, context.markdown or nothing_in(context)])
+    """The passages that fit, and how many results did not."""
+    left = context.found - sum(len(passage.chunk_ids) for passage in context.passages)
+    notes = [f"Note: {in_line(warning)}" for warning in warnings]
+    if left > 0 and context.passages:
+        notes.append(f"{left} more results did not fit; ask for more tokens, or `search` for their places.")
+    head = budget.cut("\n".join(notes), ROOM_FOR_NOTES - 10)
+    return "\n\n".join(filter(None, (head, context.markdown or nothing_in(context))))
 
 
 def sentence(text: str) -> str:
@@ -51,20 +83,55 @@ def sentence(text: str) -> str:
     return f"{in_line(text[:1].upper() + text[1:])}."
 
 
-def of_steps(steps: Sequence[Step], *, is_backward: bool) -> str:
-    """Edges of the graph, a line each: the nearest first, with their places and how they were resolved."""
-    lines = [_step(step, is_backward=is_backward) for step in steps[:_MOST_STEPS]]
-    if len(steps) > _MOST_STEPS:
-        lines.append(f"… {len(steps) - _MOST_STEPS} more; ask for a smaller depth, or one of the names above")
-    return "\n".join(lines)
+def of_steps(steps: Sequence[Step], notes: Sequence[str], start: int, max_tokens: int, *, is_backward: bool) -> str:
+    """Edges of the graph, a line each: the nearest first, with their places and how they were resolved.
+
+    Args:
+        steps: edges; those that say the same at several places are one line.
+        notes: what to say beside them.
+        start: how many lines were given before.
+        max_tokens: the budget.
+        is_backward: whether they are walked against their direction.
+    """
+    lines = [_line(same, is_backward=is_backward) for same in _grouped(steps)]
+    parts = lines[start:]
+    if lines and not parts:
+        notes = [*notes, "There are no more edges."]
+
+    def more(shown: int) -> str:
+        left = len(parts) - shown
+        return f'{left} of {len(lines)} lines did not fit; go on with cursor "{start + shown}".' if left else ""
+
+    return budget.fitted(notes, parts, max_tokens, more, separator="\n")
 
 
-def _step(step: Step, *, is_backward: bool) -> str:
-    here, there = (step.object, step.subject) if is_backward else (step.subject, step.object)
-    arrow = f"<-{step.predicate}-" if is_backward else f"-{step.predicate}->"
-    return (
-        f"{'  ' * (step.depth - 1)}{in_line(here)} {arrow} {in_line(there)} ({in_line(step.place)}; {step.resolution})"
-    )
+def _grouped(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """Steps that differ by their places alone; a test that calls what it tests is a caller, and no edge more."""
+    called = {(step.subject, step.object) for step in steps if step.predicate == "calls"}
+    wanted = [one for one in steps if one.predicate != "tests" or (one.subject, one.object) not in called]
+    groups: dict[tuple[object, ...], list[Step]] = {}
+    for step in wanted:
+        key = (step.symbol, step.depth, step.subject, step.predicate, step.object, step.resolution)
+        groups.setdefault(key, []).append(step)
+    yield from groups.values()
+
+
+def _line(steps: Sequence[Step], *, is_backward: bool) -> str:
+    first = steps[0]
+    here, there = (first.object, first.subject) if is_backward else (first.subject, first.object)
+    arrow = f"<-{first.predicate}-" if is_backward else f"-{first.predicate}->"
+    indent = "  " * (first.depth - 1)
+    return f"{indent}{in_line(here)} {arrow} {in_line(there)} ({in_line(_places(steps))}; {first.resolution})"
+
+
+def _places(steps: Sequence[Step]) -> str:
+    """`a.py:3,8 b.py:2`; of very many places, the first and how many there are."""
+    shown = []
+    for path, of_file in groupby(steps[:_PLACES], key=lambda step: step.path):
+        lines = dict.fromkeys(str(step.line) for step in of_file if step.line)
+        shown.append(f"{path}:{','.join(lines)}" if lines else path)
+    more = len(steps) - _PLACES
+    return " ".join(shown) + (f" and {more} more places" if more > 0 else "")
 
 
 def of_statistics(found: Statistics) -> str:
@@ -83,33 +150,80 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def of_chunks(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Chunks whole, as long as there is room."""
+def of_chunks(
+    rows: Sequence[Mapping[str, Any]], changed: Collection[tuple[str, str]], start: int, max_tokens: int
+) -> str:
+    """Chunks whole, each in a fence, line by line as far as the budget goes.
+
+    Args:
+        rows: the chunks.
+        changed: source and path of the files that were changed since.
+        start: how many lines of all of them were given before.
+        max_tokens: the budget.
+    """
+    total = sum(_text(row).count("\n") + 1 for row in rows)
+    before, shown, room = start, 0, max_tokens - _ROOM_FOR_MORE
     parts: list[str] = []
-    length = 0
     for row in rows:
-        part = _chunk(row)
-        length += len(part)
-        if length > _MOST_CHARACTERS and parts:
-            parts.append(f"… {len(rows) - len(parts)} more chunks; ask for PATH:LINE to see one of them")
+        lines = _text(row).split("\n")
+        first = min(before, len(lines))
+        before -= first
+        if first == len(lines):
+            continue
+        part, fitting = _fenced(_about(row, changed, first), lines[first:], row["language"] or "", room)
+        if parts and not fitting:
             break
         parts.append(part)
-    return "\n".join(parts)
+        shown, room = shown + max(1, fitting), room - budget.tokens(part) - 2
+        if fitting < len(lines) - first:
+            break
+    left = total - start - shown
+    if left > 0:
+        parts.append(f'{left:,} more lines; go on with cursor "{start + shown}".')
+    return "\n\n".join(parts) or "There are no more lines."
 
 
-def _chunk(row: Mapping[str, Any]) -> str:
+def _text(row: Mapping[str, Any]) -> str:
+    return visible(row["text"])
+
+
+def _about(row: Mapping[str, Any], changed: Collection[tuple[str, str]], first: int) -> str:
+    """The line over the text of a chunk, of which so many lines were given before."""
     name = title(row["qualified_name"], row["heading_path"])
-    about = in_line(", ".join(filter(None, (row["chunk_type"], name, row["signature"]))))
-    place = f"{row['source']} {in_line(row['path'])}:{row['start_line']}-{row['end_line']}"
-    summary = f"summary: {in_line(row['summary'])}\n" if row["summary"] else ""
-    return f"{place} ({about}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}\n{summary}{row['text']}\n"
+    what = in_line(", ".join(filter(None, (row["chunk_type"], name, row["signature"]))))
+    place = f"{row['source']} {in_line(row['path'])}:{row['start_line'] + first}-{row['end_line']}"
+    notes = f"; {_CHANGED}" if (row["source"], row["path"]) in changed else ""
+    about = f"{place} ({what}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}{notes}"
+    return f"{about}\nsummary: {in_line(row['summary'])}" if row["summary"] else about
 
 
-def of_sources(sources: "Sequence[Present]", warnings: Sequence[str]) -> str:
-    """How each source stands and what is indexed of it, a line each."""
+def _fenced(about: str, lines: Sequence[str], language: str, room: int) -> tuple[str, int]:
+    """As many lines as fit, in a fence; where none does, the beginning of the first. And how many fit."""
+    longest = max((len(run) for line in lines for run in _FENCE.findall(line)), default=2)
+    fence = "`" * (longest + 1)
+    about = budget.cut(about, room // 2)
+    inside = room - budget.tokens(f"{about}\n\n{fence}{language}\n\n{fence}")
+    sizes = budget.sizes([f"{line}\n" for line in lines])
+    fitting = sum(1 for size in accumulate(sizes) if size <= inside)
+    text = "\n".join(lines[:fitting]) if fitting else budget.cut(lines[0], max(1, inside))
+    return f"{about}\n\n{fence}{language}\n{text}\n{fence}", fitting
+
+
+def of_sources(sources: "Sequence[Present]", warnings: Sequence[str], start: int, max_tokens: int) -> str:
+    """How each source stands and what is indexed of it, a line each; first those that need attention."""
     if not sources:
         return "No source is declared, and nothing is indexed."
-    return "\n".join([*(f"Note: {warning}" for warning in warnings), *map(_source, sources)])
+    ordered = sorted(sources, key=lambda present: present.status.state == "ok")
+    parts = [_source(present) for present in ordered[start:]]
+    notes = [f"Note: {warning}" for warning in warnings]
+    if not parts:
+        notes.append("There are no more sources.")
+
+    def more(shown: int) -> str:
+        left = len(parts) - shown
+        return f'{left} of {len(ordered)} sources did not fit; go on with cursor "{start + shown}".' if left else ""
+
+    return budget.fitted(notes, parts, max_tokens, more, separator="\n")
 
 
 def _source(present: "Present") -> str:

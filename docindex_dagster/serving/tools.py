@@ -1,23 +1,25 @@
-"""What agents can ask: six tools, whose descriptions say which one to pick. Each gives Markdown."""
+"""What agents can ask: seven tools, whose descriptions say which one to pick. Each gives Markdown within a budget."""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics
-from docindex_dagster.search.ask import Request, context_of, hits_of
+from docindex_dagster.search.ask import Request, context_of, hits_of, similar_to
+from docindex_dagster.search.freshness import changed_files, notes_of_edits
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.lookup import find_chunks
-from docindex_dagster.search.model import Granularity, GranularityName, Mode, ModeName, SourceType
-from docindex_dagster.search.places import as_indexed, explain
+from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
+from docindex_dagster.search.places import explain, in_source
 from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of
-from docindex_dagster.serving import answers
+from docindex_dagster.serving import answers, budget
+from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
@@ -25,6 +27,13 @@ if TYPE_CHECKING:
 
 _STATUS_BUDGET_S = 1.0  # for looking whether files have changed
 _LONGEST_QUERY = 20_000
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+_OneOrMore = BeforeValidator(_as_list)  # a single name is taken for a list of one
 
 Query = Annotated[
     str,
@@ -34,18 +43,33 @@ Query = Annotated[
     ),
 ]
 Sources = Annotated[
-    list[str] | None, Field(description="Only these sources, as `status` names them. Default: all but branches.")
+    list[str] | None,
+    _OneOrMore,
+    Field(description="Only these sources, as `status` names them. Default: all but branches."),
 ]
-Languages = Annotated[list[str] | None, Field(description="Only these languages, such as python or markdown.")]
+Languages = Annotated[
+    list[str] | None, _OneOrMore, Field(description="Only these languages, such as python or markdown.")
+]
 Types = Annotated[
     list[SourceType] | None,
+    _OneOrMore,
     Field(description="Only files for this purpose. Commits are found only where they are asked for."),
 ]
 Kinds = Annotated[
-    list[str] | None, Field(description="Only this kind of symbol, such as function, method, class or struct.")
+    list[str] | None, _OneOrMore, Field(description="Only this kind of symbol, such as function, class or struct.")
 ]
 PathGlob = Annotated[
     str | None, Field(description="Only paths in this folder, or that match this glob, such as 'src/**/*.py'.")
+]
+Limit = Annotated[int, Field(ge=1, le=50, description="How many results at most.")]
+Budget = Annotated[
+    int, Field(ge=budget.LEAST, le=budget.MOST, description="How many tokens the answer may have, at most.")
+]
+Cursor = Annotated[
+    str | None, Field(description="Where to go on: the cursor that the answer before gave, with the same arguments.")
+]
+Place = Annotated[
+    str, Field(description="PATH:LINE, PATH, SOURCE::PATH::INDEX, a chunk id, or the start of a commit's hash.")
 ]
 
 
@@ -70,34 +94,67 @@ class Tools:
         granularity: Annotated[
             GranularityName, Field(description="The best passages, or the best passage of each file.")
         ] = "chunk",
-        top_k: Annotated[int, Field(ge=1, le=50, description="How many results at most.")] = 10,
+        top_k: Limit = 10,
         sources: Sources = None,
         languages: Languages = None,
         types: Types = None,
         kinds: Kinds = None,
         path: PathGlob = None,
+        max_tokens: Budget = budget.DEFAULT,
+        cursor: Cursor = None,
     ) -> str:
         """Find where something is in the indexed code and documentation.
 
-        Gives places (source, path, lines), what stands there, and the lines that match, best first. Use it to locate
-        code, definitions, settings or pages. To read enough to answer a question, use `context`; to read one place
-        whole, `show`.
+        Gives places (source, path, line), what stands there, the lines that match, and scores, best first. Use it to
+        locate code, definitions, settings or pages. To read enough to answer a question, use `context`; to read one
+        place whole, `show`; for what resembles a place, `find_similar`.
         """
         narrowing = _narrowing(sources, languages, types, kinds, path)
+        start = budget.start_of(cursor)
         warnings: list[str] = []
 
-        def ask(reader: Reader) -> str:
+        def ask(reader: Reader) -> list[Hit]:
             filters = filters_of(self._live.settings, reader.generation, narrowing)
-            request = Request(query, Mode(mode), Granularity(granularity), top_k, filters)
-            return answers.of_hits(hits_of(self._live.settings, reader, request, warnings.append), warnings)
+            request = Request(query, Mode(mode), Granularity(granularity), start + top_k + 1, filters)
+            return hits_of(self._live.settings, reader, request, warnings.append)
 
-        return self._live.reading(ask)
+        return answers.of_hits(self._live.reading(ask), top_k, start, warnings, max_tokens)
+
+    def find_similar(
+        self,
+        place: Place,
+        *,
+        top_k: Limit = 10,
+        same_file: Annotated[bool, Field(description="Whether other places of the same file count.")] = False,
+        sources: Sources = None,
+        languages: Languages = None,
+        types: Types = None,
+        kinds: Kinds = None,
+        path: PathGlob = None,
+        max_tokens: Budget = budget.DEFAULT,
+        cursor: Cursor = None,
+    ) -> str:
+        """Find what resembles an indexed place: duplicates, other ways to do the same, a page that explains it.
+
+        Gives places as `search` does; the score is the cosine of the vectors. Filters are of what is found. Use it
+        with a place that `search` gave, as PATH:LINE; use `search` for what you can put into words.
+        """
+        narrowing = _narrowing(sources, languages, types, kinds, path)
+        start = budget.start_of(cursor)
+        warnings: list[str] = []
+
+        def ask(reader: Reader) -> list[Hit]:
+            filters = filters_of(self._live.settings, reader.generation, narrowing)
+            request = Request(place, top_k=start + top_k + 1, filters=filters)
+            return similar_to(self._live.settings, reader, place, request, warnings.append, same_file=same_file)
+
+        return answers.of_hits(self._live.reading(ask), top_k, start, warnings, max_tokens)
 
     def context(
         self,
         query: Query,
         *,
-        tokens: Annotated[int, Field(ge=100, le=100_000, description="How long the answer may be, at most.")] = 4000,
+        max_tokens: Budget = budget.DEFAULT,
         sources: Sources = None,
         languages: Languages = None,
         types: Types = None,
@@ -114,26 +171,28 @@ class Tools:
 
         def ask(reader: Reader) -> str:
             filters = filters_of(self._live.settings, reader.generation, narrowing)
-            packed = context_of(self._live.settings, reader, Request(query, filters=filters), tokens, warnings.append)
+            room = max_tokens - answers.ROOM_FOR_NOTES
+            packed = context_of(self._live.settings, reader, Request(query, filters=filters), room, warnings.append)
             return answers.of_context(packed, warnings)
 
         return self._live.reading(ask)
 
     def show(
-        self,
-        reference: Annotated[
-            str, Field(description="PATH:LINE, PATH, SOURCE::PATH::INDEX, a chunk id, or the start of a commit's hash.")
-        ],
-        sources: Sources = None,
+        self, reference: Place, sources: Sources = None, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None
     ) -> str:
         """Read one indexed place whole: the chunk at a line, all chunks of a file, or a commit.
 
-        Use it on what `search` found. The text is what was indexed; `search` says where a file was changed since.
+        Use it on what `search` found. The text is what was indexed; the answer says where the file was changed since.
         """
+        start = budget.start_of(cursor)
 
         def ask(reader: Reader) -> str:
-            keys = keys_of(self._live.settings, reader.generation, sources or (), all_sources=True)
-            return answers.of_chunks(find_chunks(reader, as_indexed(self._live.settings, reference), keys))
+            settings = self._live.settings
+            within, place = in_source(settings, reference)
+            keys = keys_of(settings, reader.generation, sources or ((within,) if within else ()), all_sources=True)
+            found = find_chunks(reader, place, keys)
+            changed = changed_files(found, registry.sources(settings))
+            return answers.of_chunks(found, changed, start, max_tokens)
 
         return self._live.reading(ask)
 
@@ -153,20 +212,28 @@ class Tools:
         to: Annotated[str, Field(description="The other end of a path.")] = "",
         depth: Annotated[int | None, Field(ge=1, le=20, description="How many edges far.")] = None,
         sources: Sources = None,
+        max_tokens: Budget = budget.DEFAULT,
+        cursor: Cursor = None,
     ) -> str:
         """Ask who calls, uses or documents a symbol, what it calls, and what may break if it changes.
 
-        Each edge gives its place in the source and how it was resolved; calls that could not be resolved are listed
+        Each edge gives its places in the source and how it was resolved; calls that could not be resolved are listed
         with the reason. Use it for what depends on what; use `search` to find a symbol that you cannot name.
         """
+        start = budget.start_of(cursor)
 
         def answer(reader: Reader) -> str:
-            opened = graph_of(self._live.settings, reader, sources or ())
+            settings = self._live.settings
+            opened = graph_of(settings, reader, sources or ())
             if question == "stats":
-                return answers.of_statistics(statistics(opened))
+                return budget.cut(answers.of_statistics(statistics(opened)), max_tokens)
             steps = ask.answer(opened, question, symbol, to, depth)
-            unknown = [answers.sentence(text) for text in ask.unanswered(opened, question, symbol, to, steps)]
-            return "\n".join([answers.of_steps(steps, is_backward=question in ask.BACKWARD), *unknown]).strip()
+            notes = [answers.sentence(text) for text in ask.unanswered(opened, question, symbol, to, steps)]
+            declared = registry.sources(settings)
+            asked = [declared[key] for key in dict.fromkeys(step.source for step in steps) if key in declared]
+            notes += [f"Note: {note}" for note in notes_of_edits(reader.layout, asked, settings.search.look_s)]
+            backward = question in ask.BACKWARD
+            return answers.of_steps(steps, notes, start, max_tokens, is_backward=backward)
 
         return self._live.reading(answer)
 
@@ -179,9 +246,9 @@ class Tools:
         Use it when `search` does not find what should be there.
         """
         found = explain(self._live.settings, Path(path))
-        return f"{found.source}: {found.answer}\n{found.findable}"
+        return budget.cut(f"{found.source}: {found.answer}\n{found.findable}", budget.DEFAULT)
 
-    def status(self) -> str:
+    def status(self, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None) -> str:
         """List the sources: whether all is well with them, how large they are, in which languages, how fresh.
 
         Use it first, to learn what can be searched and what the sources are called.
@@ -195,7 +262,7 @@ class Tools:
         change = source_status.change_of_model(self._live.settings)
         warnings = [overview.sentence(change)] if change else []
         found = freshness.of_all(self._live.settings, _STATUS_BUDGET_S, self._runs_of, warnings.append)
-        return answers.of_sources(found, warnings)
+        return answers.of_sources(found, warnings, budget.start_of(cursor), max_tokens)
 
     def prepare(self) -> None:
         """Open what is published, and load the model, so that the first search need not."""

@@ -22,7 +22,7 @@ from docindex_dagster.serving.mcp_server import well_formed
 from docindex_dagster.sources import registry
 
 SECTIONS = 6
-TOOLS = {"search", "context", "show", "graph", "why", "status"}
+TOOLS = {"search", "find_similar", "context", "show", "graph", "why", "status"}
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +89,11 @@ def test_it_says_what_each_tool_is_for_and_that_none_changes_anything(root):
 
 
 def test_every_tool_answers(agent):
-    search, literal, context, place, page, why, lock, status = agent.ask(
+    answers = agent.ask(
         ("search", {"query": "how is a pump started", "types": ["doc"]}),
         ("search", {"query": "->>", "mode": "literal", "granularity": "file", "top_k": 1, "kinds": ["function"]}),
-        ("context", {"query": "start a pump", "tokens": 300, "languages": ["python"], "path": "**/*.py"}),
+        ("context", {"query": "start a pump", "max_tokens": 300, "languages": "python", "path": "**/*.py"}),
+        ("find_similar", {"place": "docs/station.py:3"}),
         ("show", {"reference": "station.py:2"}),
         ("show", {"reference": "pump.md", "sources": ["docs"]}),
         ("why", {"path": "docs/pump.md"}),
@@ -100,41 +101,47 @@ def test_every_tool_answers(agent):
         ("status", {}),
     )
 
-    assert not any(is_error for is_error, _ in (search, literal, context, place, page, why, lock, status))
-    assert "1. library/docs pump.md:5 (section, markdown, doc, lines 1-5)" in search[1]
-    assert re.search(r"file: /.*/docs/pump\.md:5\n", search[1])
-    assert "How a pump is started" in search[1]
-    assert "station.py" in literal[1]
-    assert "->> started" in literal[1]
-    assert context[1].startswith("## library/docs station.py:1-4\n\nfunction `start_pump`; python\n\n```python\ndef ")
-    assert "valve.open()" in place[1]
-    assert "chunk 1 of 1" in page[1]
-    assert "is to be indexed" in why[1]
-    assert "1 chunk of it can be found now" in why[1]
-    assert "not indexed: always-skipped: *.lock" in lock[1]
-    assert "library/docs: ok; 2 files, 2 chunks" in status[1]
+    assert not any(is_error for is_error, _ in answers)
+    search, literal, context, similar, place, page, why, lock, status = (text for _, text in answers)
+    assert re.search(r"^1\. library/docs pump\.md:5 \(section, markdown, doc, lines 1-5, score \d+\.\d{3}\)", search)
+    assert re.search(r"^1\. library/docs pump\.md:1 \(section, markdown, doc, lines 1-5, score 0\.\d{3}\)", similar)
+    assert re.search(r"file: /.*/docs/pump\.md:5\n", search)
+    assert "How a pump is started" in search
+    assert "station.py" in literal
+    assert "->> started" in literal
+    assert context.startswith("## library/docs station.py:1-4\n\nfunction `start_pump`; python\n\n```python\ndef ")
+    assert "valve.open()" in place
+    assert "chunk 1 of 1" in page
+    assert "is to be indexed" in why
+    assert "1 chunk of it can be found now" in why
+    assert "not indexed: always-skipped: *.lock" in lock
+    assert "library/docs: ok; 2 files, 2 chunks" in status
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "problem"),
     [
         ("search", {"query": "  "}, "the query is empty"),
-        ("search", {}, "query"),
-        ("search", {"query": "x", "top_k": 0}, "top_k"),
-        ("search", {"query": "x", "mode": "psychic"}, "mode"),
+        ("search", {}, "query is missing"),
+        ("search", {"query": "x", "top_k": 0}, "top_k should be greater than or equal to 1, not 0"),
+        ("search", {"query": "x", "mode": "psychic"}, "mode should be 'hybrid', "),
+        ("search", {"query": "x", "types": ["prose"]}, "types[0] should be 'doc', "),
+        ("search", {"query": "x", "limit": 3}, "search has no argument 'limit'; it has query, mode, "),
+        ("search", {"query": "x", "cursor": "-1"}, "cursor: no answer gave this one"),
+        ("find_similar", {"place": "nowhere.py:3"}, "no indexed chunk is named"),
         ("search", {"query": "x(", "mode": "regex"}, "no regular expression"),
         ("search", {"query": "x", "sources": ["nowhere"]}, "there is no source 'nowhere'"),
         ("search", {"query": "x", "languages": ["klingon"]}, "languages: markdown, python"),
         ("search", {"query": "x", "kinds": ["verb"]}, "kinds: class, constant"),
         ("search", {"query": "x", "path": "*" * 400}, "too complex"),
-        ("context", {"query": "x", "tokens": 5}, "tokens"),
+        ("context", {"query": "x", "max_tokens": 5}, "max_tokens should be greater than or equal to 200, not 5"),
         ("show", {"reference": "nowhere.py:3"}, "no indexed chunk is named"),
         ("show", {"reference": "\0"}, "no indexed chunk is named"),
         ("show", {"reference": "x" * 9000}, "x"),
         ("why", {"path": "/etc/passwd"}, "lies in no source"),
         ("why", {"path": "../../nowhere"}, "there is no ../../nowhere here"),
         ("why", {"path": "\0"}, "no path holds a NUL"),
-        ("nothing", {}, "nothing"),
+        ("nothing", {}, "there is no tool 'nothing'; there are search, "),
     ],
 )
 def test_a_mistake_is_told_in_words_and_the_server_goes_on(shared, tool, arguments, problem):
@@ -142,7 +149,7 @@ def test_a_mistake_is_told_in_words_and_the_server_goes_on(shared, tool, argumen
 
     assert is_error
     assert problem in text
-    assert "Traceback" not in text
+    assert not re.search("Traceback|https?://|pydantic|Error executing tool", text)
     assert shared("search", {"query": "pump"})[0] is False
 
 

@@ -32,13 +32,15 @@ def test_a_record_of_runs_that_cannot_be_read_is_said_and_the_rest_is_told(setti
     def broken(_: Settings) -> Mapping[str, Runs]:
         raise SettingsError("dagster.yaml is not YAML")
 
-    note, line = Tools(settings, broken).status().splitlines()
+    note, _, line = Tools(settings, broken).status().splitlines()
 
     assert note == "Note: how runs ended is not known: dagster.yaml is not YAML"
     assert line.startswith("- library/a: not indexed; ")
 
 
 def test_what_is_cut_as_text_is_said_however_little():
-    told = answers.of_sources([Present(SourceState("git/a", ENTRY, Runs(), State.OK), None, was_left=False)], [])
+    told = answers.of_sources(
+        [Present(SourceState("git/a", ENTRY, Runs(), State.OK), None, was_left=False)], [], 0, 2000
+    )
 
     assert told == "- git/a: ok; 1 of 100 files is cut as text; 100 files, 7 chunks, go; content of 2026-11-21"

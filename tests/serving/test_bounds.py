@@ -1,0 +1,188 @@
+"""What agents are given keeps to the budget that they set; the rest is counted, and reached by the cursor."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.core.tokenizer import count_tokens
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.pipeline.run import index
+from docindex_dagster.serving import budget
+from docindex_dagster.serving.tools import Tools
+from docindex_dagster.sources import registry
+
+CALLERS = 120
+CURSOR = re.compile(r'cursor "(\d+)"')
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory) -> Tools:
+    """A project with much of everything: callers, sections, sources, long lines, long names, warnings."""
+    root: Path = tmp_path_factory.mktemp("large")
+    (root / "plant").mkdir()
+    callers = "\n\n\n".join(
+        f"def start_of_the_{at}th_pump():\n    pump({at})\n    return pump({at})" for at in range(CALLERS)
+    )
+    (root / "plant" / "pumps.py").write_text(f"def pump(number):\n    return number\n\n\n{callers}\n")
+    (root / "plant" / "test_pumps.py").write_text(
+        "from pumps import pump\n\n\ndef test_pump():\n    assert pump(1) == 1\n"
+    )
+    sections = "\n\n".join(
+        f"## Valve {at}\n\n" + f"Valve {at} is opened before the pump starts. " * 20 for at in range(60)
+    )
+    (root / "plant" / "manual.md").write_text(f"# Manual\n\n{sections}\n")
+    (root / "plant" / "long.md").write_text(f"# Long\n\n{'lengthy' * 3000} valve\n\n```\n{'`' * 5} fence\n```\n")
+    (root / "plant" / f"{'deep ' * 40}valve.md").write_text(f"# {'Heading ' * 200}\n\nA valve of a deep page.\n")
+    declared = ['[[source]]\nkind = "library"\npath = "plant"\n']
+    for at in range(150):
+        (root / f"other{at}").mkdir()
+        declared.append(f'[[source]]\nkind = "library"\npath = "other{at}"\n')
+    (root / "docindex.toml").write_text("".join(declared))
+    settings = load_settings(root)
+    index(settings, registry.sources(settings)["library/plant"], StaticEmbedder())
+    return Tools(settings, lambda _: {})
+
+
+CALLS: dict[str, Callable[..., Callable[[Tools], str]]] = {
+    "search": lambda **given: lambda tools: tools.search("how is a valve opened", top_k=50, **given),
+    "files": lambda **given: lambda tools: tools.search("valve", granularity="file", mode="literal", **given),
+    "far": lambda **given: lambda tools: tools.search("kafka connector zookeeper " * 200, **given),
+    "similar": lambda **given: lambda tools: tools.find_similar("manual.md:5", same_file=True, top_k=50, **given),
+    "context": lambda **given: lambda tools: tools.context("how is a valve opened", **given),
+    "file": lambda **given: lambda tools: tools.show("manual.md", **given),
+    "long line": lambda **given: lambda tools: tools.show("long.md", **given),
+    "callers": lambda **given: lambda tools: tools.graph("callers", "pump", **given),
+    "neighbors": lambda **given: lambda tools: tools.graph("neighbors", "pump", depth=3, **given),
+    "stats": lambda **given: lambda tools: tools.graph("stats", **given),
+    "status": lambda **given: lambda tools: tools.status(**given),
+}
+PAGED = [name for name in CALLS if name not in {"context", "stats", "far", "files"}]
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("tokens", [budget.LEAST, 700, budget.DEFAULT])
+def test_no_answer_has_more_tokens_than_were_allowed(tools, name, tokens):
+    text = CALLS[name](max_tokens=tokens)(tools)
+
+    assert 0 < count_tokens([text])[0] <= tokens
+
+
+@pytest.mark.parametrize("name", PAGED)
+def test_without_a_budget_two_thousand_tokens_are_the_most(tools, name):
+    text = CALLS[name]()(tools)
+
+    assert 0 < count_tokens([text])[0] <= 2000
+    assert CURSOR.search(text)
+
+
+def pages(tools: Tools, name: str, tokens: int) -> list[str]:
+    """All that a call gives, answer by answer."""
+    found: list[str] = [CALLS[name](max_tokens=tokens)(tools)]
+    while cursor := CURSOR.search(found[-1]):
+        found.append(CALLS[name](max_tokens=tokens, cursor=cursor[1])(tools))
+        assert len(found) < 2000
+    return found
+
+
+def test_the_cursor_leads_through_all_callers_and_to_none_of_them_twice(tools):
+    text = "\n".join(pages(tools, "callers", 500))
+
+    found = re.findall(r"start_of_the_(\d+)th_pump", text)
+    assert sorted(map(int, found)) == list(range(CALLERS))
+
+
+def test_the_cursor_leads_through_every_line_of_a_file(tools):
+    text = "\n".join(pages(tools, "file", 500))
+
+    found = [int(number) for number in re.findall(r"^## Valve (\d+)$", text, re.MULTILINE)]
+    assert found == list(range(60))
+
+
+def test_the_cursor_leads_through_every_source(tools):
+    text = "\n".join(pages(tools, "status", 500))
+
+    found = re.findall(r"^- (library/\w+):", text, re.MULTILINE)
+    assert sorted(found) == sorted(["library/plant", *(f"library/other{at}" for at in range(150))])
+
+
+def test_the_cursor_leads_through_more_results_than_were_asked_for(tools):
+    found: list[str] = []
+    cursor = None
+    for _ in range(4):
+        text = tools.search("valve", top_k=5, cursor=cursor)
+        found += re.findall(r"^(\d+)\. (library/plant .*?:\d+) ", text, re.MULTILINE)
+        cursor = CURSOR.search(text)[1]
+
+    assert [int(rank) for rank, _ in found] == list(range(1, 21))
+    assert len(set(found)) == 20
+
+
+def test_what_is_behind_the_last_answer_is_said(tools):
+    assert "There are no more results." in tools.search("valve", cursor="5000")
+    assert "There are no more edges." in tools.graph("callers", "pump", cursor="5000")
+    assert "There are no more lines." in tools.show("manual.md", cursor="50000")
+    assert "There are no more sources." in tools.status(cursor="5000")
+
+
+def test_a_test_that_calls_what_it_tests_is_one_line(tools):
+    lines = tools.graph("neighbors", "pump", max_tokens=20_000).splitlines()
+
+    assert [line for line in lines if "test_pump " in line] == [
+        "library/plant!test_pumps.py::test_pump -calls-> library/plant!pumps.py::pump (test_pumps.py:5; imported name)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("argument", "one"),
+    [("sources", "plant"), ("languages", "markdown"), ("types", "doc"), ("kinds", "function")],
+)
+def test_a_single_name_is_taken_where_a_list_is_meant(tmp_path, tools, argument, one):
+    import anyio
+    from mcp import Client
+
+    from docindex_dagster.serving.mcp_server import server
+
+    async def ask() -> Any:
+        async with Client(server(tools)) as client:
+            calls = [{"query": "valve pump", argument: given} for given in (one, [one])]
+            return [await client.call_tool("search", call) for call in calls]
+
+    single, listed = anyio.run(ask)
+
+    assert not single.is_error
+    assert single.content[0].text == listed.content[0].text
+
+
+def test_text_cannot_leave_its_fence(tools):
+    text = tools.show("long.md", max_tokens=20_000)
+
+    fences = re.findall(r"^(`{3,})", text, re.MULTILINE)
+    assert max(map(len, fences)) > 5
+    for opening, closing in re.findall(r"(?ms)^(`{6,})markdown$.*?^(`+)$", text):
+        assert len(closing) < len(opening) or closing == opening
+
+
+@given(
+    parts=st.lists(st.text("ab \n`~", max_size=300), max_size=30),
+    notes=st.lists(st.text("xy ", max_size=200), max_size=3),
+    tokens=st.integers(budget.LEAST, 600),
+)
+def test_parts_that_are_given_fit_and_the_others_are_counted(parts, notes, tokens):
+    shown: list[int] = []
+
+    def more(count: int) -> str:
+        shown.append(count)
+        return f'{len(parts) - count} more; go on with cursor "{count}".' if count < len(parts) else ""
+
+    text = budget.fitted(notes, parts, tokens, more)
+
+    assert count_tokens([text])[0] <= tokens
+    assert shown[0] >= min(1, len(parts))
+    if shown[0] == len(parts) and sum(map(len, parts)) < 100:
+        assert all(part in text for part in parts)
