@@ -1,6 +1,7 @@
 """The tools as a server of the Model Context Protocol, over standard input and output."""
 
 import functools
+import inspect
 import os
 import re
 from collections.abc import Callable
@@ -92,7 +93,14 @@ def server(tools: Tools) -> "MCPServer":
             title=title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         )
         tool = _telling(getattr(tools, name))
-        made.add_tool(tool, name=name, title=title, annotations=annotations, structured_output=False)
+        made.add_tool(
+            tool,
+            name=name,
+            title=title,
+            description=inspect.getdoc(tool),
+            annotations=annotations,
+            structured_output=False,
+        )
     return made
 
 

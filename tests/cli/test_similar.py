@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-OPEN = 'def open_{0}(path):\n    """Open a {0} and read its header."""\n    with path.open("rb") as file:\n        return file.read(16)\n'
+OPEN = """\
+def open_{0}(path):
+    \"\"\"Open a {0} and read its header.\"\"\"
+    with path.open("rb") as file:
+        return file.read(16)
+"""
 
 
 @pytest.fixture

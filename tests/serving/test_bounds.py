@@ -112,7 +112,7 @@ def test_the_cursor_leads_through_every_source(tools):
 
 
 def test_the_cursor_leads_through_more_results_than_were_asked_for(tools):
-    found: list[str] = []
+    found: list[tuple[str, str]] = []
     cursor = None
     for _ in range(4):
         text = tools.search("valve", top_k=5, cursor=cursor)

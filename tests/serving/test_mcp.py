@@ -84,6 +84,7 @@ def test_it_says_what_each_tool_is_for_and_that_none_changes_anything(root):
         assert not tool.annotations.destructive_hint
         assert not tool.annotations.open_world_hint
         assert len(tool.description) > 100
+        assert "\n " not in tool.description
         assert all("description" in argument for argument in tool.input_schema["properties"].values()), tool.name
     assert "self" not in json.dumps([tool.input_schema for tool in tools.values()])
 
