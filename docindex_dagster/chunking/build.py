@@ -26,10 +26,11 @@ from docindex_dagster.core.tokenizer import TOKENS_VERSION
 from docindex_dagster.sources.changes import STATE
 from docindex_dagster.sources.memory import RULES
 from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.secrets import secrets_of
 
 # Raise it with every change that makes the same file give other chunks.
-EXTRACTOR_VERSION = "6"
+EXTRACTOR_VERSION = "7"
 _FINGERPRINT = b"docindex.chunking"
 # The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
 MADE_FROM = b"docindex.made_from"
@@ -39,6 +40,7 @@ _PARSERS = (
     "docutils",
     "markdown-it-py",
     "mdit-py-plugins",
+    "pypdf",
     "selectolax",
     "tree-sitter",
     "tree-sitter-language-pack",
@@ -235,7 +237,7 @@ def _job(source: Source, row: dict[str, Any], choice: Choice) -> FileJob:
         masked=secrets_of(row["masked"]),
         commit=None if row["commit"] is None else str(row["commit"]),
         is_uncommitted=bool(row["is_uncommitted"]),
-        max_file_bytes=source.max_file_bytes,
+        max_file_bytes=source.most_bytes(name_to_path(str(row["path"]))),
     )
 
 

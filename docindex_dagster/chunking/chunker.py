@@ -31,6 +31,7 @@ class SourceFile:
     path: str
     text: str
     language: str | None = None
+    pages: tuple[int, ...] = ()  # of a PDF, whose text is converted: the line on which each page begins
 
 
 class Chunker(Protocol):

@@ -32,7 +32,9 @@ def _cut_lines(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
 
 
 def _cut_document(loader: Loader, file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
-    return chunk_document(file.text, path=file.path, loader=loader, sizes=options.sizes, count_tokens=count_tokens)
+    return chunk_document(
+        file.text, path=file.path, loader=loader, sizes=options.sizes, count_tokens=count_tokens, pages=file.pages
+    )
 
 
 # Discovery gives each file one of these names, but for the last two.

@@ -4,7 +4,9 @@ The chunks of Markdown and plain text are spans of the file which, without their
 counts are summed over blocks, so that `count_tokens` must not add tokens of its own to each text.
 """
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
@@ -15,12 +17,15 @@ from docindex_dagster.code.facts import Fact, as_text
 from docindex_dagster.core.tokenizer import TokenCounter
 from docindex_dagster.documents.load import load_document
 from docindex_dagster.documents.model import Block, Document
+from docindex_dagster.documents.page_anchors import page_anchor
 
 _INTRO = "intro"
 _LONGEST = 1000  # of an address: longer ones are pictures and programs
 
 
-def chunk_document(text: str, *, path: str, loader: str, sizes: Sizes, count_tokens: TokenCounter) -> FileDrafts:
+def chunk_document(
+    text: str, *, path: str, loader: str, sizes: Sizes, count_tokens: TokenCounter, pages: Sequence[int] = ()
+) -> FileDrafts:
     """Cut one document.
 
     Args:
@@ -29,12 +34,14 @@ def chunk_document(text: str, *, path: str, loader: str, sizes: Sizes, count_tok
         loader: how to read it; see `documents.load`.
         sizes: in tokens; no chunk has more than the maximum, runs of white space left out.
         count_tokens: the tokens of each text; that of a text is at most the sum of its parts'.
+        pages: the line on which each page of it begins, if it has pages.
 
     Returns:
         The chunks in the order of the file; none if the file is blank. `fallback` says why a document with structure
         was read as plain text.
     """
-    return cut_document(load_document(text, path, loader), path, sizes, count_tokens)
+    document = replace(load_document(text, path, loader), pages=tuple(pages))
+    return cut_document(document, path, sizes, count_tokens)
 
 
 def cut_document(document: Document, path: str, sizes: Sizes, count_tokens: TokenCounter) -> FileDrafts:
@@ -69,15 +76,34 @@ def _draft(document: Document, file_name: str, part: Part, overlap: Block | None
         section=first.section or file_name,
         subsection=(first.subsection or _INTRO) if document.structured else None,
         has_code=any(block.kind == "code" for block in blocks),
-        facts=as_text([fact for piece in part.pieces for fact in _facts(document, piece)]),
+        facts=as_text(
+            [
+                *(fact for piece in part.pieces for fact in _facts(document, piece)),
+                *_pages(document, part, spanned[0].start_line, spanned[-1].end_line),
+            ]
+        ),
         part_number=part.number,
         parent_index=parent,
     )
 
 
+def _pages(document: Document, part: Part, first: int, last: int) -> Iterator[Fact]:
+    """The pages that a part is on, from its first line to its last, each as an anchor of the section that is there."""
+    if not document.pages:
+        return
+    for page in range(bisect_right(document.pages, first), bisect_right(document.pages, last) + 1):
+        line = max(first, document.pages[page - 1])
+        piece = next((piece for piece in part.pieces if piece.block.end_line >= line), part.pieces[-1])
+        yield Fact(0, line, "anchor", _scope(document, piece), page_anchor(page), "")
+
+
+def _scope(document: Document, piece: Piece) -> str:
+    return " > ".join(document.sections[piece.section].heading_path)
+
+
 def _facts(document: Document, piece: Piece) -> Iterator[Fact]:
     """The links and anchors that the text of a piece does not show, said in its section."""
-    scope = " > ".join(document.sections[piece.section].heading_path)
+    scope = _scope(document, piece)
     for pointer in piece.block.pointers:
         if len(pointer.name) <= _LONGEST:
             yield Fact(0, pointer.line, pointer.kind, scope, pointer.name, "")

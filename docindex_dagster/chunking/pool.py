@@ -52,15 +52,22 @@ def chunk_in_workers(
     if not jobs:
         return
     with _pool(workers or _workers_for(sum(job.size for job in jobs))) as pool:
-        pending = [(batch, pool.schedule(chunk_files, (batch, options), timeout=timeout_s)) for batch in _batches(jobs)]
+        pending = [(batch, _scheduled(pool, batch, options, timeout_s)) for batch in _batches(jobs)]
         for batch, future in pending:
-            failure = _failure(future, timeout_s)
+            failure = _failure(future, timeout_s * batch[0].patience)
             if failure is None:
                 yield len(batch), future.result()
                 continue
             for job in batch:
                 alone = len(batch) > 1
                 yield 1, _alone(pool, job, options, timeout_s) if alone else chunk_files([job], options, failure)
+
+
+def _scheduled(
+    pool: "ProcessPool", batch: Sequence[FileJob], options: ChunkOptions, timeout_s: float
+) -> "Future[ChunkedFiles]":
+    found: Future[ChunkedFiles] = pool.schedule(chunk_files, (batch, options), timeout=timeout_s * batch[0].patience)
+    return found
 
 
 def _alone(pool: "ProcessPool", job: FileJob, options: ChunkOptions, timeout_s: float) -> ChunkedFiles:
@@ -88,7 +95,8 @@ def _batches(jobs: Sequence[FileJob]) -> Iterator[list[FileJob]]:
     batch: list[FileJob] = []
     size = 0
     for job in jobs:
-        if batch and (size + job.size > _BATCH_BYTES or len(batch) == _BATCH_FILES):
+        is_full = size + job.size > _BATCH_BYTES or len(batch) == _BATCH_FILES
+        if batch and (is_full or job.patience > 1 or batch[-1].patience > 1):
             yield batch
             batch, size = [], 0
         batch.append(job)

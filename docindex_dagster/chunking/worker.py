@@ -3,12 +3,12 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 
 from docindex_dagster.chunking.check import check_drafts
-from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile
+from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
 from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.lines import chunk_lines
@@ -16,12 +16,15 @@ from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.tokenizer import count_tokens
+from docindex_dagster.documents.convert import convert, is_converted
+from docindex_dagster.documents.model import Converted
 from docindex_dagster.sources.content import examine
 from docindex_dagster.sources.entries import error_reason
 from docindex_dagster.sources.paths import name_to_path, read_whole
-from docindex_dagster.sources.secrets import Secret, mask
+from docindex_dagster.sources.secrets import Secret, find_secrets, mask
 from docindex_dagster.sources.text import decode
 
+_PATIENCE = 12
 # What is read from a dense file on the way to its structure takes up to 400 times its bytes, in each worker.
 _MOST_PARSED = 2 << 20  # bytes
 
@@ -43,6 +46,11 @@ class FileJob:
     content_hash: str
     masked: tuple[Secret, ...] | None = None  # the secrets in a file of this hash; None: it is indexed as it is
     max_file_bytes: int = 1 << 20  # it may have grown since its size was looked at
+
+    @property
+    def patience(self) -> int:
+        """How much longer than others it may take: hundreds of pages are read at some twenty a second."""
+        return _PATIENCE if is_converted(self.language) else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +76,17 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
             continue
         current, reason = _as_it_is_now(job, data)
         if reason is None:
-            files.append(_cut_file(current, decode(data).text, options, fallback))
+            files.append(_cut_file(current, _read(job, data, fallback), options, fallback))
         else:
             left_out.append((job.path, reason))
     return ChunkedFiles(rows(files, count_tokens), tuple(left_out))
+
+
+def _read(job: FileJob, data: bytes, fallback: str | None) -> Converted:
+    """The text of a file. One whose structure cannot be had has none where it would be converted."""
+    if job.language is None or not is_converted(job.language):
+        return Converted(decode(data).text)
+    return convert(data, job.language) if fallback is None else Converted("")
 
 
 def _as_it_is_now(job: FileJob, data: bytes) -> tuple[FileJob, str | None]:
@@ -83,7 +98,7 @@ def _as_it_is_now(job: FileJob, data: bytes) -> tuple[FileJob, str | None]:
     return replace(job, size=len(data), content_hash=content_hash, masked=now.masked), now.reason
 
 
-def _cut_file(job: FileJob, text: str, options: ChunkOptions, fallback: str | None) -> CutFile:
+def _cut_file(job: FileJob, found: Converted, options: ChunkOptions, fallback: str | None) -> CutFile:
     identity = FileIdentity(
         job.source,
         job.source_kind,
@@ -94,22 +109,33 @@ def _cut_file(job: FileJob, text: str, options: ChunkOptions, fallback: str | No
         job.commit,
         job.is_uncommitted,
     )
-    text = mask(text, job.masked) if job.masked else text
+    if is_converted(job.language) and not found.text.strip():  # its name alone can be found
+        name = PurePosixPath(job.path).stem
+        return CutFile(identity, FileDrafts(cut_at(name, ()), fallback=fallback or found.problem))
+    text = _masked(job, found.text)
     chunker = load_chunker(job.chunker)
-    if fallback is None and job.size > _MOST_PARSED:
+    if fallback is None and job.size > _MOST_PARSED and not is_converted(job.language):
         fallback = f"too-large: {job.size} bytes, structure is read of {_MOST_PARSED} at most"
     if fallback is None:
         try:
-            return _cut_by(chunker, identity, text, job, options)
+            cut = _cut_by(chunker, identity, replace(found, text=text), job, options)
+            return replace(cut, content=replace(cut.content, fallback=cut.content.fallback or found.problem))
         except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
             fallback = f"{type(error).__name__}: {error}"[:200]
     return CutFile(identity, FileDrafts(chunk_lines(text, options.code_chars), fallback=fallback))
 
 
-def _cut_by(chunker: Chunker, identity: FileIdentity, text: str, job: FileJob, options: ChunkOptions) -> CutFile:
-    drafts = chunker(SourceFile(job.path, text, job.language), options)
+def _masked(job: FileJob, text: str) -> str:
+    """The text without its secrets: discovery does not know those of a file that is converted."""
+    if is_converted(job.language):
+        return mask(text, find_secrets(text)) if job.masked is not None else text
+    return mask(text, job.masked) if job.masked else text
+
+
+def _cut_by(chunker: Chunker, identity: FileIdentity, found: Converted, job: FileJob, options: ChunkOptions) -> CutFile:
+    drafts = chunker(SourceFile(job.path, found.text, job.language, found.pages), options)
     cut = CutFile(identity, drafts)
     if not is_ours(job.chunker):
-        check_drafts(drafts, text)
+        check_drafts(drafts, found.text)
         rows([cut], count_tokens)  # values of a wrong type would cost the whole batch its rows
     return cut

@@ -19,6 +19,7 @@ from rich.text import Text
 from docindex_dagster.cli import opening
 from docindex_dagster.core import events
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
+from docindex_dagster.documents.page_anchors import page_range
 from docindex_dagster.search.matches import Match
 from docindex_dagster.search.model import Hit, Signal, Snippet, title
 
@@ -80,6 +81,8 @@ def hits(found: Sequence[Hit], home: Path, *, with_source: bool, explain: bool =
         is_named = bool(opening.shown_path(hit, home)[1])
         lines = f"  {hit.start_line}-{hit.end_line}" if hit.end_line > hit.start_line else ""
         line.append(in_line(lines + (f"  {hit.source}" if with_source and not is_named else "")), "dim")
+        if hit.page is not None:
+            line.append(f"  page {hit.page}", "bold")
         if hit.is_uncommitted:
             line.append("  uncommitted", "yellow")
         if hit.stale:
@@ -133,7 +136,8 @@ def chunk(row: dict[str, Any], *, is_changed: bool) -> None:
     is_commit = row["chunk_type"] == "message"
     place = f"commit {row['commit']}" if is_commit else f"{row['path']}:{row['start_line']}-{row['end_line']}"
     head = in_line(f"{row['source']}  {place}")
-    details = [row["chunk_type"], title(row["qualified_name"], row["heading_path"]), row["signature"]]
+    pages = page_range(row)
+    details = [row["chunk_type"], pages, title(row["qualified_name"], row["heading_path"]), row["signature"]]
     out.print(Text(head, "bold cyan").append(CHANGED if is_changed else "", "yellow"))
     out.print(Text(visible("  ".join(detail for detail in details if detail)), "dim"))
     if row["summary"]:

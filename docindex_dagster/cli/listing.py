@@ -77,8 +77,10 @@ def _line(match: Match, home: Path) -> Text:
     shown = Text(visible(text))
     shown.stylize("bold yellow", start, end)
     place = console.place(match, home, f":{match.column}")
+    page = Text(f"  page {match.page}" if match.page is not None else "", "bold")
     stale = Text(console.CHANGED, "yellow") if match.stale else Text()
-    return place.append(": " if console.out.is_terminal else ":", "default").append_text(shown).append_text(stale)
+    separator = ": " if console.out.is_terminal else ":"
+    return Text.assemble(place, separator, shown, page, stale)
 
 
 def _shortened(match: Match) -> tuple[str, int, int]:

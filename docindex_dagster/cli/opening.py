@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from docindex_dagster.core.errors import QueryError, SettingsError
+from docindex_dagster.documents.page_anchors import page_anchor
 from docindex_dagster.search.matches import Match
 from docindex_dagster.search.model import Hit
 
@@ -30,7 +31,10 @@ def shown_path(result: Hit | Match, home: Path) -> tuple[str, str]:
 
 def link(result: Hit | Match) -> str | None:
     """The URL of the file of a result."""
-    return None if result.file is None else Path(result.file).as_uri()
+    if result.file is None:
+        return None
+    anchor = "" if result.page is None else f"#{page_anchor(result.page)}"
+    return Path(result.file).as_uri() + anchor
 
 
 def open_in_editor(result: Hit | Match) -> None:
@@ -38,8 +42,10 @@ def open_in_editor(result: Hit | Match) -> None:
 
     Raises:
         SettingsError: neither VISUAL nor EDITOR names an editor that can be started.
-        QueryError: the result is no file.
+        QueryError: the result is no file, or none that an editor shows.
     """
+    if result.page is not None:
+        raise QueryError(f"{result.path} is no text: open page {result.page} of {result.file} in a viewer")
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise SettingsError("set VISUAL or EDITOR to the editor that shall open results")

@@ -7,7 +7,7 @@ from typing import Literal, cast
 from docindex_dagster.documents.model import Document
 from docindex_dagster.documents.plain import load_plain
 
-Loader = Literal["markdown", "mdx", "rst", "html", "text", "notebook", "asciidoc"]
+Loader = Literal["markdown", "mdx", "rst", "html", "text", "notebook", "asciidoc", "pdf"]
 
 # By name, so that a run pays only for the parsers that its files need.
 _LOADERS = {
@@ -18,6 +18,7 @@ _LOADERS = {
     "text": ("plain", "load_plain"),
     "notebook": ("notebook", "load_notebook"),
     "asciidoc": ("asciidoc", "load_asciidoc"),
+    "pdf": ("converted", "load_converted"),
 }
 
 

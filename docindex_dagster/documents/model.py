@@ -57,6 +57,15 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Converted:
+    """The text of a file that is none itself."""
+
+    text: str
+    pages: tuple[int, ...] = ()  # the line on which each page begins; empty where there are no pages
+    problem: str | None = None  # what could not be read, and why
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One file, loaded.
 
@@ -69,3 +78,4 @@ class Document:
     transformed: bool = False
     structured: bool = True  # false for plain text, which has no headings to speak of
     fallback: str | None = None  # why the file was read as plain text
+    pages: tuple[int, ...] = ()  # the line on which each page begins; empty where there are no pages

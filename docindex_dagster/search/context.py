@@ -37,6 +37,7 @@ class ContextPassage:
     chunk_ids: tuple[str, ...]
     stale: bool | None
     is_cut: bool = False
+    page: int | None = None  # of a PDF
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ def _joined(run: Sequence[Hit]) -> ContextPassage:
             tokens=0,
             chunk_ids=tuple(hit.chunk_id for hit in run),
             stale=first.stale,
+            page=first.page,
         )
     )
 
@@ -184,7 +186,8 @@ def _beginning(passage: ContextPassage, lines: Sequence[str]) -> ContextPassage:
 def _as_markdown(passage: ContextPassage) -> str:
     name = in_line(passage.name or "").replace("`", "'")
     what = " ".join(filter(None, (passage.kind, f"`{name}`" if name else "")))
-    notes = ["changed on disk since it was indexed"] if passage.stale else []
+    notes = [] if passage.page is None else [f"page {passage.page}"]
+    notes += ["changed on disk since it was indexed"] if passage.stale else []
     notes += ["cut"] if passage.is_cut else []
     about = "; ".join([what, *([passage.language] if passage.language else []), *notes])
     longest = max((len(run) for run in _FENCE.findall(passage.text)), default=2)

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.documents.page_anchors import page_at
 from docindex_dagster.search import snippets
 from docindex_dagster.search.model import Hit, Scored
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.reader import Reader
 
-_MADE = {"heading_path", "snippet", "line", "column", "symbol", "score", "signals", "file", "stale", "is_weak"}
+_MADE = {"heading_path", "snippet", "line", "column", "symbol", "score", "signals", "file", "stale", "is_weak", "page"}
 _COPIED = tuple(name for name in Hit.__dataclass_fields__ if name not in _MADE)
 
 
@@ -40,6 +41,7 @@ def hit_of(row: Mapping[str, Any], item: Scored, find: snippets.Finder, *, is_we
         score=item.score,
         signals=item.signals,
         is_weak=is_weak,
+        page=page_at(row, line),
     )
 
 

@@ -6,13 +6,14 @@ cut are whole, and text that chunks repeat counts once.
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import QueryError
+from docindex_dagster.documents.page_anchors import page_at
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.originals import Originals
 from docindex_dagster.search.scan import LONGEST_S, Pattern, counted
@@ -39,6 +40,7 @@ class Match:
     content_hash: str
     file: str | None = None  # where the file is on disk
     stale: bool | None = None  # whether it was changed since; None where that is unknown
+    page: int | None = None  # of a PDF, in whose text lines count
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +140,14 @@ def _in_file(rows: Sequence[Mapping[str, Any]], pattern: Pattern, original: Orig
             line = lines[at].removesuffix("\r")
             place = (start_line + at, column)
             last = min(end - ends[at] + 1, len(line) + 1)
-            found[place] = Match(row["source"], row["path"], *place, max(column, last), line, row["content_hash"])
+            match = Match(row["source"], row["path"], *place, max(column, last), line, row["content_hash"])
+            found[place] = replace(match, page=_page(rows, place[0]))
     return [found[place] for place in sorted(found)]
+
+
+def _page(rows: Sequence[Mapping[str, Any]], line: int) -> int | None:
+    pages = (page_at(row, line) for row in rows if row["start_line"] <= line <= row["end_line"])
+    return next((page for page in pages if page is not None), None)
 
 
 def _text(rows: Sequence[Mapping[str, Any]], original: Originals) -> list[tuple[int, str]]:

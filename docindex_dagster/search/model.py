@@ -90,7 +90,7 @@ class Hit:
 
     `line` and `column` are the best match in the file, from 1; `symbol` is the innermost definition at the line. `file`
     is the path on disk, None for a commit. `stale` says whether the file on disk differs from what was indexed; None
-    where that is unknown.
+    where that is unknown. `page` is the one of a PDF, in whose text `line` counts.
     `is_weak` is the same for all hits of an answer: nothing that was found is close to the query.
     """
 
@@ -123,6 +123,7 @@ class Hit:
     file: str | None = None
     stale: bool | None = None
     is_weak: bool = False
+    page: int | None = None
 
     @property
     def title(self) -> str:

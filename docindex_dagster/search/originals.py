@@ -5,7 +5,9 @@ from functools import cache
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.sources.classify import classify_name, is_converted
 from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.secrets import Secret, mask, secrets_of
 from docindex_dagster.sources.text import read_document
 
@@ -19,7 +21,7 @@ def originals(layout: Layout, sources: Mapping[str, Source]) -> Originals:
 
     def text(key: str, path: str, content_hash: str) -> str | None:
         source, secrets = sources.get(key), masked(key).get((path, content_hash))
-        if source is None or secrets is None:
+        if source is None or secrets is None or is_converted(classify_name(name_to_path(path))):
             return None
         try:
             decoded, found_hash = read_document(source.path, path, source.max_file_bytes)

@@ -6,6 +6,7 @@ A path may be one on disk, or one that a search prints: below the folder of a so
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from docindex_dagster.chunking.chunkers import choice_of
 from docindex_dagster.core.errors import QueryError, SourceError, StoreError
@@ -28,13 +29,15 @@ class PathAnswer:
     path: str
     answer: str
     chunks: int
+    problem: str | None = None  # why it was not read whole, or only as text
 
     @property
     def findable(self) -> str:
         """How much of it can be found, in a sentence."""
         if not self.chunks:
             return "nothing of it can be found"
-        return f"{self.chunks:,} chunk{'' if self.chunks == 1 else 's'} of it can be found now"
+        found = f"{self.chunks:,} chunk{'' if self.chunks == 1 else 's'} of it can be found now"
+        return f"{found}; it was not read whole, or as text alone ({self.problem})" if self.problem else found
 
 
 def explain(settings: Settings, path: Path) -> PathAnswer:
@@ -50,7 +53,9 @@ def explain(settings: Settings, path: Path) -> PathAnswer:
         raise SourceError(f"{path} is the folder of {source.key}; name a file in it")
     explanation = why(source, place)
     chunks = _indexed_chunks(settings, source, explanation.path)
-    return PathAnswer(source.key, explanation.path, explanation.sentence + _chunker(settings, explanation), chunks)
+    problem = chunks[0]["fallback"] if chunks else None
+    answer = explanation.sentence + _chunker(settings, explanation)
+    return PathAnswer(source.key, explanation.path, answer, len(chunks), problem)
 
 
 def _chunker(settings: Settings, found: Explanation) -> str:
@@ -113,12 +118,12 @@ def _sources_of_indexed(settings: Settings, path: Path) -> set[str]:
     return {row["source"] for row in found}
 
 
-def _indexed_chunks(settings: Settings, source: Source, name: str) -> int:
+def _indexed_chunks(settings: Settings, source: Source, name: str) -> list[dict[str, Any]]:
     try:
         found = find_chunks(open_reader(Layout(settings.home)), name, (source.key,))
     except (StoreError, QueryError):
-        return 0
-    return sum(row["path"] == name for row in found)
+        return []
+    return [row for row in found if row["path"] == name]
 
 
 def _normal(path: Path) -> Path:

@@ -10,6 +10,7 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
 from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.documents.page_anchors import page_range
 from docindex_dagster.graph.analysis import Statistics
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.search.context import Context, nothing_in
@@ -58,7 +59,8 @@ def of_hits(hits: Sequence[Hit], top_k: int, start: int, warnings: Sequence[str]
 def _hit(rank: int, hit: Hit) -> str:
     name = in_line(hit.title)
     about = ", ".join(filter(None, (hit.chunk_type, hit.language, hit.source_type)))
-    about += f", lines {hit.start_line}-{hit.end_line}, score {hit.score:.3f}"
+    about += f", lines {hit.start_line}-{hit.end_line}" + (f", page {hit.page}" if hit.page is not None else "")
+    about += f", score {hit.score:.3f}"
     notes = f"; {_CHANGED}" if hit.stale else ""
     head = f"{rank}. {hit.source} {in_line(hit.path)}:{hit.line} ({about}{notes})"
     lines = [f"   | {line}" for line in visible(hit.snippet.text).split("\n") if line.strip()]
@@ -190,7 +192,7 @@ def _text(row: Mapping[str, Any]) -> str:
 def _about(row: Mapping[str, Any], changed: Collection[tuple[str, str]], first: int) -> str:
     """The line over the text of a chunk, of which so many lines were given before."""
     name = title(row["qualified_name"], row["heading_path"])
-    what = in_line(", ".join(filter(None, (row["chunk_type"], name, row["signature"]))))
+    what = in_line(", ".join(filter(None, (row["chunk_type"], page_range(row), name, row["signature"]))))
     place = f"{row['source']} {in_line(row['path'])}:{row['start_line'] + first}-{row['end_line']}"
     notes = f"; {_CHANGED}" if (row["source"], row["path"]) in changed else ""
     about = f"{place} ({what}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}{notes}"

@@ -13,7 +13,7 @@ class FileKind:
 
     source_type: str
     language: str | None
-    loader: str  # markdown | mdx | rst | text | html | asciidoc | notebook | code
+    loader: str  # markdown | mdx | rst | text | html | asciidoc | notebook | pdf | code
 
 
 _TEXT = FileKind("doc", None, "text")  # also what an unknown kind of text is taken for
@@ -83,6 +83,11 @@ _TEST_NAMES = {
 }
 _OTHER_TEST = re.compile(_UNIX_TEST)
 _TEST_ENDINGS = frozenset({b".bats", b".t"})
+
+
+def is_converted(kind: FileKind | None) -> bool:
+    """Whether files of a kind are no text, and are converted to one when they are cut."""
+    return kind is not None and kind.loader in languages.CONVERTED
 
 
 def classify(path: bytes, data: bytes) -> FileKind:

@@ -4,10 +4,12 @@ import re
 from typing import NamedTuple
 
 from docindex_dagster.core.hashing import digest
-from docindex_dagster.sources.classify import FileKind, classify, classify_name
+from docindex_dagster.sources.classify import FileKind, classify, classify_name, is_converted
+from docindex_dagster.sources.languages import CONVERTED
 from docindex_dagster.sources.secrets import Secret, find_secrets, is_mostly_secret
 from docindex_dagster.sources.text import decode, is_binary
 
+_BEGIN = 1024  # bytes in which a file that is no text says what it is
 _HEADER = 2048  # bytes in which a file may say that it is generated
 _MAX_AVERAGE_LINE = 500  # characters
 _MAX_SHOWN = 80  # characters of a header that a reason shows
@@ -40,10 +42,18 @@ class Content(NamedTuple):
 
 
 def examine(path: bytes, data: bytes, *, skips_secrets: bool = True) -> Content:
-    """Look at the bytes of the file at `path`, which is relative to the source, and for secrets if they are skipped."""
+    """Look at the bytes of the file at `path`, which is relative to the source, and for secrets if they are skipped.
+
+    In a file that is converted to text, they are looked for when it is.
+    """
     content_hash = digest(data)
+    named = classify_name(path)
+    if named is not None and is_converted(named):
+        if CONVERTED[named.loader] not in data[:_BEGIN]:
+            return Content(named, content_hash, reason=f"binary: named as {named.loader}, but does not begin as one")
+        return Content(named, content_hash, masked=() if skips_secrets else None)
     if is_binary(data):
-        return Content(classify_name(path), content_hash, reason="binary: NUL bytes or control characters")
+        return Content(named, content_hash, reason="binary: NUL bytes or control characters")
     kind = classify(path, data)
     decoded = decode(data)
     reason, masked = _reason(kind, data, decoded.text), None

@@ -134,8 +134,10 @@ def judge(source: Source, entry: Entry, memory: Memory) -> Content:
 
 
 def _setting_reason(source: Source, entry: Entry) -> str | None:
-    if entry.size > source.max_file_bytes:
-        return f"too-large: {entry.size} bytes, max_file_bytes is {source.max_file_bytes}"
+    most = source.most_bytes(entry.path)
+    if entry.size > most:
+        times = "" if most == source.max_file_bytes else f", times {most // source.max_file_bytes} for what is no text"
+        return f"too-large: {entry.size} bytes, max_file_bytes is {source.max_file_bytes}{times}"
     if not source.include_code and not _is_document(classify_name(entry.path)):
         return _UNWANTED
     return None
@@ -150,7 +152,7 @@ def _unread(entry: Entry, reason: str) -> Content:
 
 
 def _examine(source: Source, path: bytes) -> Content:
-    data = read_whole(os.fsencode(source.path), path, source.max_file_bytes)
+    data = read_whole(os.fsencode(source.path), path, source.most_bytes(path))
     return examine(path, data, skips_secrets=source.secrets == "skip")
 
 

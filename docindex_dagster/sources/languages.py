@@ -164,7 +164,10 @@ DOCUMENTS: dict[str, str] = {
     "html": ".html .htm .xhtml",
     "asciidoc": ".adoc .asciidoc",
     "notebook": ".ipynb",
+    "pdf": ".pdf",
 }
+# How the files of a loader begin that are no text, and are converted to one.
+CONVERTED: dict[str, bytes] = {"pdf": b"%PDF-"}
 NAMED_DOCUMENTS = (
     "readme license licence copying notice authors contributors contributing maintainers changelog changes history "
     "news todo install patents thanks credits security version"

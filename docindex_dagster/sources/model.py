@@ -4,6 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from docindex_dagster.sources.classify import classify_name, is_converted
+
+_CONVERTED = 32  # times the limit of texts
+
 
 @dataclass(frozen=True, slots=True)
 class Remote:
@@ -37,3 +41,7 @@ class Source:
     version: str | None = None  # what the settings call this state of the source
     max_file_bytes: int = 1 << 20
     secrets: Literal["skip", "index"] = "skip"  # files that hold secrets, and secrets in others
+
+    def most_bytes(self, path: bytes) -> int:
+        """How large the file at a path relative to the source may be: one that is converted is mostly no text."""
+        return self.max_file_bytes * (_CONVERTED if is_converted(classify_name(path)) else 1)

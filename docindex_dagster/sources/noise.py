@@ -27,7 +27,7 @@ _BY_ENDING = {
         ("binary", ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .heic .tif .tiff .psd"),
         ("binary", ".mp3 .mp4 .m4a .m4v .mov .avi .mkv .webm .wav .flac .ogg .ogv .opus"),
         ("binary", ".woff .woff2 .ttf .otf .eot"),
-        ("binary", ".pdf .doc .docx .xls .xlsx .ppt .pptx .odt .ods .odp .epub .mobi"),
+        ("binary", ".doc .docx .xls .xlsx .ppt .pptx .odt .ods .odp .epub .mobi"),
         ("binary", ".zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .jar .war .ear .whl .egg .gem .nupkg .deb .rpm .dmg"),
         ("binary", ".iso .apk .so .dylib .dll .exe .a .lib .pyd .wasm .pdb .mo"),
         ("binary", ".db .sqlite .sqlite3 .parquet .arrow .feather .npy .npz .pkl .pickle .h5 .hdf5"),

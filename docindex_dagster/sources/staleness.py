@@ -82,7 +82,8 @@ def edits_since(table: Path, source: Source, ends_at: float) -> Edits:
 def differs(source: Source, name: str, content_hash: str) -> bool:
     """Whether the content of a file is another one than that with a hash, or cannot be read."""
     try:
-        data = read_beneath(os.fsencode(source.path), name_to_path(name), source.max_file_bytes + 1)
+        path = name_to_path(name)
+        data = read_beneath(os.fsencode(source.path), path, source.most_bytes(path) + 1)
     except OSError:
         return True
     return digest(data) != content_hash

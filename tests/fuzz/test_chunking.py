@@ -20,12 +20,14 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.sources.classify import classify
 from docindex_dagster.sources.text import read_document
+from tests.pdfs import HOSTILE
 
 pytestmark = pytest.mark.fuzz
 
 SECONDS = float(os.environ.get("DOCINDEX_TEST_SECONDS") or 600)
 SEED = int(os.environ.get("DOCINDEX_TEST_SEED") or time.time())
 TIME_OUT_S = 10
+ENDINGS = ["md", "mdx", "rst", "html", "adoc", "ipynb", "txt", "pdf", "css", "ml", "json"]
 ROUND = 300  # examples
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 # Their text is that of the file; the others' is taken out of it.
@@ -103,6 +105,7 @@ class Damaged:
 
 
 def originals() -> Iterator[tuple[str, bytes]]:
+    yield from ((f"{name}.pdf", data) for name, data in HOSTILE.items() if len(data) < 100_000)
     for path in sorted(FIXTURES.glob("*/*")):
         if path.is_file() and path.suffix != ".outline":
             yield path.name, path.read_bytes()
@@ -142,9 +145,7 @@ EDITS = st.tuples(
 def damaged(draw: st.DrawFn) -> Damaged:
     name, data = draw(st.sampled_from([*originals()]))
     if draw(st.integers(0, 9)) == 0:  # in the clothes of another
-        name = (
-            f"file.{draw(st.sampled_from(['md', 'mdx', 'rst', 'html', 'adoc', 'ipynb', 'txt', 'css', 'ml', 'json']))}"
-        )
+        name = f"file.{draw(st.sampled_from(ENDINGS))}"
     for edit in draw(st.lists(EDITS, min_size=1, max_size=8)):
         data = edited(data, edit)
     return Damaged(name, data)
@@ -188,6 +189,8 @@ def check(file: Damaged, sizes: Sizes, folder: Path, slow: Path) -> None:
             assert data[row["start_byte"] : row["end_byte"]] == row["text"].encode()
             end = row["end_byte"]
         assert end == len(data) or (end == 0 and not text.strip())
+    if kind.loader == "pdf":
+        assert rows
     if kind.loader != "code":
         assert all(count <= sizes.maximum for count in count_tokens([WHITE.sub("\n", row["text"]) for row in rows]))
     assert all(row["text"].encode().strip() for row in rows)

@@ -1,0 +1,55 @@
+"""Files that are no text, PDF: from their bytes to a text that is indexed in their place.
+
+The text is Markdown as far as headings go. Lines and bytes of chunks count in it, and `pages` says where its pages
+begin. It is made in a parsing worker, which a time-out ends, with a limit of memory: a hostile file costs itself alone.
+"""
+
+import re
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from docindex_dagster.documents.model import Converted
+
+# By the language that discovery gives such files; by name, so that a run pays only for what its files need.
+_CONVERTERS = {"pdf": ("pdf", "read_pdf")}
+_MOST_MEMORY = 1 << 30  # bytes that a file may take besides what the process has
+_USED = re.compile(r"^VmData:\s*(\d+) kB$", re.MULTILINE)
+_LONGEST_PROBLEM = 200
+
+
+def is_converted(language: str | None) -> bool:
+    """Whether files of a language are no text themselves."""
+    return language in _CONVERTERS
+
+
+def convert(data: bytes, language: str) -> Converted:
+    """The text of a file. What cannot be read of it is left out, and `problem` says why."""
+    module, function = _CONVERTERS[language]
+    read = cast(
+        "Callable[[bytes], Converted]", getattr(import_module(f"docindex_dagster.documents.{module}"), function)
+    )
+    try:
+        with _limited_memory(_MOST_MEMORY):
+            found = read(data)
+    except Exception as error:  # noqa: BLE001 the parsers are not ours, and a hostile file may break them in any way
+        found = Converted("", problem=f"{type(error).__name__}: {error}".rstrip(": "))
+    return replace(found, problem=found.problem and f"{language}: {found.problem}"[:_LONGEST_PROBLEM])
+
+
+@contextmanager
+def _limited_memory(most: int) -> Iterator[None]:
+    """Let this process take no more than so many bytes besides what it has; what would is a MemoryError."""
+    used = _USED.search(Path("/proc/self/status").read_text(encoding="ascii", errors="replace"))
+    former, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = (int(used[1]) << 10 if used else 0) + most
+    limits = [limit, *(each for each in (former, hard) if each != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (former, hard))

@@ -1,0 +1,182 @@
+"""PDF: the text of its pages by pypdf, which reads no other file and runs no script that a PDF holds.
+
+Headings are those of the outline, or where there is none, lines in larger letters: see `headings`. What each page
+repeats in its margins is left out: see `margins`.
+"""
+
+import logging
+import math
+import re
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from docindex_dagster.documents.headings import Entry, with_headings
+from docindex_dagster.documents.margins import without_margins
+from docindex_dagster.documents.model import Converted
+from docindex_dagster.documents.pages import Line, Page
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+    from pypdf.generic import Destination
+
+_MOST_PAGES = 3_000
+_MOST_CHARACTERS = 8 << 20
+_MOST_ENTRIES = 5_000  # of an outline
+_MOST_BYTES = 32 << 20  # of one stream, decompressed
+_GAP = 1.45  # so much of the usual distance between lines ends a paragraph
+_LARGEST = 1000.0  # of letters, in points
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]+")
+_SPACE = re.compile(r"[ \t\xa0]+")
+_HYPHEN = re.compile(r"[^\W\d_]-$")
+_MARKUP = re.compile(r"(?=#{1,6}(?:\s|$)|```|~~~)")
+
+
+def read_pdf(data: bytes) -> Converted:
+    """The text of a PDF.
+
+    Raises:
+        PyPdfError: it is damaged, or encrypted.
+        Exception: what else damage makes pypdf raise.
+    """
+    import pypdf
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of each small damage
+    limits = {
+        f"{name}_maximum_output_length": _MOST_BYTES
+        for name in ("array_based_stream", "lzw", "run_length", "zlib", "brotli")
+    }
+    with pypdf.apply_configuration(None, **limits, jbig2dec_binary=None):
+        reader = pypdf.PdfReader(BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise pypdf.errors.FileNotDecryptedError("it is encrypted with a password")
+        pages, problem = _pages(reader)
+        entries = _outline(reader)
+    pages = with_headings(without_margins(pages), entries)
+    if not any(page.lines for page in pages):
+        return Converted("", problem=problem or "its pages hold no text, only pictures")
+    return _converted(pages, problem)
+
+
+def _pages(reader: "PdfReader") -> tuple[list[Page], str | None]:
+    """The pages that can be read, those that cannot being empty; and what could not."""
+    pages: list[Page] = []
+    failures: list[str] = []
+    length, count = 0, len(reader.pages)
+    for index in range(min(count, _MOST_PAGES)):
+        try:
+            lines = _lines(reader.pages[index])
+        except Exception as error:  # noqa: BLE001 a page that is damaged in any way costs itself alone
+            failures.append(f"page {index + 1}: {type(error).__name__}: {error}")
+            lines = ()
+        length += sum(len(line.text) for line in lines)
+        pages.append(Page(lines))
+        if length > _MOST_CHARACTERS:
+            break
+    if failures:
+        return pages, f"{len(failures)} of {count} pages cannot be read; {failures[0]}"[:200]
+    return pages, f"too-large: the first {len(pages):,} of {count:,} pages are read" if len(pages) < count else None
+
+
+def _lines(page: Any) -> tuple[Line, ...]:
+    """The lines of a page, in the order in which they are drawn."""
+    fragments: list[tuple[str, float, float]] = []
+
+    def visit(text: str, matrix: Sequence[float], of_text: Sequence[float], _font: object, size: float) -> None:
+        fragments.append((text, *_measured(matrix, of_text, size)))
+
+    page.extract_text(visitor_text=visit)
+    return tuple(_joined(fragments))
+
+
+def _measured(matrix: Sequence[float], of_text: Sequence[float], size: float) -> tuple[float, float]:
+    """How large letters are, and how high on the page they stand, in points."""
+    a, b, c, d = (float(value) for value in matrix[:4])
+    scale = (a * d - b * c) * float(of_text[0] * of_text[3] - of_text[1] * of_text[2])
+    height = float(of_text[4]) * b + float(of_text[5]) * d + float(matrix[5])
+    letters = abs(float(size)) * math.sqrt(abs(scale)) if math.isfinite(scale) else 0.0
+    return (
+        round(min(letters, _LARGEST), 1) if math.isfinite(letters) else 0.0,
+        height if math.isfinite(height) else 0.0,
+    )
+
+
+def _joined(fragments: Sequence[tuple[str, float, float]]) -> Iterator[Line]:
+    """Lines of the fragments of a page. Their size is that of most of their letters."""
+    parts: list[tuple[str, float, float]] = []
+    for text, size, height in (*fragments, ("\n", 0.0, 0.0)):
+        first, *others = text.split("\n")
+        parts.append((first, size, height))
+        for other in others:
+            line = _SPACE.sub(" ", _UNSEEN.sub("", "".join(part for part, _, _ in parts).translate(_LIGATURES))).strip()
+            if line:
+                seen = [part for part in parts if part[0].strip()] or parts
+                weights: dict[float, int] = {}
+                for part, of_part, _ in seen:
+                    weights[of_part] = weights.get(of_part, 0) + len(part.strip())
+                yield Line(line, max(weights, key=weights.__getitem__), seen[0][2])
+            parts = [(other, size, height)]
+
+
+def _outline(reader: "PdfReader") -> list[Entry]:
+    """The entries of the outline that lead to a page; none where it is damaged."""
+    found: list[Entry] = []
+
+    def walk(entries: "Sequence[Destination | list[Any]]", level: int) -> None:
+        for entry in entries:
+            if len(found) >= _MOST_ENTRIES:
+                return
+            if isinstance(entry, list):
+                walk(entry, level + 1)
+            elif (page := reader.get_destination_page_number(entry)) is not None and page >= 0:
+                title = " ".join(_UNSEEN.sub("", str(entry.title or "")).translate(_LIGATURES).split())
+                found.append(Entry(title, page, level, float(entry.top) if entry.top is not None else None))
+
+    try:
+        walk(reader.outline, 1)
+    except Exception:  # noqa: BLE001 a damaged outline leaves the sizes of letters to say what is a heading
+        return []
+    return [entry for entry in found if entry.title]
+
+
+def _converted(pages: Sequence[Page], problem: str | None) -> Converted:
+    """The text of all pages. A blank line ends a paragraph; a word that a line cuts is put together."""
+    written: list[str] = []
+    starts: list[int] = []
+    for page in pages:
+        starts.append(len(written) + 1)
+        written += _written(page)
+    while written and not written[-1]:
+        written.pop()
+    last = max(len(written), 1)
+    return Converted("\n".join(written) + "\n", tuple(min(start, last) for start in starts), problem)
+
+
+def _written(page: Page) -> list[str]:
+    """The lines of a page as text, with a blank one at the end."""
+    distances = [
+        above.height - below.height
+        for above, below in zip(page.lines, page.lines[1:], strict=False)
+        if above.height > below.height
+    ]
+    usual = median(distances) if distances else 0.0
+    written: list[str] = []
+    last: Line | None = None
+    for line in page.lines:
+        is_apart = last is not None and (
+            bool(line.level) or bool(last.level) or last.height - line.height > usual * _GAP
+        )
+        if is_apart:
+            written.append("")
+        if line.level:
+            written.append(f"{'#' * min(line.level, 6)} {line.text}")
+        elif written and not is_apart and _HYPHEN.search(written[-1]) and line.text[:1].islower():
+            rest, _, others = line.text.partition(" ")
+            written[-1] = written[-1][:-1] + rest
+            written += [others] if others else []
+        else:
+            written.append(_MARKUP.sub(r"\\", line.text, count=1) if _MARKUP.match(line.text) else line.text)
+        last = line
+    return [*written, ""] if written else []
