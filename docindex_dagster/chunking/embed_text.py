@@ -7,7 +7,9 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import COMMIT_PATH
+from docindex_dagster.documents.attribute_lists import readable
 
+_READ = ["text", "language", "has_code", "part_number"]
 # A whole hash would be half of what a short message is embedded as.
 _COMMIT = rf"^{re.escape(COMMIT_PATH)}([0-9a-f]{{12}})[0-9a-f]+$"
 
@@ -18,7 +20,8 @@ def embed_texts(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
     A commit's begins `commit 1a2b3c4d5e6f 2026-01-31 > Ada Lovelace`.
 
     Args:
-        chunks: a table with the columns path, qualified_name, symbol_kind, heading_path, summary and text.
+        chunks: a table with the columns path, qualified_name, symbol_kind, heading_path, summary and text, and those
+            that say of Markdown what of the text is attribute lists: language, has_code and part_number.
 
     Returns:
         Strings, one a row, none null.
@@ -28,8 +31,16 @@ def embed_texts(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
     header = pc.binary_join_element_wise(
         place, chunks["qualified_name"], chunks["symbol_kind"], headings, " ", null_handling="skip"
     )
-    text = pc.binary_join_element_wise(header, chunks["summary"], chunks["text"], "\n", null_handling="skip")
+    text = pc.binary_join_element_wise(header, chunks["summary"], _readable(chunks), "\n", null_handling="skip")
     return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+
+
+def _readable(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
+    """The texts, those of Markdown without attribute lists."""
+    texts = chunks["text"]
+    if not pc.any(pc.match_substring(texts, "{"), min_count=0).as_py():
+        return texts
+    return pa.array([readable(row) for row in chunks.select(_READ).to_pylist()], pa.string())
 
 
 def embed_text_hashes(chunks: pa.Table | pa.RecordBatch) -> pa.Array:

@@ -100,7 +100,8 @@ def search(
         best = reranked(reranker, query, passages, warn)
     if asked.doubt:
         warn(asked.doubt)
-    return [hit_of(rows[item.chunk_id], item, asked.find, is_weak=bool(asked.doubt)) for item in best[:top_k]]
+    about = {"is_weak": bool(asked.doubt), "is_scanned": mode not in RETRIEVING}
+    return [hit_of(rows[item.chunk_id], item, asked.find, **about) for item in best[:top_k]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.documents.attribute_lists import readable
 from docindex_dagster.documents.page_anchors import page_at
 from docindex_dagster.search import snippets
 from docindex_dagster.search.model import Hit, Scored
@@ -26,10 +27,20 @@ def rows_of(reader: Reader, found: Sequence[Scored]) -> dict[str, dict[str, Any]
     return rows
 
 
-def hit_of(row: Mapping[str, Any], item: Scored, find: snippets.Finder, *, is_weak: bool = False) -> Hit:
-    """A chunk as a result, with the lines of it that `find` finds the most in."""
+def hit_of(
+    row: Mapping[str, Any], item: Scored, find: snippets.Finder, *, is_weak: bool = False, is_scanned: bool = False
+) -> Hit:
+    """A chunk as a result, with the lines of it that `find` finds the most in.
+
+    Args:
+        row: the chunk.
+        item: its score.
+        find: finds matches in a text.
+        is_weak: whether nothing of the answer is close to the query.
+        is_scanned: whether the text was read as it is, with what is not for readers.
+    """
     copied = {name: row[name] for name in _COPIED}
-    snippet = snippets.snippet(row["text"], find)
+    snippet = snippets.snippet(row["text"], find, None if is_scanned else readable(row))
     line = min(row["start_line"] + snippet.line, row["end_line"])
     return Hit(
         **copied,

@@ -1,6 +1,7 @@
 """The lines of a chunk that show why it was found, and where in them the words are."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from docindex_dagster.search.model import Snippet
@@ -12,6 +13,7 @@ _LONGEST_LINE = 240  # characters; of a longer one, what is around its first mat
 _BEFORE = 60  # characters shown before that match
 _ELLIPSIS = "…"
 _WORD = re.compile(r"\w+")
+_BRACES = re.compile(r"\{[^{}]*\}")
 _NEVER = re.compile(r"(?!)")
 
 # Where a match begins and ends in its line, and what of the query it is a match of.
@@ -46,22 +48,37 @@ def of_pattern(pattern: Pattern) -> Finder:
     return find
 
 
-def snippet(text: str, find: Finder) -> Snippet:
-    """The lines in a row that hold the most of the query; of equals those that begin with it, then the first."""
-    lines = text.split("\n")
+def snippet(text: str, find: Finder, hidden: str | None = None) -> Snippet:
+    """The lines in a row that hold the most of the query; of equals those that begin with it, then the first.
+
+    `hidden` is the same text with spaces for what is neither looked at nor shown: what stands in braces.
+    """
+    lines = (text if hidden is None else hidden).split("\n")
     matches = find(lines)
     first = _best_start(lines, matches)
     shown: list[str] = []
     highlights: list[tuple[int, int]] = []
     length = 0
-    for line, of_line in zip(lines[first : first + _LINES], matches[first : first + _LINES], strict=True):
-        cut, spans = _shortened(line, of_line)
+    originals = text.split("\n")[first : first + _LINES]
+    window = slice(first, first + _LINES)
+    for line, original, of_line in zip(lines[window], originals, matches[window], strict=True):
+        cut, spans = _shortened(*_closed_up(line, original, of_line))
         highlights += [(start + length, end + length) for start, end in spans]
         shown.append(cut)
         length += len(cut) + 1
     best = _best_line(matches, first)
     column = matches[best][0][0] + 1 if matches[best] else 1
     return Snippet("\n".join(shown), first, tuple(highlights), best, column)
+
+
+def _closed_up(line: str, original: str, matches: Sequence[Match]) -> tuple[str, Sequence[Match]]:
+    """A line without what is hidden in it, and its matches."""
+    if line == original:
+        return line, matches
+    lists = [range(*found.span()) for found in _BRACES.finditer(original) if line[found.start()] != "{"]
+    kept = [at for at in range(len(line)) if not any(at in places for places in lists)]
+    shown = "".join(original[at] for at in kept).rstrip()
+    return shown, [(bisect_left(kept, start), bisect_left(kept, end), of) for start, end, of in matches]
 
 
 def _best_start(lines: Sequence[str], matches: Sequence[Sequence[Match]]) -> int:

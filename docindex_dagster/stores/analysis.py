@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 # Raise it when a text gives other terms.
-TERMS_VERSION = "1"
+TERMS_VERSION = "2"
 _LONGEST = 128  # longer runs are data, such as keys and hashes in base64
 
 

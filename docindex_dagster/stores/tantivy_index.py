@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from docindex_dagster.core.schemas import CHUNKS, NO_LANGUAGE
+from docindex_dagster.documents.attribute_lists import readable
 from docindex_dagster.stores.analysis import stemmer, terms
 from docindex_dagster.stores.difference import Difference, difference
 
@@ -265,8 +266,9 @@ def _batches(table: pa.Table) -> Iterable[tuple[int, pa.RecordBatch]]:
 def _term_texts(row: dict[str, Any]) -> dict[str, str]:
     """The terms of each ranked field, joined by spaces."""
     symbols = [row["qualified_name"] or "", *(symbol["name"] for symbol in row["symbols"] or ())]
+    text = readable(row)
     texts = {
-        "body": f"{row['summary']}\n{row['text']}" if row["summary"] else row["text"],
+        "body": f"{row['summary']}\n{text}" if row["summary"] else text,
         "symbols": " ".join(symbols),
         "headings": " ".join(row["heading_path"] or ()),
         "path_terms": row["path"],

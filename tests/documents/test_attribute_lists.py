@@ -1,0 +1,52 @@
+"""Attribute lists of Markdown are no text; braces in prose, formulas and code are."""
+
+import pytest
+
+from docindex_dagster.documents.attribute_lists import blanked
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("{ .annotate }", ""),
+        ("    {: .note #first }", ""),
+        ("{:toc}", ""),
+        ("{: data-search-exclude }", ""),
+        ("## Recap { #recap }", "## Recap"),
+        ("[Start](a.md){ .md-button .md-button--primary }", "[Start](a.md)"),
+        ('![Logo](a.png){ width="300" align=left loading=lazy }', "![Logo](a.png)"),
+        (":material-check:{ .lg .middle } **Done**", ":material-check: **Done**"),
+        ("`range()`{ .python } counts", "`range()` counts"),
+        ("A paragraph. {: .lead }", "A paragraph."),
+    ],
+)
+def test_lists_are_left_out_and_lines_and_columns_stay(text, shown):
+    found = blanked(text)
+    assert " ".join(found.split()) == shown
+    assert len(found) == len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET /users/{user_id}",
+        "The set {a, b} and {x=1}",
+        r"$\sum_{i=1}^{n} f(x)$",
+        "Returns {}",
+        "{{ page.title }} {% if x %} {# note #}",
+        "Write `{ .annotate }` behind it",
+        "Write ``[a](b){ .c }`` there",
+        'The answer is {"item_id": 5}',
+        "see (a) {b}",
+        "```css\n.card { .inner }\n{ .annotate }\n```",
+        "~~~~\n```\n{: .x }\n~~~~",
+        '``` py title="a.py" { .sh .no-copy }\nx\n```',
+    ],
+)
+def test_other_braces_stay(text):
+    assert blanked(text) == text
+
+
+def test_what_goes_on_from_a_code_block_stays_up_to_its_end():
+    assert blanked("{ .a }\n```\n{ .b }", goes_on=True) == "{ .a }\n```\n      "
+    assert blanked("{ .a }\n", goes_on=True) == "{ .a }\n"
