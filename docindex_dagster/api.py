@@ -122,6 +122,7 @@ class Index:
         all_sources: bool = False,
         path: str | None = None,
         languages: Names = (),
+        human_languages: Names = (),
         source_types: SourceType | Sequence[SourceType] = (),
         symbol_kinds: Names = (),
         rerank: str | None = None,
@@ -137,6 +138,7 @@ class Index:
             all_sources: also further branches, and not the source alone that the settings choose.
             path: only paths in this folder, or that match this glob, such as `src/**/*.py`.
             languages: only these, such as `python`.
+            human_languages: only documents that are written in these, such as `en`.
             source_types: only files for this purpose; commits are found only where they are asked for.
             symbol_kinds: only chunks of these, such as `function` or `class`.
             rerank: what looks at the best once more, such as `mmr`; None for what the settings name.
@@ -163,7 +165,15 @@ class Index:
             most,
             rerank=rerank and well_formed(rerank),
         )
-        given = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
+        given = _narrowing(
+            sources,
+            path,
+            languages=languages,
+            human_languages=human_languages,
+            source_types=source_types,
+            symbol_kinds=symbol_kinds,
+            all_sources=all_sources,
+        )
         notes: list[str] = []
 
         def ask(reader: Reader) -> list[Hit]:
@@ -185,6 +195,7 @@ class Index:
         all_sources: bool = False,
         path: str | None = None,
         languages: Names = (),
+        human_languages: Names = (),
         source_types: SourceType | Sequence[SourceType] = (),
         symbol_kinds: Names = (),
     ) -> Matches:
@@ -198,6 +209,7 @@ class Index:
             all_sources: as for `search`.
             path: as for `search`.
             languages: as for `search`.
+            human_languages: as for `search`.
             source_types: as for `search`.
             symbol_kinds: as for `search`.
 
@@ -215,7 +227,15 @@ class Index:
         """
         mode = Mode.REGEX if regex else Mode.LITERAL
         request = Request(text, mode, top_k=limit and _within("limit", limit))
-        given = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
+        given = _narrowing(
+            sources,
+            path,
+            languages=languages,
+            human_languages=human_languages,
+            source_types=source_types,
+            symbol_kinds=symbol_kinds,
+            all_sources=all_sources,
+        )
 
         notes: list[str] = []
 
@@ -238,6 +258,7 @@ class Index:
         all_sources: bool = False,
         path: str | None = None,
         languages: Names = (),
+        human_languages: Names = (),
         source_types: SourceType | Sequence[SourceType] = (),
         symbol_kinds: Names = (),
     ) -> list[Hit]:
@@ -251,6 +272,7 @@ class Index:
             all_sources: as `search`.
             path: as `search`.
             languages: as `search`.
+            human_languages: as `search`.
             source_types: as `search`.
             symbol_kinds: as `search`.
 
@@ -267,7 +289,15 @@ class Index:
         """
         most = self._live.settings.search.top_k if top_k is None else _within("top_k", top_k, _MOST_HITS)
         request = Request(well_formed(place), top_k=most)
-        given = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
+        given = _narrowing(
+            sources,
+            path,
+            languages=languages,
+            human_languages=human_languages,
+            source_types=source_types,
+            symbol_kinds=symbol_kinds,
+            all_sources=all_sources,
+        )
         notes: list[str] = []
 
         def ask(reader: Reader) -> list[Hit]:
@@ -289,6 +319,7 @@ class Index:
         all_sources: bool = False,
         path: str | None = None,
         languages: Names = (),
+        human_languages: Names = (),
         source_types: SourceType | Sequence[SourceType] = (),
         symbol_kinds: Names = (),
         rerank: str | None = None,
@@ -304,6 +335,7 @@ class Index:
             all_sources: as `search`.
             path: as `search`.
             languages: as `search`.
+            human_languages: as `search`.
             source_types: as `search`.
             symbol_kinds: as `search`.
             rerank: as `search`.
@@ -322,7 +354,15 @@ class Index:
             >>> prompt = index.context("how are sessions signed", budget=2000).markdown
         """
         request = Request(well_formed(query), _choice(Mode, mode, "mode"), rerank=rerank and well_formed(rerank))
-        given = _narrowing(sources, path, languages, source_types, symbol_kinds, all_sources=all_sources)
+        given = _narrowing(
+            sources,
+            path,
+            languages=languages,
+            human_languages=human_languages,
+            source_types=source_types,
+            symbol_kinds=symbol_kinds,
+            all_sources=all_sources,
+        )
         most = _within("budget", budget)
         notes: list[str] = []
 
@@ -578,16 +618,18 @@ class Graph:
 def _narrowing(
     sources: Names,
     path: str | None,
+    *,
     languages: Names,
+    human_languages: Names,
     source_types: Names,
     symbol_kinds: Names,
-    *,
     all_sources: bool,
 ) -> Narrowing:
     return Narrowing(
         sources=_names(sources),
         all_sources=all_sources,
         languages=_names(languages),
+        human_languages=_names(human_languages),
         source_types=_names(source_types),
         symbol_kinds=_names(symbol_kinds),
         path_glob=None if path is None else well_formed(path),

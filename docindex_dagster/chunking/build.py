@@ -40,6 +40,7 @@ _PARSERS = (
     "docutils",
     "markdown-it-py",
     "mdit-py-plugins",
+    "py3langid",
     "pypdf",
     "selectolax",
     "tree-sitter",

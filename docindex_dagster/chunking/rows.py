@@ -40,6 +40,7 @@ class CutFile:
 
     identity: FileIdentity
     content: FileDrafts
+    human_language: str | None = None  # of a document
 
 
 def rows(files: Sequence[CutFile], count_tokens: TokenCounter) -> pa.Table:
@@ -67,6 +68,7 @@ def rows(files: Sequence[CutFile], count_tokens: TokenCounter) -> pa.Table:
         "embed_text_hash": [""] * len(drafts),
         "source_type": of_file(lambda file: file.identity.source_type),
         "language": of_file(lambda file: file.identity.language),
+        "human_language": of_file(lambda file: file.human_language),
         "chunk_type": [draft.chunk_type for draft in drafts],
         "start_line": [draft.start_line for draft in drafts],
         "end_line": [draft.end_line for draft in drafts],

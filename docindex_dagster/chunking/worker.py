@@ -17,6 +17,7 @@ from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.documents.convert import convert, is_converted
+from docindex_dagster.documents.human_language import language_of
 from docindex_dagster.documents.model import Converted
 from docindex_dagster.sources.content import examine
 from docindex_dagster.sources.entries import error_reason
@@ -24,6 +25,7 @@ from docindex_dagster.sources.paths import name_to_path, read_whole
 from docindex_dagster.sources.secrets import Secret, find_secrets, mask
 from docindex_dagster.sources.text import decode
 
+_DOCUMENT = "doc"
 _PATIENCE = 12
 # What is read from a dense file on the way to its structure takes up to 400 times its bytes, in each worker.
 _MOST_PARSED = 2 << 20  # bytes
@@ -76,7 +78,7 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
             continue
         current, reason = _as_it_is_now(job, data)
         if reason is None:
-            files.append(_cut_file(current, _read(job, data, fallback), options, fallback))
+            files.append(_with_language(_cut_file(current, _read(job, data, fallback), options, fallback)))
         else:
             left_out.append((job.path, reason))
     return ChunkedFiles(rows(files, count_tokens), tuple(left_out))
@@ -87,6 +89,12 @@ def _read(job: FileJob, data: bytes, fallback: str | None) -> Converted:
     if job.language is None or not is_converted(job.language):
         return Converted(decode(data).text)
     return convert(data, job.language) if fallback is None else Converted("")
+
+
+def _with_language(file: CutFile) -> CutFile:
+    if file.identity.source_type != _DOCUMENT:
+        return file
+    return replace(file, human_language=language_of(draft.text for draft in file.content.drafts))
 
 
 def _as_it_is_now(job: FileJob, data: bytes) -> tuple[FileJob, str | None]:

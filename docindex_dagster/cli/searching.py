@@ -51,6 +51,11 @@ PathGlob = Annotated[
 ]
 
 
+HumanLanguages = Annotated[
+    list[str] | None, typer.Option("--lang-human", help="Only documents that are written in this language, as en.")
+]
+
+
 def search(
     query: Annotated[
         list[str],
@@ -74,6 +79,7 @@ def search(
     ] = Granularity.CHUNK,
     top_k: TopK = None,
     language: Annotated[list[str] | None, typer.Option("--language", "-l", help="Only this language.")] = None,
+    lang_human: HumanLanguages = None,
     source_type: Annotated[
         list[SourceType] | None, typer.Option("--type", "-t", help="Only this type; commits are found only so.")
     ] = None,
@@ -139,6 +145,7 @@ def search(
         sources=opened.sources,
         all_sources=all_sources,
         languages=list(map(utf8, language or ())),
+        human_languages=list(map(utf8, lang_human or ())),
         source_types=[value.value for value in source_type or ()],
         symbol_kinds=list(map(utf8, kind or ())),
         path_glob=None if path is None else utf8(path),

@@ -7,7 +7,7 @@ import typer
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import AllSources, Json, Sources, TopK, reader_of, utf8
 from docindex_dagster.cli.project import load_project
-from docindex_dagster.cli.searching import PathGlob, SourceType
+from docindex_dagster.cli.searching import HumanLanguages, PathGlob, SourceType
 
 
 def similar(
@@ -17,6 +17,7 @@ def similar(
     top_k: TopK = None,
     same_file: Annotated[bool, typer.Option("--same-file", help="Also other places of the same file.")] = False,
     language: Annotated[list[str] | None, typer.Option("--language", "-l", help="Only this language.")] = None,
+    lang_human: HumanLanguages = None,
     source_type: Annotated[list[SourceType] | None, typer.Option("--type", "-t", help="Only this type.")] = None,
     path: PathGlob = None,
     json: Json = False,
@@ -36,6 +37,7 @@ def similar(
         sources=source or (),
         all_sources=all_sources,
         languages=list(map(utf8, language or ())),
+        human_languages=list(map(utf8, lang_human or ())),
         source_types=[value.value for value in source_type or ()],
         path_glob=None if path is None else utf8(path),
     )

@@ -8,7 +8,7 @@ from docindex_dagster.core.errors import EmbeddingError, QueryError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
-from docindex_dagster.search import candidates, closeness, graph, naming, scan, snippets
+from docindex_dagster.search import candidates, closeness, graph, naming, scan, snippets, translations
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.hits import hit_of, rows_of
@@ -84,17 +84,25 @@ def search(
     wanted = max(top_k, reranker.candidates) if reranker else top_k
     ranked = max(_RANKED, wanted)
     chunks = candidates.Pool(reader, filters, max(pool, ranked))
+    most = chunks.limit if is_by_file else ranked
     while True:
         with reading_stores():
             if mode in RETRIEVING:
-                asked = _retrieved(chunks, choice, mode, vector, weights, most=chunks.limit if is_by_file else ranked)
+                asked = _retrieved(chunks, choice, mode, vector, weights, most=most)
             else:
                 asked = _scanned(chunks, query, mode)
             rows = rows_of(reader, asked.found)
-        best = rank(asked.query, asked.found, rows, wanted, weights, wording=asked.wording, is_by_file=is_by_file)
-        if not is_by_file or len(best) >= top_k or len(asked.found) < chunks.limit or chunks.limit >= _LARGEST_POOL:
+        found = asked.found
+        if mode in RETRIEVING:
+            found = translations.one_of_each(query, asked.query.kind, found, rows)
+        kept = {item.chunk_id: rows[item.chunk_id] for item in found}
+        best = rank(asked.query, found, kept, wanted, weights, wording=asked.wording, is_by_file=is_by_file)
+        is_crowded = is_by_file or len(found) < len(asked.found)
+        if not is_crowded or len(best) >= top_k or len(asked.found) < most or chunks.limit >= _LARGEST_POOL:
             break
-        chunks = replace(chunks, limit=chunks.limit * _LARGER)  # the chunks of few files filled it
+        # The chunks of few files filled it, or translations of few pages.
+        chunks = replace(chunks, limit=chunks.limit * _LARGER)
+        most = chunks.limit
     if reranker is not None:
         passages = [Passage(item, _described(rows[item.chunk_id])) for item in best]
         best = reranked(reranker, query, passages, warn)

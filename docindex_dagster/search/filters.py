@@ -33,6 +33,7 @@ class Filters:
 
     sources: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+    human_languages: tuple[str, ...] = ()
     source_types: tuple[str, ...] = ()
     symbol_kinds: tuple[str, ...] = ()
     path_glob: str | None = None
@@ -43,6 +44,7 @@ class Filters:
         named = {
             "source": self.sources,
             "language": self.languages,
+            "human_language": self.human_languages,
             "source_type": self.source_types,
             "symbol_kind": self.symbol_kinds,
             "path": self.paths,
@@ -108,8 +110,11 @@ class Filters:
         """Refuse what one of the stores cannot match.
 
         Raises:
-            QueryError: the path glob is too long or has too many wildcards.
+            QueryError: the path glob is too long or has too many wildcards, or the index does not know in which
+                language documents are written.
         """
+        if self.human_languages:
+            _check_human_languages(schema)
         globs = [glob for _, glob in self.places] + ([] if self.path_glob is None else [self.path_glob])
         if any(len(glob) > _LONGEST_GLOB or len(_WILDCARD.findall(glob)) > _MOST_WILDCARDS for glob in globs):
             raise QueryError(
@@ -131,6 +136,18 @@ def _path_matches(glob: str) -> str:
 def _matching(rows: pa.Table, glob: str) -> pa.ChunkedArray:
     """Which paths match a glob: booleans, one for each row."""
     return pc.match_substring_regex(rows["path"], rf"\A(?:{glob_to_regex(glob)})\z")
+
+
+def _check_human_languages(schema: "Schema") -> None:
+    from tantivy import Query
+
+    try:
+        Query.term_query(schema, "human_language", "en")
+    except ValueError as error:
+        raise QueryError(
+            "an earlier version made the index, and did not record in which language documents are written: "
+            "run `docindex index`"
+        ) from error
 
 
 def glob_to_regex(glob: str) -> str:

@@ -44,6 +44,9 @@ def _each_alone(filters: Filters) -> Iterator[tuple[str, Filters]]:
     anything = Filters(sources=filters.sources, source_types=_TYPES)
     if filters.languages:
         yield f"is in {' or '.join(filters.languages)}", replace(anything, languages=filters.languages)
+    if filters.human_languages:
+        written = replace(anything, human_languages=filters.human_languages)
+        yield f"is written in {' or '.join(filters.human_languages)}", written
     if filters.source_types:
         yield f"is of type {' or '.join(filters.source_types)}", replace(anything, source_types=filters.source_types)
     if filters.symbol_kinds:

@@ -90,7 +90,8 @@ class Hit:
 
     `line` and `column` are the best match in the file, from 1; `symbol` is the innermost definition at the line. `file`
     is the path on disk, None for a commit. `stale` says whether the file on disk differs from what was indexed; None
-    where that is unknown. `page` is the one of a PDF, in whose text `line` counts.
+    where that is unknown. `page` is the one of a PDF, in whose text `line` counts;
+    `human_language` is the one in which a document is written.
     `is_weak` is the same for all hits of an answer: nothing that was found is close to the query.
     """
 
@@ -124,6 +125,7 @@ class Hit:
     stale: bool | None = None
     is_weak: bool = False
     page: int | None = None
+    human_language: str | None = None
 
     @property
     def title(self) -> str:

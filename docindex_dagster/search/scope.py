@@ -11,6 +11,7 @@ from docindex_dagster.code.symbols import SYMBOL_KINDS
 from docindex_dagster.core.errors import QueryError, SourceError
 from docindex_dagster.core.keys import is_branch
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.documents.human_language import of_tag
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import SourceType
 from docindex_dagster.sources import registry
@@ -32,6 +33,7 @@ class Narrowing:
     sources: Sequence[str] = ()
     all_sources: bool = False  # also the further branches
     languages: Sequence[str] = ()
+    human_languages: Sequence[str] = ()  # of documents, as `en`
     source_types: Sequence[str] = ()
     symbol_kinds: Sequence[str] = ()
     path_glob: str | None = None
@@ -42,14 +44,15 @@ def filters_of(settings: Settings, generation: Generation, narrowing: Narrowing)
 
     Raises:
         SourceError: a source is not known or not indexed.
-        QueryError: nothing is indexed in a language, there is no such type of files or kind of symbol, or a path from
-            the root lies in no source.
+        QueryError: nothing is indexed in a language, documents are written in no such language, there is no such type
+            of files or kind of symbol, or a path from the root lies in no source.
     """
     within, glob = path_of(settings, narrowing.path_glob)
     names = narrowing.sources or ((within,) if within else ())
     return Filters(
         sources=keys_of(settings, generation, names, all_sources=narrowing.all_sources),
         languages=tuple(_language(generation, name) for name in narrowing.languages),
+        human_languages=tuple(map(_human_language, narrowing.human_languages)),
         source_types=tuple(map(_source_type, narrowing.source_types)),
         symbol_kinds=tuple(map(_symbol_kind, narrowing.symbol_kinds)),
         path_glob=glob,
@@ -135,6 +138,13 @@ def _language(generation: Generation, name: str) -> str:
     if name.lower() not in known:
         raise QueryError(f"nothing is indexed in {name!r}; languages: {', '.join(sorted(known))}")
     return name.lower()
+
+
+def _human_language(name: str) -> str:
+    found = of_tag(name)
+    if found is None:
+        raise QueryError(f"{name!r} is no language that documents are written in: give its code, such as en or pt-BR")
+    return found
 
 
 def _source_type(name: str) -> str:

@@ -50,6 +50,9 @@ Sources = Annotated[
 Languages = Annotated[
     list[str] | None, _OneOrMore, Field(description="Only these languages, such as python or markdown.")
 ]
+HumanLanguages = Annotated[
+    list[str] | None, _OneOrMore, Field(description="Only documents that are written in these, such as en or pt.")
+]
 Types = Annotated[
     list[SourceType] | None,
     _OneOrMore,
@@ -97,6 +100,7 @@ class Tools:
         top_k: Limit = 10,
         sources: Sources = None,
         languages: Languages = None,
+        human_languages: HumanLanguages = None,
         types: Types = None,
         kinds: Kinds = None,
         path: PathGlob = None,
@@ -109,7 +113,7 @@ class Tools:
         locate code, definitions, settings or pages. To read enough to answer a question, use `context`; to read one
         place whole, `show`; for what resembles a place, `find_similar`.
         """
-        narrowing = _narrowing(sources, languages, types, kinds, path)
+        narrowing = _narrowing(sources, languages, types, kinds, path, human_languages=human_languages)
         start = budget.start_of(cursor)
         warnings: list[str] = []
 
@@ -128,6 +132,7 @@ class Tools:
         same_file: Annotated[bool, Field(description="Whether other places of the same file count.")] = False,
         sources: Sources = None,
         languages: Languages = None,
+        human_languages: HumanLanguages = None,
         types: Types = None,
         kinds: Kinds = None,
         path: PathGlob = None,
@@ -139,7 +144,7 @@ class Tools:
         Gives places as `search` does; the score is the cosine of the vectors. Filters are of what is found. Use it
         with a place that `search` gave, as PATH:LINE; use `search` for what you can put into words.
         """
-        narrowing = _narrowing(sources, languages, types, kinds, path)
+        narrowing = _narrowing(sources, languages, types, kinds, path, human_languages=human_languages)
         start = budget.start_of(cursor)
         warnings: list[str] = []
 
@@ -157,6 +162,7 @@ class Tools:
         max_tokens: Budget = budget.DEFAULT,
         sources: Sources = None,
         languages: Languages = None,
+        human_languages: HumanLanguages = None,
         types: Types = None,
         kinds: Kinds = None,
         path: PathGlob = None,
@@ -166,7 +172,7 @@ class Tools:
         Gives the text of the best passages, whole, without repeats, in reading order, each with its source, path,
         lines, kind and name. Use it before answering or changing something; use `search` if places are enough.
         """
-        narrowing = _narrowing(sources, languages, types, kinds, path)
+        narrowing = _narrowing(sources, languages, types, kinds, path, human_languages=human_languages)
         warnings: list[str] = []
 
         def ask(reader: Reader) -> str:
@@ -276,10 +282,13 @@ def _narrowing(
     types: Sequence[str] | None,
     kinds: list[str] | None,
     path: str | None,
+    *,
+    human_languages: list[str] | None,
 ) -> Narrowing:
     return Narrowing(
         sources=sources or (),
         languages=languages or (),
+        human_languages=human_languages or (),
         source_types=types or (),
         symbol_kinds=kinds or (),
         path_glob=path,

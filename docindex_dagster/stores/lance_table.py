@@ -220,7 +220,11 @@ def drop_other_versions(table: "LanceTable") -> None:
 
 def read_part(table: "LanceTable", source: str) -> matrix.Part:
     """The vectors that the table holds of a source."""
-    rows = table.search().where(_equals("source", source)).select(["chunk_id", *matrix.COLUMNS, VECTOR])
+    rows = (
+        table.search()
+        .where(_equals("source", source))
+        .select([name for name in ("chunk_id", *matrix.COLUMNS, VECTOR) if name in table.schema.names])
+    )
     return matrix.Part.of(rows.limit(None).to_arrow(), VECTOR)
 
 

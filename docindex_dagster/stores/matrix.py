@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 # Columns by which rows are chosen, besides their id.
-COLUMNS = ("source", "path", "language", "source_type", "symbol_kind")
+COLUMNS = ("source", "path", "language", "human_language", "source_type", "symbol_kind")
 _MOST_BYTES = 128 << 20  # as 32-bit numbers: 131,072 vectors of 256 values
 _BYTES_A_VALUE = 4
 _MOST_CHOICES = 32  # of filters whose answers are remembered

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from tantivy import DocAddress, Index, IndexWriter, Schema, Searcher
 
 # Fields that are matched as they are, for filters; each is also a column of the chunks.
-EXACT_FIELDS = ("chunk_id", "source", "path", "language", "source_type", "symbol_kind")
+EXACT_FIELDS = ("chunk_id", "source", "path", "language", "human_language", "source_type", "symbol_kind")
+# A field that earlier versions did not have; a search does without it unless it filters by it.
+_OF_FILTERS_ALONE = "human_language"
 # Fields of terms, for ranking; those of stems are words more than names.
 STEM_FIELDS = ("body", "headings")
 TERM_FIELDS = (*STEM_FIELDS, "symbols", "path_terms")
@@ -133,7 +135,7 @@ def lacking(folder: Path, index: "Index") -> list[str]:
     import tantivy
 
     held = {field["name"] for field in json.loads((folder / "meta.json").read_bytes())["schema"]}
-    fields = [name for name, _, _ in FIELDS if name not in held]
+    fields = [name for name, _, _ in FIELDS if name not in held and name != _OF_FILTERS_ALONE]
     if fields:
         return fields
     searcher = index.searcher()
