@@ -1,23 +1,20 @@
-"""How the command line shows things: tables, results, progress, errors."""
+"""How the command line shows things: tables, results, errors."""
 
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.style import Style
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
 from docindex_dagster.cli import opening
-from docindex_dagster.core import events
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
 from docindex_dagster.documents.page_anchors import page_range
 from docindex_dagster.search.matches import Match
@@ -172,58 +169,6 @@ def _touched(row: dict[str, Any]) -> str:
     more = row["file_count"] - len(names)
     lines = "" if row["insertions"] is None else f"+{row['insertions']:,} -{row['deletions']:,}  "
     return lines + ", ".join(names) + (f", +{more:,} more" if more else "")
-
-
-@contextmanager
-def progress() -> Iterator[None]:
-    """Show progress events: a bar on a terminal, a line when a stage ends otherwise."""
-    if not err.is_terminal:
-        with events.listening(_print_finished):
-            yield
-        return
-    with bars():
-        yield
-
-
-@contextmanager
-def bars() -> Iterator[None]:
-    """Show progress events as bars, on a terminal."""
-    if not err.is_terminal:
-        yield
-        return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=err, transient=True) as shown:
-        tasks: dict[tuple[str, str], Any] = {}
-
-        def show(event: events.Event) -> None:
-            if isinstance(event, events.Waiting):
-                shown.console.print(f"{event.source}: waiting for {event.reason}")
-            if isinstance(event, events.Notice):
-                shown.console.print(f"{event.source}: {event.text}")
-            if not isinstance(event, events.Progress):
-                return
-            key = (event.source, event.stage)
-            if key not in tasks:
-                tasks[key] = shown.add_task(in_line(f"{event.source}  {event.stage}"), total=event.total)
-            shown.update(tasks[key], completed=event.done, total=event.total)
-
-        with events.listening(show):
-            yield
-
-
-def _print_finished(event: events.Event) -> None:
-    if isinstance(event, events.Waiting):
-        err.print(f"{event.source}: waiting for {event.reason}")
-    elif isinstance(event, events.Notice):
-        warning(f"{event.source}: {event.text}")
-    elif isinstance(event, events.Progress) and event.total and event.done == event.total:
-        err.print(f"{event.source}: {event.stage}: {count(event.total, event.unit.removesuffix('s'))}")
 
 
 def count(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, console
+from docindex_dagster.cli import INTERRUPTED, console, progress
 from docindex_dagster.cli.asking import check_folder
 from docindex_dagster.cli.common import Json, Yes, name_in, normal
 from docindex_dagster.cli.project import chosen, load_settings
@@ -119,10 +119,11 @@ def index_sources(
 
     summaries = []
     with launch.instance(settings) as instance:
-        for key, names in wanted.items():
+        for number, (key, names) in enumerate(wanted.items(), start=1):
             started = time.monotonic()
+            position = f"{number} of {len(wanted)}" if len(wanted) > 1 else ""
             try:
-                with console.progress():
+                with progress.shown(key, position, quiet=quiet):
                     outcome = launch.index(settings, key, instance, full=full, verify=verify, only=sorted(names))
             except KeyboardInterrupt:
                 console.failure(f"{key}: interrupted; what was searchable still is, and the next run goes on from here")

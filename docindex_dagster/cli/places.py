@@ -123,7 +123,7 @@ def _of_folders(paths: Sequence[Path], *, yes: bool) -> Opened:
             located.append((source, _glob(source, path)))
     sources = list({source.key: source for source, _ in located}.values())
     try:
-        with console.bars():
+        with progress.shown(" and ".join(source.key for source in sources), quiet=not console.err.is_terminal):
             reader = folders.open_current(found, sources, console.err.print)
     except KeyboardInterrupt:
         what = " and ".join(str(source.path) for source in sources)

@@ -7,10 +7,12 @@ import typer
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import load_settings
+from docindex_dagster.core import work
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.work import Work
 
 if TYPE_CHECKING:
     from docindex_dagster.status.freshness import Present, SourceStatus
-    from docindex_dagster.status.source_status import SourceState
 
 _COLUMNS = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC)", "checked (UTC)")
 # For looking whether files have changed, unless the user asks for all of it.
@@ -32,6 +34,7 @@ def status(
     from docindex_dagster.status import freshness, overview, source_status
 
     settings = load_settings()
+    layout = Layout(settings.home)
     found = freshness.of_all(settings, None if check else _BUDGET_S, launch.outcomes, console.warning)
     change = source_status.change_of_model(settings)
     if json:
@@ -42,23 +45,34 @@ def status(
         _show(found, freshness.described(found, change))
         if change is not None:
             console.out.print(overview.sentence(change))
+    others = work.on_stores(layout)
+    if not json and others is not None and all(others.pid != one.work.pid for one in found if one.work is not None):
+        console.out.print(f"the stores: {_at_work(others)}")
 
 
 def _show(found: "list[Present]", rows: "list[SourceStatus]") -> None:
     """Print the table, what there is to say of each source, and what was not looked at."""
     console.table(_COLUMNS, [_cells(row) for row in rows])
     for present in found:
-        for note in _notes(present.status):
+        for note in _notes(present):
             console.out.print(f"{present.status.source}: {note}")
     if left := sum(present.was_left for present in found):
         sources = console.count(left, "source")
         console.out.print(f"{sources} not looked at for changes: that takes longer, with `docindex status --check`")
 
 
-def _notes(one: "SourceState") -> list[str]:
+def _at_work(one: Work) -> str:
+    """Who is at work since when, and what is done now."""
+    since = one.since[:19].replace("T", " ")
+    return f"{one.owner} is at work since {since} (UTC)" + (f": {one.step}" if one.step else "")
+
+
+def _notes(present: "Present") -> list[str]:
     from docindex_dagster.status.catalog import lacks
 
-    notes = [f"{one.state}: {one.problem}"] if one.problem is not None else []
+    one = present.status
+    notes = [_at_work(present.work)] if present.work is not None else []
+    notes += [f"{one.state}: {one.problem}"] if one.problem is not None else []
     if one.runs.failure is not None and one.state != "failed":
         notes.append(f"the last run failed: {one.runs.failure}")
     if one.entry is not None and one.state != "degraded":

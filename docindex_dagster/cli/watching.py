@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from docindex_dagster.cli import console
+from docindex_dagster.cli import console, progress
 from docindex_dagster.cli.indexing import sentence_of, summary_of
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core import events, interrupts
@@ -219,7 +219,7 @@ class _Runner:
         """Bars for the first run of a source, which may take minutes; later ones take a second."""
         is_first = key not in self._begun
         self._begun.add(key)
-        return console.progress() if is_first and console.err.is_terminal else events.listening(_show)
+        return progress.shown(key) if is_first and console.err.is_terminal else events.listening(progress.tell)
 
     def _print(self, summary: dict[str, Any]) -> None:
         now = datetime.now().astimezone()
@@ -229,10 +229,3 @@ class _Runner:
             sys.stdout.flush()
         elif summary["succeeded"]:
             self._out.print(f"{now:%H:%M:%S} {sentence_of(summary)}")
-
-
-def _show(event: events.Event) -> None:
-    if isinstance(event, events.Waiting):
-        _show_line(f"{event.source}: waiting for {event.reason}")
-    elif isinstance(event, events.Notice):
-        console.warning(f"{event.source}: {event.text}")

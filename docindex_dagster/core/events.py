@@ -35,6 +35,14 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class StageBegan:
+    """A stage of indexing a source begins."""
+
+    source: str
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
 class StageEnded:
     """A stage of indexing a source is done, after so many seconds."""
 
@@ -43,8 +51,11 @@ class StageEnded:
     seconds: float
 
 
-Event = Progress | Waiting | Notice | StageEnded
+Event = Progress | Waiting | Notice | StageBegan | StageEnded
 Listener = Callable[[Event], None]
+Report = Callable[[int, int], None]
+"""Takes how many are done, and of how many."""
+_PAUSE_S = 0.1  # between two reports of one stage
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("docindex_listeners", default=())
 
 
@@ -60,7 +71,8 @@ def listening(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def stage(source: str, name: str) -> Iterator[None]:
-    """Announce how long the block took, if it ends well."""
+    """Announce that the block begins, and how long it took, if it ends well."""
+    emit(StageBegan(source, name))
     started = time.perf_counter()
     yield
     emit(StageEnded(source, name, time.perf_counter() - started))
@@ -70,3 +82,21 @@ def emit(event: Event) -> None:
     """Pass an event to all listeners."""
     for listener in _listeners.get():
         listener(event)
+
+
+def reporter(source: str, stage: str, unit: str) -> Report:
+    """A function that announces progress: the first, the last, and what comes between them a few times a second."""
+    due = 0.0
+
+    def report(done: int, total: int) -> None:
+        nonlocal due
+        now = time.monotonic()
+        if done in {0, total} or now >= due:
+            due = now + _PAUSE_S
+            emit(Progress(source, stage, done, total, unit))
+
+    return report
+
+
+def ignore(_done: int, _total: int) -> None:
+    """Announce nothing."""

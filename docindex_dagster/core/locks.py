@@ -5,24 +5,42 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 # Waiting polls: a signal that comes just before a blocking `flock` would be answered only once the lock is free.
 _POLL_S = 0.05
+_MOST_BYTES = 4000
+_LINES = 4  # of a lock's file: owner, process, since when it is held, what its owner is doing
+
+Note = Callable[[str], None]
+"""Writes into a lock's file what its owner is doing, in a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A process that holds a lock, by what it wrote into its file."""
+
+    owner: str
+    pid: int
+    since: str  # UTC in ISO 8601
+    note: str = ""  # what it is doing
 
 
 @contextmanager
-def exclusive(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterator[None]:
+def exclusive(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterator[Note]:
     """Hold the lock at `path`; when another holds it, call `on_wait` with its `owner` text once, and wait.
 
     The file stays: removing it would let two processes lock two files of one name.
     """
     with _opened(path) as descriptor:
         if not _take(descriptor, owner):
-            on_wait(os.pread(descriptor, 1000, 0).decode("utf-8", "replace"))
+            on_wait(_first_line(descriptor))
             while not _take(descriptor, owner):
-                time.sleep(_POLL_S)
-        yield
+                pass
+        head = _text(descriptor).rstrip("\n")
+        yield lambda text: _write(descriptor, f"{head}\n{text}")
 
 
 @contextmanager
@@ -40,7 +58,7 @@ def hold_for_life(path: Path, owner: str) -> str | None:
     """
     with _opened(path) as descriptor:
         if not _take(descriptor, owner):
-            return os.pread(descriptor, 1000, 0).decode("utf-8", "replace")
+            return _first_line(descriptor)
         os.set_inheritable(os.dup(descriptor), True)  # noqa: FBT003 it has no name
     return None
 
@@ -56,12 +74,52 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
+def holder(path: Path) -> Holder | None:
+    """The process that holds a lock; None where none does, or it cannot be seen. Nothing is written."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner, pid, since, note, *_ = (_text(descriptor) + "\n" * _LINES).split("\n")
+        return Holder(owner, int(pid) if pid.isdecimal() else 0, since, note)
+    except OSError:  # a file system that locks only what may be written
+        return None
+    else:
+        return None
+    finally:
+        os.close(descriptor)
+
+
 def _take(descriptor: int, owner: str) -> bool:
+    if not _lock(descriptor):
+        time.sleep(_POLL_S)  # for who holds it, or for `holder`, which has it for a moment as it looks
+        if not _lock(descriptor):
+            return False
+    _write(descriptor, f"{owner}\n{os.getpid()}\n{datetime.now(UTC).isoformat(timespec='seconds')}")
+    return True
+
+
+def _lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    with suppress(OSError):  # it is only shown to others: a full disk is no reason not to hold the lock
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, owner.encode(), 0)
     return True
+
+
+def _write(descriptor: int, text: str) -> None:
+    data = text.encode("utf-8", "replace")[:_MOST_BYTES]
+    with suppress(OSError):  # it is only shown to others: a full disk is no reason not to hold the lock
+        os.pwrite(descriptor, data, 0)
+        os.ftruncate(descriptor, len(data))
+
+
+def _text(descriptor: int) -> str:
+    return os.pread(descriptor, _MOST_BYTES, 0).decode("utf-8", "replace")
+
+
+def _first_line(descriptor: int) -> str:
+    return _text(descriptor).partition("\n")[0]

@@ -13,7 +13,7 @@ from pydantic import PrivateAttr
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.events import Event, Notice, Waiting, emit
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.embedding.protocol import Embedder
@@ -63,6 +63,7 @@ class RunResource(Project):
 
     _settings: Settings = PrivateAttr()
     _tags: Mapping[str, str] = PrivateAttr()
+    _note: Note = PrivateAttr()
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["RunResource"]:
@@ -81,8 +82,9 @@ class RunResource(Project):
 
         with (
             writing(self._settings) as layout,
-            exclusive(layout.source_lock(key), f"run {run_id} of process {os.getpid()}", wait),
+            exclusive(layout.source_lock(key), f"run {run_id} of process {os.getpid()}", wait) as note,
         ):
+            self._note = note
             yield self
 
     def of(self, log: dg.DagsterLogManager, load_embedder: Callable[[], Embedder]) -> SourceRun:
@@ -99,6 +101,7 @@ class RunResource(Project):
             is_verifying=self._tags.get(VERIFY_TAG) == "true",
             only=tuple(json.loads(self._tags.get(ONLY_TAG, "[]"))),
             report=partial(_report, log),
+            note=self._note,
         )
 
 

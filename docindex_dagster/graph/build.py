@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster.code.shapes import has_facts
 from docindex_dagster.core.errors import first_line
+from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import COMMIT
@@ -211,7 +212,10 @@ def _parts(resolver: Resolver, wanted: pa.Table, content: Content) -> Iterator[G
     is_document = pc.equal(wanted["source_type"], DOCUMENT)
     concepts = content.concepts.of(wanted["embed_text_hash"].filter(is_document))
     ends_at = time.monotonic() + content.limits.source_s
-    for path, group in groupby(_rows(wanted, is_document), key=itemgetter("path")):
+    count = len(pc.unique(wanted["path"]))
+    announce = reporter(wanted["source"][0].as_py(), "knowledge_graph", "files") if count else ignore
+    announce(0, count)
+    for done, (path, group) in enumerate(groupby(_rows(wanted, is_document), key=itemgetter("path")), start=1):
         file = _File(resolver, path, [*group], content, concepts)
         try:
             of_file = file.extracted(ends_at)
@@ -219,6 +223,7 @@ def _parts(resolver: Resolver, wanted: pa.Table, content: Content) -> Iterator[G
             raise
         except Exception as error:  # noqa: BLE001 it costs the file its edges, and is reported with its name
             of_file = file.defined(_told(error))
+        announce(done, count)
         nodes += of_file[0]
         triples += of_file[1]
         if len(triples) > _MOST_TRIPLES:

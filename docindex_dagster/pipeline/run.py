@@ -21,6 +21,7 @@ from docindex_dagster.core.files import telling_full_disk
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.schemas import DISCOVERED_FILES
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.work import noted
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline import chunking
@@ -82,8 +83,8 @@ def index(
         emit(Waiting(source.key, f"another run of this source ({owner})"))
 
     lock = exclusive(run.layout.source_lock(source.key), f"process {os.getpid()}", wait)
-    with telling_full_disk(settings.home), writing(settings), lock:
-        return run_stages(run).publication
+    with telling_full_disk(settings.home), writing(settings), lock as note:
+        return run_stages(replace(run, note=note)).publication
 
 
 def run_stages(run: SourceRun) -> Ran:
@@ -112,13 +113,13 @@ def run_stages(run: SourceRun) -> Ran:
 
 
 def execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome:
-    """Do one stage, and report how long it took.
+    """Do one stage, report how long it took, and note in the run's lock how far it is.
 
     Raises:
         VerificationError: a rule of the stage is broken; nothing of it may be written.
         DocindexError: it failed.
     """
-    with timed(run.key, stage.name):
+    with timed(run.key, stage.name), noted(run.note, stage.name):
         return stage.run(run, inputs)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from docindex_dagster.chunking.summaries import Summariser, summariser_of
 from docindex_dagster.core.events import Event, Notice, Waiting, emit
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.graph.plan import GraphPlan
@@ -17,6 +17,10 @@ from docindex_dagster.sources.model import Source
 
 def _nothing_to_wait_for() -> None:
     """All tables are written."""
+
+
+def _note_nothing(_text: str) -> None:
+    """There is no lock to note it in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class SourceRun:
         only: names of the files to look at, as tables have them; none for all.
         report: called with each event.
         wait_for_tables: returns when all that earlier stages made is on the disk.
+        note: writes into the lock what the run is doing.
     """
 
     settings: Settings
@@ -42,6 +47,7 @@ class SourceRun:
     only: tuple[str, ...] = ()
     report: Callable[[Event], None] = emit
     wait_for_tables: Callable[[], None] = _nothing_to_wait_for
+    note: Note = _note_nothing
 
     @property
     def key(self) -> str:

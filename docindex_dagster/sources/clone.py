@@ -13,7 +13,7 @@ from docindex_dagster.core.errors import NoAnswerError, NotThereError, SourceErr
 from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout, file_name
-from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.sources import checkout, guard, mirror, submodules
 from docindex_dagster.sources.disposal import dispose, dispose_locks
 from docindex_dagster.sources.model import Remote, Source
@@ -65,7 +65,7 @@ def remove(layout: Layout, key: str, report: Report) -> None:
             dispose(repository)
 
 
-def _locked(layout: Layout, key: str, report: Report) -> AbstractContextManager[None]:
+def _locked(layout: Layout, key: str, report: Report) -> AbstractContextManager[Note]:
     def wait(owner: str) -> None:
         report(f"waiting for another fetch of this repository ({owner})")
 

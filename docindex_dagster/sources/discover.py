@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.core.events import reporter
 from docindex_dagster.core.schemas import DISCOVERED_FILES
 from docindex_dagster.core.tables import STARTED_NS
 from docindex_dagster.sources import changes, fingerprint, history
@@ -62,7 +63,11 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     names, entries = _by_name(found.entries)
     rules = rules_version(source.secrets)
     memory = remember(previous, names, rules)
-    contents = [judge(source, entry, memory) for entry in entries]
+    announce = reporter(source.key, "discovered_files", "files")
+    contents = []
+    for done, entry in enumerate(entries, start=1):
+        contents.append(judge(source, entry, memory))
+        announce(done, len(entries))
     commits = _commits(source, found, zip(entries, contents, strict=True), memory)
     table = _table(source.key, names, entries, contents, commits)
     if found.kept.num_rows:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 
+from docindex_dagster.core import work
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.work import Work
 from docindex_dagster.pipeline.run import is_current
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.model import Source
@@ -31,6 +33,7 @@ class Present:
     status: SourceState
     is_current: bool | None
     was_left: bool  # the time was over before it was checked
+    work: Work | None = None  # of a run that is at work on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class SourceStatus:
     repository: RepositoryFigures | None
     goes_over_to: str | None  # the model of the settings, as long as searches use another one
     is_done: bool | None  # whether the source has vectors of that one
+    work: Work | None  # of a run that is at work on it now
 
 
 def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Callable[[str], None]) -> list[Present]:
@@ -75,7 +79,10 @@ def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Ca
     local = list(_on_disk(settings, found))
     current = _look(settings, local, budget_s)
     left = {source.key for source in local} - current.keys()
-    return [Present(one, current.get(one.source), one.source in left) for one in found]
+    layout = Layout(settings.home)
+    return [
+        Present(one, current.get(one.source), one.source in left, work.on_source(layout, one.source)) for one in found
+    ]
 
 
 def _known(settings: Settings, runs_of: RunsOf, warn: Callable[[str], None]) -> Mapping[str, Runs] | None:
@@ -142,6 +149,7 @@ def _told(present: Present, change: Takeover | None) -> SourceStatus:
         repository=entry.repository if entry else None,
         goes_over_to=change.new if change else None,
         is_done=one.source not in change.missing and _is_indexed(one) if change else None,
+        work=present.work,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -12,7 +13,7 @@ from docindex_dagster.chunking.build import was_made_from
 from docindex_dagster.chunking.fallbacks import fallbacks
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError, StoreError, VerificationError
-from docindex_dagster.core.events import Progress, emit
+from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT, NO_LANGUAGE
@@ -204,7 +205,6 @@ def _publish(
     ready: Callable[[], None] | None,
 ) -> Publication:
     warnings = list(start.warnings)
-    emit(Progress(rows.key, "stores", 0, 3, "stores"))
     with reading_stores(), Staged.opened(layout, model, start.base) as staged:
         entries: dict[str, PublishedSource | None] = {}
         if start.rebuild_because:
@@ -241,7 +241,6 @@ def _publish(
         optimized = staged.maintain()
         _verify(staged, written)
         generation = staged.go_live({**entries, rows.key: entry}, optimized, start.name)
-    emit(Progress(rows.key, "stores", 3, 3, "stores"))
     warnings += filter(None, [start.news(generation)])
     return Publication(
         generation,
@@ -275,20 +274,18 @@ def _check_whole(staged: Staged, base: Generation, written: _Written) -> None:
 def _stage(staged: Staged, batch: Sequence[SourceRows], *, anew: bool, report: bool = False) -> _Written:
     """Write the rows of some sources into the staged stores, in one commit of each.
 
-    With `anew`, no file is taken to be what its name says; with `report`, each store is reported.
+    With `anew`, no file is taken to be what its name says; with `report`, progress is announced.
     """
     keys = [rows.key for rows in batch]
     chunks = pa.concat_tables([rows.chunks for rows in batch])
     embeddings = pa.concat_tables([rows.embeddings for rows in batch])
+    announce = reporter(keys[-1], "stores", "chunks") if report else ignore
+    listeners = copy_context()
     with ThreadPoolExecutor(1) as other:  # Tantivy writes while LanceDB does
-        asked = other.submit(tantivy_index.reconcile, staged.index, keys, chunks)
+        asked = other.submit(listeners.run, tantivy_index.reconcile, staged.index, keys, chunks, announce)
         target = lance_table.expected(chunks, embeddings)
         lance = lance_table.reconcile(staged.table, keys, chunks, embeddings, target)
-        if report:
-            emit(Progress(keys[-1], "stores", 1, 3, "stores"))
         tantivy = asked.result()
-    if report:
-        emit(Progress(keys[-1], "stores", 2, 3, "stores"))
     entries = {rows.key: _stage_files(staged, rows, anew=anew) for rows in batch}
     return _Written(target, chunks, entries, lance, tantivy)
 

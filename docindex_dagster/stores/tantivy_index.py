@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from docindex_dagster.core.events import Report, ignore
 from docindex_dagster.core.schemas import CHUNKS, NO_LANGUAGE
 from docindex_dagster.documents.attribute_lists import readable
 from docindex_dagster.stores.analysis import stemmer, terms
@@ -170,15 +171,17 @@ def matching(searcher: "Searcher", index_schema: "Schema", field: str, value: st
     return sorted(found, key=lambda row: (row["source"], row["path"], row["chunk_index"]))
 
 
-def reconcile(index: "Index", sources: Iterable[str], chunks: pa.Table) -> Difference:
-    """Make the index hold exactly these chunks of some sources, in one commit; write nothing when it does."""
+def reconcile(index: "Index", sources: Iterable[str], chunks: pa.Table, on_written: Report = ignore) -> Difference:
+    """Make the index hold exactly these chunks of some sources, in one commit; write nothing when it does.
+
+    `on_written` is called for each chunk, before the commit.
+    """
     change = difference(held(index.searcher(), index.schema, sources), chunks)
     if change.is_empty:
         return change
     rows_to_write = chunks.filter(change.is_new)
-    _with_writer(
-        index, lambda writer: _apply(writer, rows_to_write, pa.concat_arrays([change.deletes, change.replaced]))
-    )
+    deletes = pa.concat_arrays([change.deletes, change.replaced])
+    _with_writer(index, lambda writer: _apply(writer, rows_to_write, deletes, on_written))
     return change
 
 
@@ -239,7 +242,12 @@ def _with_writer(index: "Index", change: Any) -> None:
     index.reload()
 
 
-def _apply(writer: "IndexWriter", chunks: pa.Table, deletes: pa.Array) -> None:
+def _apply(
+    writer: "IndexWriter",
+    chunks: pa.Table,
+    deletes: pa.Array,
+    on_written: Report = ignore,
+) -> None:
     import tantivy
 
     for chunk_id in deletes.to_pylist():
@@ -256,6 +264,7 @@ def _apply(writer: "IndexWriter", chunks: pa.Table, deletes: pa.Array) -> None:
                 document.add_unsigned(name, number)
             document.add_bytes(_ROW, orjson.dumps(row))
             writer.add_document(document)
+            on_written(batch_start + offset + 1, chunks.num_rows)
 
 
 def _batches(table: pa.Table) -> Iterable[tuple[int, pa.RecordBatch]]:

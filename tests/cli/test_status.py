@@ -1,15 +1,25 @@
 """`docindex status`: what it tells of sources and runs, and what it does without."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
+from docindex_dagster.core import events
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
 from tests.conftest import PAGE_WITHOUT_TEXT
+
+_CLI = (sys.executable, "-m", "docindex_dagster.cli")
 
 
 def test_status_tells_which_run_failed_why_and_when_a_source_was_checked(run_indexed):
     (before,) = json.loads(run_indexed("status", "--json").out)
     Path("manual").rename("moved")
-    reason = run_indexed("index").err.removeprefix("error: library/manual: ").strip()
+    reason = run_indexed("index").err.splitlines()[-1].removeprefix("error: library/manual: ").strip()
 
     (row,) = json.loads(run_indexed("status", "--json").out)
     shown = run_indexed("status")
@@ -80,3 +90,44 @@ def test_status_shows_the_index_even_if_the_record_of_runs_cannot_be_opened(run_
 
     assert (shown.code, "library/manual  ok" in shown.out) == (0, True)
     assert "how runs ended is not known" in shown.err
+
+
+def test_status_says_which_run_is_at_work_and_on_what(run_indexed):
+    Path("manual/new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
+    seen: list[str] = []
+
+    def look(event: events.Event) -> None:
+        if isinstance(event, events.Progress) and event.stage == "knowledge_graph" and not seen:
+            seen.extend(subprocess.check_output([*_CLI, "status", *options], text=True) for options in ([], ["--json"]))
+
+    with events.listening(look):
+        indexed = run_indexed("index", "--json")
+
+    (run,) = json.loads(indexed.out)
+    work = json.loads(seen[1])[0]["work"]
+    assert work["owner"] == f"run {run['run_id']} of process {os.getpid()}"
+    assert work["pid"] == os.getpid()
+    assert work["step"]["stage"] == "knowledge_graph"
+    since = work["since"][:19].replace("T", " ")
+    assert f"library/manual: {work['owner']} is at work since {since} (UTC): knowledge graph" in seen[0]
+    assert json.loads(run_indexed("status", "--json").out)[0]["work"] is None
+
+
+def test_a_process_that_was_killed_is_not_at_work(run_indexed):
+    Path("manual/new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
+    layout = Layout(Path(".docindex").absolute())
+    with exclusive(layout.publication_lock, "docindex prune", on_wait=pytest.fail):
+        process = subprocess.Popen([*_CLI, "index"], stderr=subprocess.PIPE, text=True)
+        while "waiting for another publication" not in process.stderr.readline():
+            assert process.poll() is None
+        alive = json.loads(run_indexed("status", "--json").out)[0]["work"]
+        shown = run_indexed("status").out
+        process.kill()
+        process.wait()
+        process.stderr.close()
+        dead = json.loads(run_indexed("status", "--json").out)[0]["work"]
+
+    assert (alive["pid"], alive["step"]["stage"]) == (process.pid, "stores")
+    assert "the stores: docindex prune is at work since " in shown
+    assert dead is None
+    assert "at work" not in run_indexed("status").out

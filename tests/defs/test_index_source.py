@@ -210,7 +210,7 @@ def test_a_planted_missing_row_fails_the_publication_and_searches_go_on(project,
     from docindex_dagster.stores import tantivy_index
 
     write = tantivy_index.reconcile
-    monkeypatch.setattr(tantivy_index, "reconcile", lambda index, source, rows: write(index, source, rows.slice(1)))
+    monkeypatch.setattr(tantivy_index, "reconcile", lambda index, source, rows, _: write(index, source, rows.slice(1)))
 
     result = project.index()
 

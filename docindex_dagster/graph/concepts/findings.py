@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import ConceptError, first_line
+from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.graph.concepts.extractor import (
     RELATIONS,
     Concept,
@@ -83,9 +84,11 @@ def find_concepts(chunks: pa.Table, extractor: Extractor, previous: pa.Table | N
     new = documents.filter(pc.invert(pc.is_in(documents["embed_text_hash"], kept["text"])))
     found: dict[str, Found] = {}
     problems: list[str] = []
-    passages = _passages(new)
+    passages, asked, count = _passages(new), 0, len(pc.unique(new["embed_text_hash"]))
+    announce = reporter(chunks["source"][0].as_py(), "concepts", "texts") if count else ignore
+    announce(0, count)
     while (batch := dict(islice(passages, _BATCH))) and _extract(extractor, batch, found, problems):
-        pass
+        announce(asked := asked + len(batch), count)
     problem = f"the concepts are not complete: {extractor.name}: {problems[0]}" if problems else ""
     added = pa.Table.from_pylist([_as_row(text, each) for text, each in found.items()], FINDINGS)
     return Findings(pa.concat_tables([kept, added]).sort_by("text").combine_chunks(), problem)

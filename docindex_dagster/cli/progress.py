@@ -1,0 +1,86 @@
+"""What is shown of a run while it works: one live line on a terminal, and a line now and then in a log."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
+
+from docindex_dagster.cli.console import count, err, warning
+from docindex_dagster.core import events
+from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.work import Step
+
+_INTERVAL_S = 5.0  # between two lines of a log that say how far a stage is
+_BAR = 12  # cells
+
+
+@contextmanager
+def shown(source: str, position: str = "", *, quiet: bool = False) -> Iterator[None]:
+    """Show what a run of a source does in the block.
+
+    Args:
+        source: its key.
+        position: which one it is of several, as "2 of 3"; empty for the only one.
+        quiet: only what it waits for, and what the user should know.
+    """
+    if quiet:
+        listening = events.listening(tell)
+    elif err.is_terminal:
+        listening = _live(source, position)
+    else:
+        listening = events.listening(_Lines(position).hear)
+    with listening:
+        yield
+
+
+def tell(event: events.Event) -> None:
+    """Print what a run waits for, and what the user should know."""
+    if isinstance(event, events.Waiting):
+        err.print(f"{event.source}: waiting for {event.reason}")
+    elif isinstance(event, events.Notice):
+        warning(f"{event.source}: {event.text}")
+
+
+@contextmanager
+def _live(source: str, position: str) -> Iterator[None]:
+    """A line that goes when the block ends; what is told stands above it."""
+    name = in_line(f"{source} ({position})" if position else source)
+    what = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+    columns = (SpinnerColumn(), BarColumn(bar_width=_BAR), TimeElapsedColumn(), what)
+    with Progress(*columns, console=err, transient=True) as line:
+        task = line.add_task(f"{name}: starting", total=None)
+
+        def show(event: events.Event) -> None:
+            tell(event)
+            if isinstance(event, events.StageBegan):
+                line.update(task, description=f"{name}: {Step(event.stage)}", completed=0, total=None)
+            elif isinstance(event, events.Progress):
+                step = Step(event.stage, event.done, event.total, event.unit)
+                line.update(task, description=f"{name}: {step}", completed=event.done, total=event.total or None)
+
+        with events.listening(show):
+            yield
+
+
+class _Lines:
+    """Lines of a log: one when a stage is done, and one now and then while it goes on."""
+
+    def __init__(self, position: str) -> None:
+        """Of a run; `position` as of `shown`."""
+        self._position = f" ({position})" if position else ""
+        self._last = time.monotonic()
+
+    def hear(self, event: events.Event) -> None:
+        """Print the line that is due, if one is."""
+        tell(event)
+        if not isinstance(event, events.Progress) or not event.total:
+            return
+        is_done = event.done == event.total
+        if not is_done and time.monotonic() - self._last < _INTERVAL_S:
+            return
+        self._last = time.monotonic()
+        step = Step(event.stage, event.done, event.total, event.unit)
+        what = f"{Step(event.stage)}: {count(event.total, event.unit.removesuffix('s'))}" if is_done else str(step)
+        err.print(f"{event.source}{self._position}: {what}")

@@ -1,0 +1,81 @@
+"""What `docindex index` says while it works: at once, on a terminal, in a log, and to a program nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.cli import progress
+from docindex_dagster.core import events
+from tests.terminals import Terminal
+
+_CLI = (sys.executable, "-m", "docindex_dagster.cli")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["index"], "docindex: indexing all sources …\n"),
+        (["--project", "x", "index", "a", "--full", "b\x1b[2J"], "docindex: indexing a, b␛[2J …\n"),
+        (["index", "https://ada:s3cret@example.org/x"], "docindex: indexing a repository …\n"),
+        (["index", *"abcde"], "docindex: indexing a, b, c and 2 more …\n"),
+        (["index", "--json"], ""),
+        (["index", "--help"], ""),
+        (["search", "index"], ""),
+    ],
+)
+def test_the_first_line_stands_before_anything_is_imported(arguments, said, tmp_path):
+    (tmp_path / "typer.py").write_text("raise SystemExit(9)\n")  # the first package that a command needs
+
+    ended = subprocess.run(
+        [*_CLI, *arguments],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (9, said)
+
+
+def test_a_log_says_now_and_then_how_far_each_stage_is(run, monkeypatch):
+    monkeypatch.setattr(progress, "_INTERVAL_S", 0)
+    monkeypatch.setattr(events, "_PAUSE_S", 0)
+
+    lines = run("index", "manual").err.splitlines()
+
+    assert lines[0] == "docindex: indexing manual …"
+    for stage, unit in (("discovered files", "files"), ("knowledge graph", "files"), ("stores", "chunks")):
+        begun = lines.index(f"library/manual: {stage}, 1 of 2 {unit}")
+        assert f"library/manual: {stage}: 2 {unit}" in lines[begun:]
+
+
+def test_a_log_has_a_line_for_each_stage_and_says_which_source_of_how_many(run, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/page.md").write_text("# Page\n\nSome text about valves.\n")
+
+    said = run("index", "manual", "other").err.splitlines()
+
+    assert "library/manual (1 of 2): stores: 2 chunks" in said
+    assert "library/other (2 of 2): stores: 1 chunk" in said
+
+
+def test_with_json_nothing_is_said_but_the_answer(run):
+    indexed = run("index", "manual", "--json")
+    again = run("index", "--json")
+
+    assert indexed.err.splitlines() == [f"added library/manual to {Path.cwd() / 'docindex.toml'}"]
+    assert (again.code, again.err) == (0, "")
+
+
+def test_a_terminal_shows_one_live_line_that_goes_in_the_end(run, tmp_path):
+    terminal = Terminal(["index", "manual"], tmp_path, columns=60)
+
+    assert terminal.end() == 0
+    assert "library/manual: knowledge graph, " in terminal.plain
+    assert "\x1b[2K" in terminal.output  # the line is erased
+    shown = [line for line in terminal.output.split("\n") if "\x1b[2K" not in line and line.strip("\r")]
+    assert shown[0].startswith("docindex: indexing manual …")
+    assert "library/manual: 2 files, 2 chunks (2 added)" in terminal.plain

@@ -1,0 +1,71 @@
+"""Commands in a terminal: what they print there, and what becomes of Ctrl-C."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+_CLI = (sys.executable, "-m", "docindex_dagster.cli")
+_CTRL_C = b"\x03"
+_LONGEST_S = 120
+_STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\)|\r")
+
+
+class Terminal:
+    """A command that runs in a terminal of its own, of which it is the session's leader."""
+
+    def __init__(self, arguments: Sequence[str], folder: Path, columns: int = 80, **variables: str) -> None:
+        """Start `docindex ARGUMENTS` in a folder."""
+        inherited = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES", "NO_COLOR"}}
+        environment = {**inherited, "TERM": "xterm-256color", **variables}
+        self.pid, self._terminal = pty.fork()
+        if not self.pid:
+            os.chdir(folder)
+            os.execve(_CLI[0], [*_CLI, *arguments], environment)
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.output = ""
+        self.code: int | None = None
+
+    def wait_for(self, text: str) -> None:
+        """Read until a text was printed."""
+        self._read(lambda: text in self.plain)
+        assert text in self.plain, self.plain
+
+    def press_ctrl_c(self) -> None:
+        """As a user does: the terminal sends the signal to all processes of the command."""
+        os.write(self._terminal, _CTRL_C)
+
+    def end(self) -> int:
+        """Read what is left; the exit code."""
+        self._read(lambda: False)
+        if self.code is None:
+            _, status = os.waitpid(self.pid, 0)
+            self.code = os.waitstatus_to_exitcode(status)
+            os.close(self._terminal)
+        return self.code
+
+    @property
+    def plain(self) -> str:
+        """What was printed, without what steers the terminal."""
+        return _STEERING.sub("", self.output)
+
+    def _read(self, is_enough: Callable[[], bool]) -> None:
+        ends_at = time.monotonic() + _LONGEST_S
+        while not is_enough():
+            assert time.monotonic() < ends_at, f"no end: {self.plain}"
+            if not select.select([self._terminal], [], [], 1)[0]:
+                continue
+            try:
+                data = os.read(self._terminal, 65536)
+            except OSError:  # the other end is closed
+                return
+            if not data:
+                return
+            self.output += data.decode("utf-8", "replace")
