@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, asking, console, project
+from docindex_dagster.cli import INTERRUPTED, asking, console, progress, project
 from docindex_dagster.cli.common import normal, reader_of
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
