@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
+from docindex_dagster.cli import project
 from docindex_dagster.code.expressions import SEPARATOR
 from docindex_dagster.code.facts import Fact, as_text
 from docindex_dagster.code.symbols import Symbol
@@ -66,6 +67,12 @@ def _no_project_around_the_tests(tmp_path_factory: pytest.TempPathFactory) -> It
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(tmp_path_factory.getbasetemp()))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_project_of_an_earlier_command() -> None:
+    """A command keeps the project that it chose until the next one begins; tests call some functions without one."""
+    project.begin(None)
 
 
 def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample", language: str = "python") -> pa.Table:
