@@ -31,9 +31,10 @@ from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.graph.modules import Modules, is_configuration, make_modules
 from docindex_dagster.graph.program import Index, Program, Units
-from docindex_dagster.graph.resolution.memo import TIME_OUT, Limits, OverLimitError
+from docindex_dagster.graph.resolution.memo import Limits, OverLimitError
 from docindex_dagster.graph.resolve import Resolver
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
+from docindex_dagster.graph.source_graph import TIME_OUT, Graph
 from docindex_dagster.graph.triple import OUTSIDE, Node, Triple, node_table, triple_table
 
 # Raise it when the same chunks give another graph.
@@ -55,30 +56,6 @@ _NEEDED = (
     "facts",
     "row_hash",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """What one source adds to the graph: tables of the schemas NODES and TRIPLES."""
-
-    nodes: pa.Table
-    triples: pa.Table
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the same chunks would give the same graph again: no file ran out of time."""
-        return not any(problem.startswith(TIME_OUT) for problem in self.problems.values())
-
-    @property
-    def problems(self) -> dict[str, str]:
-        """Why files have no edges but those to their definitions, by path."""
-        rows = self.nodes.filter(pc.is_valid(self.nodes["problem"]))
-        return dict(zip(rows["path"].to_pylist(), rows["problem"].to_pylist(), strict=True))
-
-    @property
-    def files(self) -> int:
-        """How many files it is of."""
-        return pc.sum(pc.equal(self.nodes["type"], "file"), min_count=0).as_py() or 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import NODES, TRIPLES
-from docindex_dagster.graph.build import Graph, build_graph, update_graph
+from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
 from docindex_dagster.graph.failures import sentence
 from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.verify import verify_graph
 
 NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.core.schemas import NODES, TRIPLES
-from docindex_dagster.graph.build import Graph
 from docindex_dagster.graph.elsewhere import linked
 from docindex_dagster.graph.referred import settled
+from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import SHARED
 
 _Numbers = NDArray[np.int64]  # shape (n,)

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import VerificationError
-from docindex_dagster.graph.build import Graph
+from docindex_dagster.graph.source_graph import Graph
 
 PROVED = "edges_have_their_chunk"
 GRAPH_RULES = {PROVED: "No edge of the graph is without the chunk that proves it."}

@@ -6,9 +6,10 @@ import pyarrow as pa
 
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.analysis import Statistics, statistics
-from docindex_dagster.graph.build import GRAPH_VERSION, Graph
+from docindex_dagster.graph.build import GRAPH_VERSION
 from docindex_dagster.graph.extraction import NODES_TABLE, TRIPLES_TABLE, Extraction
 from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.verify import GRAPH_RULES
 from docindex_dagster.pipeline.breakdown import counts
 from docindex_dagster.pipeline.source_run import SourceRun

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout, file_name
-from docindex_dagster.graph.build import Graph
+from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.stores.damage import damaged
 from docindex_dagster.stores.generation import Generation, GraphFiles
 

@@ -3,9 +3,10 @@
 import pyarrow.compute as pc
 import pytest
 
-from docindex_dagster.graph.build import Content, Graph, build_graph, update_graph
+from docindex_dagster.graph.build import Content, build_graph, update_graph
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.graph.resolution.memo import Limits
+from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.verify import stray_edges
 from docindex_dagster.status import catalog
 from tests.conftest import publish_rows, vectors_of

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from docindex_dagster.graph.build import Graph
 from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, triple_table
 from docindex_dagster.graph.walk import Links, links, walk
 

@@ -14,14 +14,14 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, TypeVarTuple, cast
 
+from docindex_dagster.graph.source_graph import TIME_OUT
+
 _Found = TypeVar("_Found")
 _Arguments = TypeVarTuple("_Arguments")
 _LEVEL = 2  # times that callers are asked, one after the other
 _DEPTH = 60  # of questions that lead to questions
 _STEPS = 30_000  # in cycles, a file
 _STEPS_A_LOOK = 256  # at the clock
-TIME_OUT = "time-out: "
-"""How the problem of a file begins that another try may solve."""
 _MOST_KEPT = 300_000  # answers
 
 

@@ -1,0 +1,32 @@
+"""The graph of one source as it is kept: what reads it need not load what builds it."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+TIME_OUT = "time-out: "  # how the problem of a file begins whose names took too long to follow
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What one source adds to the graph: tables of the schemas NODES and TRIPLES."""
+
+    nodes: pa.Table
+    triples: pa.Table
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the same chunks would give the same graph again: no file ran out of time."""
+        return not any(problem.startswith(TIME_OUT) for problem in self.problems.values())
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """Why files have no edges but those to their definitions, by path."""
+        rows = self.nodes.filter(pc.is_valid(self.nodes["problem"]))
+        return dict(zip(rows["path"].to_pylist(), rows["problem"].to_pylist(), strict=True))
+
+    @property
+    def files(self) -> int:
+        """How many files it is of."""
+        return pc.sum(pc.equal(self.nodes["type"], "file"), min_count=0).as_py() or 0
