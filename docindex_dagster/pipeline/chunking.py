@@ -11,6 +11,7 @@ from docindex_dagster.chunking.summaries import SummaryCounts
 from docindex_dagster.chunking.verify import CHUNK_RULES
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.pipeline.breakdown import counts, texts
+from docindex_dagster.pipeline.samples import well_known
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import (
     CheckResult,
@@ -72,7 +73,7 @@ def _report(result: ChunkingResult, of_files: pa.Table, as_text: Mapping[str, st
             **_of_summaries(result.summaries),
         },
         rows=table,
-        sample=of_files.select(list(_SAMPLE)),
+        sample=well_known(of_files).select(list(_SAMPLE)),
         breakdowns={
             **left_out,
             "languages": counts(of_files["language"], "language", "chunks"),

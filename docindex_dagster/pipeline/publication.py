@@ -7,6 +7,7 @@ import pyarrow as pa
 from docindex_dagster.core import tables
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.embedding import cache
+from docindex_dagster.pipeline.samples import well_known
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage
 from docindex_dagster.search.golden import golden_query
@@ -79,7 +80,7 @@ def _reports(run: SourceRun, published: Publication, chunks: pa.Table) -> dict[s
                 "dagster/uri": folder.relative_to(layout.home).as_posix(),
             },
             rows=chunks,
-            sample=chunks.select(list(_SAMPLE)),
+            sample=well_known(chunks).select(list(_SAMPLE)),
         )
         for store, change, folder, of_store in stores
     }
