@@ -8,6 +8,7 @@ import typer
 
 from docindex_dagster import __version__
 from docindex_dagster.cli import (
+    completion,
     console,
     graph,
     indexing,
@@ -94,6 +95,7 @@ def _options(
             "--project",
             metavar="NAME|PATH",
             help="Work on this project, by its folder or the name of it; it may stand anywhere.",
+            autocompletion=completion.projects,
         ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces; it may stand anywhere.")] = False,  # noqa: ARG001 `main` reads it, wherever it stands

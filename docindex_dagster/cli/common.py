@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docindex_dagster.cli import console
+from docindex_dagster.cli import completion, console
 from docindex_dagster.core import access
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing about a folder to index.")]
 Sources = Annotated[
-    list[str] | None, typer.Option("--source", "-s", help="Only this source; may be given several times.")
+    list[str] | None,
+    typer.Option(
+        "--source", "-s", help="Only this source; may be given several times.", autocompletion=completion.sources
+    ),
+]
+Languages = Annotated[
+    list[str] | None,
+    typer.Option("--language", "-l", help="Only this language.", autocompletion=completion.languages),
 ]
 AllSources = Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")]
 TopK = Annotated[

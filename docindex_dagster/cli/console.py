@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.style import Style
 from rich.syntax import Syntax
 from rich.table import Table
@@ -17,8 +19,10 @@ from rich.text import Text
 from docindex_dagster.cli import opening
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
 from docindex_dagster.documents.page_anchors import page_range
-from docindex_dagster.search.matches import Match
 from docindex_dagster.search.model import Hit, Signal, Snippet, title
+
+if TYPE_CHECKING:
+    from docindex_dagster.search.matches import Match
 
 
 class VisibleConsole(Console):
@@ -39,6 +43,7 @@ out = VisibleConsole(soft_wrap=not _IS_TERMINAL, width=None if _IS_TERMINAL else
 err = VisibleConsole(stderr=True, soft_wrap=True)
 
 CHANGED = "  changed on disk since it was indexed"
+_GAP = 2  # cells between two columns
 _HASH = 10  # characters of a commit's
 _FILES_SHOWN = 3
 
@@ -53,14 +58,27 @@ def _plain(value: Any) -> Any:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print rows under their column names; numbers stand to the right."""
-    shown = Table(box=None, pad_edge=False, header_style="bold")
+    """Print rows under their column names, numbers to the right; where that is too wide, a paragraph for each row."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    if out.is_terminal and sum(widths) + _GAP * (len(widths) - 1) > out.width:
+        _paragraphs(columns, cells)
+        return
+    shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
     for position, name in enumerate(columns):
         is_number = bool(rows) and all(isinstance(row[position], (int, float)) for row in rows)
         shown.add_column(name, justify="right" if is_number else "left", overflow="fold")
-    for row in rows:
-        shown.add_row(*(Text(_cell(value)) for value in row))
+    for row in cells:
+        shown.add_row(*map(Text, row))
     out.print(shown)
+
+
+def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """The first cell of each row, and below it the others behind the names of their columns."""
+    for first, *others in cells:
+        out.print(Text(first, "bold", overflow="fold"))
+        named = [f"{name}: {value}" for name, value in zip(columns[1:], others, strict=True) if value]
+        out.print(Padding(Text("; ".join(named), overflow="fold"), (0, 0, 0, _GAP)))
 
 
 def _cell(value: Any) -> str:
@@ -97,7 +115,7 @@ def _what(hit: Hit) -> str:
     return hit.title if hit.symbol != hit.qualified_name else f"{hit.chunk_type} {hit.title}"
 
 
-def place(result: Hit | Match, home: Path, column: str = "") -> Text:
+def place(result: "Hit | Match", home: Path, column: str = "") -> Text:
     """The path and line of a result, linked to its file, behind its source where the path does not lead there."""
     path, source = opening.shown_path(result, home)
     where = in_line(f"{path}:{result.line}{column}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from docindex_dagster.cli import console
@@ -104,7 +104,7 @@ def stats(source: Sources = None, json: Json = False) -> None:
     if json:
         console.as_json(asdict(found))
         return
-    table = Table(box=None, show_header=False)
+    table = Table(Column(), Column(overflow="fold"), box=None, show_header=False)
     table.add_row("nodes", _counts(found.nodes))
     table.add_row("edges", _counts(found.edges))
     table.add_row("calls", f"{found.resolved:.1%} resolved; {_counts(found.calls)}")

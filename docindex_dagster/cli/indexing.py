@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, console, progress
+from docindex_dagster.cli import INTERRUPTED, completion, console, progress
 from docindex_dagster.cli.asking import check_folder
 from docindex_dagster.cli.common import Json, Yes, name_in, normal
 from docindex_dagster.cli.project import chosen, load_settings
@@ -24,7 +24,10 @@ from docindex_dagster.sources.model import Source
 def index(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(help="Keys, names, files, or folders and URLs, which are declared if need be; default: all."),
+        typer.Argument(
+            help="Keys, names, files, or folders and URLs, which are declared if need be; default: all.",
+            autocompletion=completion.sources,
+        ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Reuse nothing; compare every row of the stores.")] = False,
     verify: Annotated[

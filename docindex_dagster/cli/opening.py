@@ -4,11 +4,14 @@ import os
 import shlex
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docindex_dagster.core.errors import QueryError, SettingsError
 from docindex_dagster.documents.page_anchors import page_anchor
-from docindex_dagster.search.matches import Match
 from docindex_dagster.search.model import Hit
+
+if TYPE_CHECKING:
+    from docindex_dagster.search.matches import Match
 
 # How editors take a line: by the name of the program.
 _PLUS = frozenset({"vi", "vim", "nvim", "view", "gvim", "emacs", "emacsclient", "nano", "micro", "kak", "joe", "ne"})
@@ -16,7 +19,7 @@ _GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
 _COLON = frozenset({"subl", "zed", "hx", "helix", "atom"})
 
 
-def shown_path(result: Hit | Match, home: Path) -> tuple[str, str]:
+def shown_path(result: "Hit | Match", home: Path) -> tuple[str, str]:
     """The path of a result as it can be typed here, and its source where the path does not lead there.
 
     It begins at the working directory where the file is below it, else at the root. A commit, and a file of a clone
@@ -29,7 +32,7 @@ def shown_path(result: Hit | Match, home: Path) -> tuple[str, str]:
     return (str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file), ""
 
 
-def link(result: Hit | Match) -> str | None:
+def link(result: "Hit | Match") -> str | None:
     """The URL of the file of a result."""
     if result.file is None:
         return None
@@ -37,7 +40,7 @@ def link(result: Hit | Match) -> str | None:
     return Path(result.file).as_uri() + anchor
 
 
-def open_in_editor(result: Hit | Match) -> None:
+def open_in_editor(result: "Hit | Match") -> None:
     """Start the user's editor at a result, and wait for it.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docindex_dagster.cli import console
+from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.common import Json
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import projects
@@ -63,7 +63,14 @@ def project_list(json: Json = False) -> None:
 
 @app.command("forget")
 def project_forget(
-    name: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A project, or a folder whose index is kept.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|PATH",
+            help="A project, or a folder whose index is kept.",
+            autocompletion=completion.projects,
+        ),
+    ],
 ) -> None:
     """Take a project out of the list, or remove the index that is kept of a folder. No other file is touched."""
     from docindex_dagster.pipeline import folders

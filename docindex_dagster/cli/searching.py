@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docindex_dagster.cli import console
+from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.common import (
     AllSources,
     Json,
+    Languages,
     Sources,
     TopK,
     Yes,
@@ -78,13 +79,18 @@ def search(
         Granularity, typer.Option("--granularity", "-g", help="The best chunks, or the best chunk of each file.")
     ] = Granularity.CHUNK,
     top_k: TopK = None,
-    language: Annotated[list[str] | None, typer.Option("--language", "-l", help="Only this language.")] = None,
+    language: Languages = None,
     lang_human: HumanLanguages = None,
     source_type: Annotated[
         list[SourceType] | None, typer.Option("--type", "-t", help="Only this type; commits are found only so.")
     ] = None,
     kind: Annotated[
-        list[str] | None, typer.Option("--kind", help="Only chunks of this kind of symbol, as function or class.")
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            help="Only chunks of this kind of symbol, as function or class.",
+            autocompletion=completion.kinds,
+        ),
     ] = None,
     path: PathGlob = None,
     rerank: Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from docindex_dagster.cli import console
-from docindex_dagster.cli.common import AllSources, Json, Sources, TopK, reader_of, utf8
+from docindex_dagster.cli.common import AllSources, Json, Languages, Sources, TopK, reader_of, utf8
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.cli.searching import HumanLanguages, PathGlob, SourceType
 
@@ -16,7 +16,7 @@ def similar(
     all_sources: AllSources = False,
     top_k: TopK = None,
     same_file: Annotated[bool, typer.Option("--same-file", help="Also other places of the same file.")] = False,
-    language: Annotated[list[str] | None, typer.Option("--language", "-l", help="Only this language.")] = None,
+    language: Languages = None,
     lang_human: HumanLanguages = None,
     source_type: Annotated[list[SourceType] | None, typer.Option("--type", "-t", help="Only this type.")] = None,
     path: PathGlob = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from docindex_dagster.cli import console
+from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core.errors import SourceError
@@ -50,7 +50,11 @@ def source_add(
 @app.command("remove")
 def source_remove(
     source: Annotated[
-        str, typer.Argument(help="Its key, such as git/flask, its name, or FOLDER/{library} for all that it declares.")
+        str,
+        typer.Argument(
+            help="Its key, such as git/flask, its name, or FOLDER/{library} for all that it declares.",
+            autocompletion=completion.sources,
+        ),
     ],
 ) -> None:
     """Take a source out of the index, Dagster and docindex.toml. Its files are not touched."""
@@ -134,7 +138,7 @@ def source_list(json: Json = False) -> None:
 
 @app.command("use")
 def source_use(
-    source: Annotated[str | None, typer.Argument(help="Its key or name.")] = None,
+    source: Annotated[str | None, typer.Argument(help="Its key or name.", autocompletion=completion.sources)] = None,
     all_: Annotated[bool, typer.Option("--all", help="Search all sources by default.")] = False,
 ) -> None:
     """Choose the source that a search looks at by default."""

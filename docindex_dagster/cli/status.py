@@ -1,19 +1,24 @@
 """`docindex status`: how each source stands, what is indexed of it, and whether files have changed since."""
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
-from docindex_dagster.cli import console
+from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import load_settings
 from docindex_dagster.core import work
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.work import Work
+from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
     from docindex_dagster.status.freshness import Present, SourceStatus
 
+_MOST_SKIPPED = 50  # that are listed of one rule
 _COLUMNS = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC)", "checked (UTC)")
 # For looking whether files have changed, unless the user asks for all of it.
 _BUDGET_S = 1.0
@@ -24,6 +29,15 @@ def status(
         bool,
         typer.Option("--check", help="Look whether files have changed since, however long it takes (usual: 1 s)."),
     ] = False,
+    skipped: Annotated[
+        str | None,
+        typer.Option(
+            "--skipped",
+            metavar="SOURCE",
+            help="List the files of this source that are not indexed, by reason.",
+            autocompletion=completion.sources,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show how each source stands, what is indexed of it, what has changed since, and which runs failed why.
@@ -35,6 +49,9 @@ def status(
 
     settings = load_settings()
     layout = Layout(settings.home)
+    if skipped is not None:
+        _show_skipped(layout, registry.find(settings, skipped).key, json=json)
+        return
     found = freshness.of_all(settings, None if check else _BUDGET_S, launch.outcomes, console.warning)
     change = source_status.change_of_model(settings)
     if json:
@@ -48,6 +65,28 @@ def status(
     others = work.on_stores(layout)
     if not json and others is not None and all(others.pid != one.work.pid for one in found if one.work is not None):
         console.out.print(f"the stores: {_at_work(others)}")
+
+
+def _show_skipped(layout: Layout, key: str, *, json: bool) -> None:
+    """The files that a source left out: for each rule how many, and the first of them."""
+    from docindex_dagster.status.skipped import skipped_files
+
+    found = skipped_files(layout, key)
+    if json:
+        console.as_json(found)
+        return
+    for rule, files in groupby(found, key=lambda one: one.rule):
+        listed = list(files)
+        console.out.print(Text(f"{in_line(rule)}: {console.count(len(listed), 'file')}", "bold"))
+        for one in listed[:_MOST_SKIPPED]:
+            size = f"  {one.size:,} bytes" if one.size is not None else ""
+            console.out.print(
+                in_line(f"  {one.path}{size}" + (f"  {one.detail}" if one.detail else "")), soft_wrap=True
+            )
+        if (more := len(listed) - _MOST_SKIPPED) > 0:
+            console.out.print(f"  and {more:,} more; `docindex status --skipped {key} --json` lists all")
+    if not found:
+        console.out.print(f"no file of {key} is skipped")
 
 
 def _show(found: "list[Present]", rows: "list[SourceStatus]") -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from docindex_dagster.cli import console, progress
+from docindex_dagster.cli import completion, console, progress
 from docindex_dagster.cli.indexing import sentence_of, summary_of
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core import events, interrupts
@@ -34,7 +34,11 @@ _AGAIN_S = 5.0
 
 def watch(
     sources: Annotated[
-        list[str] | None, typer.Argument(help="Keys, names or folders; default: all but those that follow a remote.")
+        list[str] | None,
+        typer.Argument(
+            help="Keys, names or folders; default: all but those that follow a remote.",
+            autocompletion=completion.sources,
+        ),
     ] = None,
     poll: Annotated[
         bool, typer.Option("--poll", help="Look at the files every second, as network file systems need.")

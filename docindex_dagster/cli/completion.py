@@ -1,0 +1,46 @@
+"""What a shell completes behind an option: names that the project has, found without loading what a search needs."""
+
+from contextlib import suppress
+
+from docindex_dagster.core.errors import DocindexError
+
+
+def sources(incomplete: str) -> list[str]:
+    """The keys of declared sources, or their names, that begin so."""
+    from docindex_dagster.cli.project import load_project
+    from docindex_dagster.sources import registry
+
+    with suppress(DocindexError, OSError):  # a shell shows no errors
+        keys = list(registry.sources(load_project()))
+        names = [key.partition("/")[2] for key in keys]
+        return [name for name in [*keys, *names] if name.startswith(incomplete)]
+    return []
+
+
+def languages(incomplete: str) -> list[str]:
+    """The languages of files that are indexed."""
+    from docindex_dagster.cli.project import load_project
+    from docindex_dagster.core.layout import Layout
+    from docindex_dagster.stores.generation import read_generation
+
+    with suppress(DocindexError, OSError):
+        generation = read_generation(Layout(load_project().home))
+        entries = generation.sources.values() if generation else ()
+        return sorted({name for entry in entries for name in entry.languages if name.startswith(incomplete)})
+    return []
+
+
+def kinds(incomplete: str) -> list[str]:
+    """The kinds of symbols that there are."""
+    from docindex_dagster.code.symbols import SYMBOL_KINDS
+
+    return [kind for kind in sorted(SYMBOL_KINDS) if kind.startswith(incomplete)]
+
+
+def projects(incomplete: str) -> list[str]:
+    """The names of the projects that are known."""
+    from docindex_dagster.sources.projects import known
+
+    with suppress(DocindexError, OSError):
+        return sorted({project.name for project in known() if project.name.startswith(incomplete)})
+    return []

@@ -1,0 +1,59 @@
+"""A shell completes sources, languages, kinds and projects by the names that there are."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def indexed(run):
+    Path("pumps").mkdir()
+    Path("pumps/pump.go").write_text("package pump\n\nfunc Prime() {}\n")
+    assert run("index", "manual", "pumps").code == 0
+    return run
+
+
+def completed(line: str) -> list[str]:
+    """What bash would show for a line whose last word is not finished."""
+    words = line.split(" ")
+    environment = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_CLI_COMPLETE": "complete_bash"}
+    ended = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'cli'; from docindex_dagster.cli import main; main()"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not ended.stderr
+    return ended.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("docindex search pump --source library/", ["library/manual", "library/pumps"]),
+        ("docindex search pump -s pu", ["pumps"]),
+        ("docindex search pump --language g", ["go"]),
+        ("docindex search pump --kind cl", ["class"]),
+        ("docindex search pump --mode li", ["literal"]),
+        ("docindex index libr", ["library/manual", "library/pumps"]),
+        ("docindex source remove pu", ["pumps"]),
+        ("docindex status --skipped man", ["manual"]),
+        ("docindex gr", ["graph"]),
+        ("docindex search pump --source nothing", []),
+    ],
+)
+def test_names_that_begin_so_are_shown(indexed, line, shown):
+    assert completed(line) == shown
+
+
+def test_projects_are_shown_by_their_names(indexed, tmp_path):
+    assert tmp_path.name in completed(f"docindex project forget {tmp_path.name[:4]}")
+
+
+def test_where_there_is_no_project_nothing_is_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert completed("docindex search pump --source x") == []
