@@ -1,6 +1,7 @@
 """How the command line shows things: tables, results, errors."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, is_dataclass
@@ -37,10 +38,21 @@ class VisibleConsole(Console):
         return super().render_str(visible(text), **options)
 
 
+class _Messages(VisibleConsole):
+    """Standard error. A run goes on where nothing reads what it says of itself any more."""
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing more."""
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stderr.fileno())
+        os.close(nowhere)
+
+
 _IS_TERMINAL = sys.stdout.isatty()
 # Into a file or a pipe, lines are as long as they are.
 out = VisibleConsole(soft_wrap=not _IS_TERMINAL, width=None if _IS_TERMINAL else 1000)
-err = VisibleConsole(stderr=True, soft_wrap=True)
+err = _Messages(stderr=True, soft_wrap=True)
 
 CHANGED = "  changed on disk since it was indexed"
 _GAP = 2  # cells between two columns

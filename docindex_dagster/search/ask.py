@@ -65,6 +65,7 @@ def hits_of(
         DamagedStoreError: as `search`.
         SettingsError: the reranker that is asked for lacks a setting.
     """
+    notes: list[str] = []
     found = search(
         reader,
         request.query,
@@ -76,10 +77,12 @@ def hits_of(
         pool=settings.search.candidates,
         reranker=_reranker(settings.rerank, request.rerank, warn),
         former=partial(_former, settings.embedding),
-        warn=warn,
+        warn=notes.append,
     )
     if not found:
-        check_filters(reader, request.filters)
+        check_filters(reader, request.filters)  # an error says more than that nothing is close
+    for note in notes:
+        warn(note)
     _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)
     return located(found, registry.sources(settings))
 

@@ -80,3 +80,11 @@ def test_filters_that_nothing_meets_are_named(indexed, filters, message, mode):
 
 def test_the_log_takes_a_path_on_disk(indexed):
     assert indexed("log", "--path", str(Path.cwd() / "manual" / "src")).code == 0
+
+
+def test_where_a_filter_keeps_nothing_that_is_all_that_is_said(indexed):
+    answer = indexed("search", "kafka connector", "--path", "nowhere")
+
+    assert answer.code == 1
+    assert "no indexed file has the path 'nowhere'" in answer.err
+    assert "close to the query" not in answer.err

@@ -79,3 +79,17 @@ def test_a_terminal_shows_one_live_line_that_goes_in_the_end(run, tmp_path):
     shown = [line for line in terminal.output.split("\n") if "\x1b[2K" not in line and line.strip("\r")]
     assert shown[0].startswith("docindex: indexing manual …")
     assert "library/manual: 2 files, 2 chunks (2 added)" in terminal.plain
+
+
+def test_a_run_goes_on_where_nothing_reads_what_it_says(tmp_path):
+    (tmp_path / "manual").mkdir()
+    for number in range(20):
+        (tmp_path / "manual" / f"page{number}.md").write_text(f"# Page {number}\n\nThe pump moves water.\n")
+    command = [*_CLI, "index", "manual"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stderr.readline()
+        process.stderr.close()
+        said = process.stdout.read()
+
+    assert process.returncode == 0
+    assert "20 files" in said
