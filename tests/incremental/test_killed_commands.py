@@ -3,8 +3,10 @@
 import os
 import random
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from tests.incremental.projects import TOPICS, Project
 _ORPHANS_END_WITHIN_S = 10.0
 _FILES = 16
 _NOTES = "library/notes"
+_ERASE = ("prune", "--erase")
 _TINY = {"DOCINDEX_TEST_MODEL": "tiny"}
 
 
@@ -66,7 +69,7 @@ COMMANDS = (
     Command(("watch",), _edited, ends=False),
     Command(("prune",), _pruned_before),
     Command(("prune", "--previous"), _pruned_before),
-    Command(("prune", "--erase"), _pruned_before),
+    Command(_ERASE, _pruned_before),
     Command(("rollback",), _pruned_before),
     Command(("source", "remove", _NOTES), _edited),
     Command(("doctor", "--repair"), _damaged),
@@ -102,9 +105,13 @@ def test_hundreds_of_killed_commands(folder, say):
         _restore(project, config)
         expected = _anew(project)
         _index(project)
+        if command.arguments == _ERASE:  # a second one does the rest
+            again = docindex(project, *_ERASE)
+            assert again.returncode == 0, f"{where}: {again.stderr}"
         found = tables_of(project.layout, _keys(project)) | stores_of(project.layout, TOPICS)
         assert difference(found, expected) == "", where
         assert problems(project.layout) == [], where
+        assert _damaged_records(project) == [], where
         (done if died_in == "done" else killed)[command.name] += 1
     project.edit()
     _index(project)
@@ -163,6 +170,16 @@ def _search(project: Project, where: str) -> None:
         hits = search(reader, "open the pump", StaticEmbedder, mode=mode)
         assert hits, where
         assert stored.issuperset((hit.chunk_id, hit.text) for hit in hits), where
+
+
+def _damaged_records(project: Project) -> list[Path]:
+    """The databases of Dagster's that SQLite finds damaged."""
+    damaged = []
+    for database in sorted(project.layout.dagster.rglob("*.db")):
+        with closing(sqlite3.connect(database)) as connection:
+            if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+                damaged.append(database)
+    return damaged
 
 
 def _keys(project: Project) -> list[str]:
