@@ -22,9 +22,11 @@ from docindex_dagster.cli import (
     upkeep,
     watching,
 )
+from docindex_dagster.cli.usage import Commands
 from docindex_dagster.core.errors import DocindexError, is_debugging, start_debugging
 
 app = typer.Typer(
+    cls=Commands,
     help="One fresh, searchable index of the code and documentation that a team works with.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Sequence
 
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.printable import in_line, shortened
 from docindex_dagster.core.urls import is_url
 
 _WITH_VALUE = ("--project",)
 _SILENT = frozenset({"--json", "--help", "-h"})
 _MOST_NAMED = 3
+_LONGEST = 300  # characters of their names
 
 
 def greet(arguments: Sequence[str]) -> None:
@@ -18,7 +19,7 @@ def greet(arguments: Sequence[str]) -> None:
         return
     named = ["a repository" if is_url(word) else word for word in words[1:]]  # a URL may hold a password
     more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
-    what = ", ".join(named[:_MOST_NAMED]) + more if named else "all sources"
+    what = shortened(", ".join(named[:_MOST_NAMED]), _LONGEST) + more if named else "all sources"
     sys.stderr.write(in_line(f"docindex: indexing {what} …").encode("utf-8", "replace").decode() + "\n")
     sys.stderr.flush()
 

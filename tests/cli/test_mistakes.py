@@ -105,6 +105,33 @@ def test_a_long_argument_is_not_repeated_whole(run_indexed):
     assert len(told.err) < 5000
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("{}",),
+        ("search", "--{}", "pump"),
+        ("search", "pump", "--mode", "{}"),
+        ("source", "add", "manual", "--kind", "{}"),
+    ],
+    ids=["a command", "an option", "a value", "a value of a subcommand"],
+)
+def test_an_error_of_usage_shows_the_ends_of_a_long_argument_in_characters_that_can_be_seen(run, arguments):
+    told = run(*(word.format("\u202e" + "x" * 100_000) for word in arguments))
+
+    assert told.code == 2
+    assert "Usage: docindex" in told.err
+    assert "xxx" in told.err
+    assert len(told.err) < 10_000
+    assert "\u202e" not in told.err
+
+
+def test_the_line_that_says_what_is_indexed_shows_the_ends_of_a_long_argument(run):
+    greeting = run("index", "x" * 100_000).err.splitlines()[0]
+
+    assert greeting.startswith("docindex: indexing xxx")
+    assert len(greeting) < 1000
+
+
 def test_a_path_that_no_file_has_is_told_and_one_that_files_have_is_not(run_indexed):
     found = run_indexed("search", "pump", "--path", "src/nowhere")
 
