@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.nights import distant_night
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 180
 
@@ -55,7 +57,7 @@ class DagsterDev:
         ours = ("DAGSTER_", "DOCINDEX_")
         environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         # A copy of the project without an installation of its own runs its own code.
-        environment["PYTHONPATH"] = str(ROOT)
+        environment |= {**distant_night(), "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-m", "dagster", "dev", "--port", str(self.port), "--host", "127.0.0.1"]
         with (self.root / "dev.log").open("ab") as log:
             self.process = subprocess.Popen(

@@ -12,6 +12,7 @@ from docindex_dagster.defs.resources import VERIFY_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
 from docindex_dagster.sources import withdrawn
 from tests.defs.conftest import KEY, Project
+from tests.nights import distant_night
 
 LONG_AGO_NS = 1_500_000_000_000_000_000
 
@@ -98,3 +99,12 @@ def test_the_schedule_stands_at_the_time_of_the_settings(project, setting):
     schedule = build_definitions(project.root).get_repository_def().get_schedule_def("nightly_reindex")
 
     assert (schedule.cron_schedule, schedule.execution_timezone) == ("30 5 * * *", "Europe/Berlin")
+
+
+def test_no_night_comes_while_the_daemon_of_a_test_runs(project, monkeypatch):
+    for name, value in distant_night(datetime(2026, 11, 22, 3, 0, tzinfo=UTC)).items():
+        monkeypatch.setenv(name, value)
+
+    schedules = build_definitions(project.root).get_repository_def().schedule_defs
+
+    assert {(schedule.cron_schedule, schedule.execution_timezone) for schedule in schedules} == {("0 15 * * *", "UTC")}
