@@ -56,6 +56,10 @@ def source_remove(
             autocompletion=completion.sources,
         ),
     ],
+    erase: Annotated[
+        bool,
+        typer.Option("--erase", help="Also every trace of texts that are gone, as `docindex prune --erase`."),
+    ] = False,
 ) -> None:
     """Take a source out of the index, Dagster and docindex.toml. Its files are not touched."""
     from docindex_dagster.stores.generation import read_generation
@@ -63,13 +67,18 @@ def source_remove(
     settings = load_settings()
     if is_parent_of_libraries(source):
         _remove_children(settings, source)
-        return
-    from docindex_dagster.search.scope import key_of
+    else:
+        from docindex_dagster.search.scope import key_of
 
-    key = key_of(settings, read_generation(Layout(settings.home)), source)
-    was_declared = remove(settings, key)
-    console.out.print(f"removed {key}" + ("" if was_declared else " (it was not in docindex.toml)"))
-    console.err.print(_TRACES)
+        key = key_of(settings, read_generation(Layout(settings.home)), source)
+        was_declared = remove(settings, key)
+        console.out.print(f"removed {key}" + ("" if was_declared else " (it was not in docindex.toml)"))
+    if erase:
+        from docindex_dagster.cli import upkeep
+
+        upkeep.erase(settings)
+    else:
+        console.err.print(_TRACES)
 
 
 def remove(settings: Settings, key: str) -> bool:
@@ -97,7 +106,6 @@ def _remove_children(settings: Settings, path: str) -> None:
     for key in keys:
         withdrawn.forget(Layout(settings.home), key)
     console.out.print(f"removed {path}: {', '.join(keys) or 'there was no folder in it'}")
-    console.err.print(_TRACES)
 
 
 def _withdraw(settings: Settings, keys: list[str]) -> None:

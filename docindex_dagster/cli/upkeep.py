@@ -189,34 +189,60 @@ def prune(
     json: Json = False,
 ) -> None:
     """Give back disk space: old rows of the stores, and what belongs to sources that are gone."""
-    from docindex_dagster.core.files import folder_bytes
-    from docindex_dagster.stores import prune as pruning
-    from docindex_dagster.stores import takeover
-    from docindex_dagster.stores.generation import read_generation
-
     settings = load_project()
     with publication(settings, "prune") as layout:
-        before = folder_bytes(layout.home)
-        generation = read_generation(layout)
-        declared = registry.sources(load_settings())  # also what was declared while this waited
-        candidate = takeover.pending(layout)
-        keys = {key for found in (generation, candidate) if found for key in found.sources} | declared.keys()
         if dry_run:
-            found = pruning.orphans(layout, keys, erase=erase)
+            found, freed = _orphans(layout, erase=erase), 0
         else:
-            found = pruning.prune(layout, keys, keep_previous=not previous, erase=erase)
-        if erase and not dry_run:
-            _erase_samples(settings)
-        freed = max(0, before - folder_bytes(layout.home))  # compacting writes anew what the generation before needs
+            found, freed = _prune(settings, layout, keep_previous=not previous, erase=erase)
     if json:
         console.as_json({"orphans": found, "freed_bytes": freed})
     else:
         _show_pruned(layout, found, freed, is_done=not dry_run)
     if erase and not dry_run:
-        if any(orphan.is_busy for orphan in found):
-            console.failure("not all is erased, since a run uses it: prune again when that has ended")
-            raise typer.Exit(1)
-        console.err.print("nothing is left of texts that are not indexed any more, and nothing to roll back to")
+        _show_erased(found)
+
+
+def erase(settings: Settings) -> None:
+    """Leave no trace of texts that are not indexed any more, and say so; where a run uses one, exit."""
+    with publication(settings, "prune") as layout:
+        found, _ = _prune(settings, layout, keep_previous=False, erase=True)
+    _show_erased(found)
+
+
+def _orphans(layout: Layout, *, erase: bool) -> "list[Orphan]":
+    from docindex_dagster.stores import prune as pruning
+
+    return pruning.orphans(layout, _known(layout), erase=erase)
+
+
+def _prune(settings: Settings, layout: Layout, *, keep_previous: bool, erase: bool) -> "tuple[list[Orphan], int]":
+    """What no source needed, which is gone but for what a run uses, and how many bytes that gave back."""
+    from docindex_dagster.core.files import folder_bytes
+    from docindex_dagster.stores import prune as pruning
+
+    before = folder_bytes(layout.home)
+    found = pruning.prune(layout, _known(layout), keep_previous=keep_previous, erase=erase)
+    if erase:
+        _erase_samples(settings)
+    return found, max(0, before - folder_bytes(layout.home))  # compacting writes anew what the generation before needs
+
+
+def _known(layout: Layout) -> set[str]:
+    """The keys of all sources that are declared now, published, or about to be."""
+    from docindex_dagster.stores import takeover
+    from docindex_dagster.stores.generation import read_generation
+
+    declared = registry.sources(load_settings())  # also what was declared while this waited
+    generations = read_generation(layout), takeover.pending(layout)
+    return {key for found in generations if found for key in found.sources} | declared.keys()
+
+
+def _show_erased(found: "list[Orphan]") -> None:
+    if any(orphan.is_busy for orphan in found):
+        console.failure("not all is erased, since a run uses it: run `docindex prune --erase` when that has ended")
+        raise typer.Exit(1)
+    console.err.print("nothing is left of texts that are not indexed any more, and nothing to roll back to")
 
 
 def _erase_samples(settings: Settings) -> None:

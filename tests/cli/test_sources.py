@@ -3,6 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from tests.traces import hiding_places, traces
+
 
 def test_sources_are_added_listed_chosen_and_removed_with_comments_kept(run):
     Path("docindex.toml").write_text("# ours\n")
@@ -18,6 +22,25 @@ def test_sources_are_added_listed_chosen_and_removed_with_comments_kept(run):
     assert json.loads(run("status", "--json").out) == []
     assert "# ours" in Path("docindex.toml").read_text()
     assert run("search", "pump").out == "nothing found\n"
+
+
+@pytest.mark.parametrize(("place", "removed"), [("other", "other"), ("{library}", "{library}")])
+def test_a_source_is_removed_with_every_trace_of_its_texts(run, place, removed):
+    Path("other").mkdir()
+    Path("other/page.md").write_text("# Winter\n\nTurn the valve xkqzvwjhpfmbtrgd to the left before the winter.\n")
+    run("source", "add", "manual", "--name", "pumps")
+    run("source", "add", place)
+    run("index")
+    assert traces(Path(".docindex"), "xkqzvwjhpfmbtrgd") != set()
+
+    output = run("source", "remove", removed, "--erase")
+
+    assert output.code == 0
+    assert "nothing is left of texts that are not indexed any more" in output.err
+    assert "a rollback could bring it back" not in output.err
+    assert traces(Path(".docindex"), "xkqzvwjhpfmbtrgd") == set()
+    assert hiding_places(Path(".docindex")) == []
+    assert run("search", "pump").out.count("pump.py")
 
 
 def test_each_child_of_a_folder_becomes_a_library(run):
