@@ -44,8 +44,10 @@ _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
 _REPLACEMENT = rb"\ufffd"
-# A string of JSON, or a number that Python reads no more: by default, it takes 4,300 digits.
-_STRING_OR_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[0-9]{400,}+')
+# A string of JSON, or a number that Python reads no more: by default, it takes 4,300 digits in front of a point.
+_STRING_OR_NUMBER = re.compile(
+    rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|(?<![0-9.eE])(?<![eE][-+])[0-9]{400,}+(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?'
+)
 _BEYOND_ANY_BOUND = b"1e400"
 
 

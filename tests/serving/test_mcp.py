@@ -254,6 +254,29 @@ def test_a_line_of_json_keeps_its_characters_but_for_surrogates_that_stand_alone
     assert made == lone.sub("\ufffd", json.loads(line)["text"])
 
 
+_MANY = "7" * 5000
+
+
+@pytest.mark.parametrize(
+    ("number", "as_read"),
+    [
+        (f"0.{_MANY}", f"0.{_MANY}"),
+        (f"1e-{_MANY}", f"1e-{_MANY}"),
+        (f"-{_MANY}", "-1e400"),
+        (f"{_MANY}.5e+7", "1e400"),
+        (f'"{_MANY}"', f'"{_MANY}"'),
+    ],
+    ids=["a fraction", "an exponent", "a long number", "a long number with fraction and exponent", "a string"],
+)
+def test_a_line_of_json_keeps_its_numbers_but_for_those_that_cannot_be_read(number, as_read):
+    line = f'{{"depth": {number}, "k": 5}}'
+
+    made = well_formed(line.encode()).decode()
+
+    assert made == line.replace(number, as_read)
+    json.loads(made)
+
+
 @pytest.mark.parametrize(
     ("symbol", "depth", "answer"),
     [('"x\\ud800"', "1", "the graph has no 'x\ufffd'"), ('"x"', "9" * 5000, "should be a finite number")],
