@@ -129,7 +129,7 @@ def difference(found: Contents, expected: Contents) -> str:
         if not isinstance(left, list) or not isinstance(right, list):
             return f"{name} is\n  {left}\nbut from nothing\n  {right}"
         alone = [row for row in left if row not in right], [row for row in right if row not in left]
-        return f"{name}: left over {_shown(alone[0])}\nmissing {_shown(alone[1])}" + (
+        return f"{name}: {_columns(*alone)}left over {_shown(alone[0])}\nmissing {_shown(alone[1])}" + (
             "" if any(alone) else f"{len(left)} rows with repeats instead of {len(right)}"
         )
     return ""
@@ -194,6 +194,17 @@ def _postings(reader: Reader, stored: list[dict[str, Any]], words: Iterable[str]
 
 def _published(source: PublishedSource) -> dict[str, Any]:
     return {name: value for name, value in asdict(source).items() if name not in _NOT_CONTENT}
+
+
+def _columns(left: list[Any], right: list[Any]) -> str:
+    """The columns in which rows of one chunk differ, with the values of the first."""
+    of_chunks = {row["chunk_id"]: row for row in right if isinstance(row, dict) and "chunk_id" in row}
+    for row in left:
+        other = of_chunks.get(row["chunk_id"]) if isinstance(row, dict) and "chunk_id" in row else None
+        if other is not None:
+            differing = {key: (row[key], other.get(key)) for key in row if row[key] != other.get(key)}
+            return f"columns that differ: {json.dumps(differing, default=str)[:1000]}\n"
+    return ""
 
 
 def _shown(rows: list[Any]) -> str:

@@ -11,7 +11,11 @@ from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from tests.incremental.work_trees import Repository, WorkTree
 
+# However starved the machine is, no file is cut as text in one run and by its structure in the other.
 CONFIG = """
+[chunking]
+parse_timeout_s = 600
+
 [[source]]
 kind = "git"
 name = "code"
