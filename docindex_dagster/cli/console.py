@@ -19,7 +19,7 @@ from rich.text import Text
 
 from docindex_dagster.cli import opening
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
-from docindex_dagster.documents.page_anchors import page_range
+from docindex_dagster.documents.page_anchors import page_at, page_range
 from docindex_dagster.search.model import Hit, Signal, Snippet, title
 
 if TYPE_CHECKING:
@@ -127,10 +127,10 @@ def _what(hit: Hit) -> str:
     return hit.title if hit.symbol != hit.qualified_name else f"{hit.chunk_type} {hit.title}"
 
 
-def place(result: "Hit | Match", home: Path, column: str = "") -> Text:
+def place(result: "Hit | Match | opening.Place", home: Path, column: str = "") -> Text:
     """The path and line of a result, linked to its file, behind its source where the path does not lead there."""
     path, source = opening.shown_path(result, home)
-    where = in_line(f"{path}:{result.line}{column}")
+    where = in_line(f"{path}:{result.line}{column}" if result.line else path)
     style = Style(color="cyan", bold=True, link=opening.link(result))
     return Text(in_line(f"{source}  ") if source else "").append_text(Text(where, style))
 
@@ -158,14 +158,11 @@ def _snippet(snippet: Snippet) -> Iterator[Text]:
             yield Text("   ").append_text(shown)
 
 
-def chunk(row: dict[str, Any], *, is_changed: bool) -> None:
-    """Print one chunk whole, under a line that says what it is, and whether its file was changed since."""
-    is_commit = row["chunk_type"] == "message"
-    place = f"commit {row['commit']}" if is_commit else f"{row['path']}:{row['start_line']}-{row['end_line']}"
-    head = in_line(f"{row['source']}  {place}")
+def chunk(row: dict[str, Any], file: str | None, home: Path, *, is_changed: bool) -> None:
+    """Print one chunk whole, under a line that says where it is, and whether its file was changed since."""
     pages = page_range(row)
     details = [row["chunk_type"], pages, title(row["qualified_name"], row["heading_path"]), row["signature"]]
-    out.print(Text(head, "bold cyan").append(CHANGED if is_changed else "", "yellow"))
+    out.print(_head(row, file, home).append(CHANGED if is_changed else "", "yellow"))
     out.print(Text(visible("  ".join(detail for detail in details if detail)), "dim"))
     if row["summary"]:
         out.print(Text(in_line(row["summary"]), "dim italic"))
@@ -175,6 +172,15 @@ def chunk(row: dict[str, Any], *, is_changed: bool) -> None:
         out.print(Syntax(visible(row["text"]), language, line_numbers=True, start_line=first))
     else:
         out.print(Text(visible(row["text"])))
+
+
+def _head(row: dict[str, Any], file: str | None, home: Path) -> Text:
+    if row["chunk_type"] == "message":
+        return Text(in_line(f"{row['source']}  commit {row['commit']}"), "bold cyan")
+    at = opening.Place(row["source"], row["path"], row["start_line"], file, page_at(row, row["start_line"]))
+    is_named = bool(opening.shown_path(at, home)[1])
+    lines = f"  {row['start_line']}-{row['end_line']}" + ("" if is_named else f"  {row['source']}")
+    return place(at, home).append(in_line(lines), Style(color="default", dim=True))
 
 
 def commits(rows: Sequence[dict[str, Any]], *, with_source: bool) -> None:

@@ -1,8 +1,8 @@
 """`docindex graph …`: who calls what, what may break, how things hang together, and the graph for other programs."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -14,14 +14,17 @@ from rich.text import Text
 
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, Sources, reader_of, utf8
+from docindex_dagster.cli.opening import Place, shown_path
 from docindex_dagster.cli.project import load_project
-from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.core.printable import in_line
 from docindex_dagster.graph import analysis, ask
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.graph.export import Format, export, near
-from docindex_dagster.graph.lookup import one
+from docindex_dagster.graph.lookup import SYMBOL_MARK, one
 from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.search.freshness import files_of
 from docindex_dagster.search.scope import graph_of
+from docindex_dagster.sources import registry
 
 app = typer.Typer(help="Who calls what, what may break, how things hang together.", no_args_is_help=True)
 
@@ -35,22 +38,36 @@ Depth = Annotated[int, typer.Option("--depth", "-d", min=1, max=50, help="How ma
 
 
 def _open(source: Sequence[str] | None) -> OpenGraph:
+    return _asked(source).graph
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A graph that is asked, and where the files are that its edges are from."""
+
+    graph: OpenGraph
+    file_of: Callable[[str, str], str | None]
+    home: Path
+
+
+def _asked(source: Sequence[str] | None) -> _Asked:
     settings = load_project()
-    return graph_of(settings, reader_of(settings), source or ())
+    graph = graph_of(settings, reader_of(settings), source or ())
+    return _Asked(graph, files_of(registry.sources(settings)), settings.home)
 
 
 @app.command()
 def callers(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
     """Who calls a function, method or class, and where."""
-    graph = _open(source)
-    _answer(graph, "callers", symbol, ask.callers(graph, symbol, depth), json=json)
+    asked = _asked(source)
+    _answer(asked, "callers", symbol, ask.callers(asked.graph, symbol, depth), json=json)
 
 
 @app.command()
 def callees(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
     """What a function or method calls; of a class, what its methods call. Tells what could not be resolved, and why."""
-    graph = _open(source)
-    _answer(graph, "callees", symbol, ask.callees(graph, symbol, depth), json=json)
+    asked = _asked(source)
+    _answer(asked, "callees", symbol, ask.callees(asked.graph, symbol, depth), json=json)
 
 
 @app.command()
@@ -61,8 +78,8 @@ def neighbors(
     json: Json = False,
 ) -> None:
     """All that leads from and to a node: what it is in, holds, calls, imports, inherits, and what documents it."""
-    graph = _open(source)
-    _answer(graph, "neighbors", symbol, ask.neighbors(graph, symbol, predicate or None), json=json)
+    asked = _asked(source)
+    _answer(asked, "neighbors", symbol, ask.neighbors(asked.graph, symbol, predicate or None), json=json)
 
 
 @app.command()
@@ -74,15 +91,15 @@ def path(
     json: Json = False,
 ) -> None:
     """A shortest way from one node to another."""
-    graph = _open(source)
-    _answer(graph, "path", start, ask.path(graph, start, end, depth), json=json, to=end)
+    asked = _asked(source)
+    _answer(asked, "path", start, ask.path(asked.graph, start, end, depth), json=json, to=end)
 
 
 @app.command()
 def impact(symbol: Symbol, source: Sources = None, depth: Depth = 5, json: Json = False) -> None:
     """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
-    graph = _open(source)
-    _answer(graph, "impact", symbol, ask.impact(graph, symbol, depth), json=json)
+    asked = _asked(source)
+    _answer(asked, "impact", symbol, ask.impact(asked.graph, symbol, depth), json=json)
 
 
 @app.command()
@@ -138,33 +155,34 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _answer(graph: OpenGraph, question: str, name: str, steps: Sequence[Step], *, json: bool, to: str = "") -> None:
+def _answer(asked: _Asked, question: str, name: str, steps: Sequence[Step], *, json: bool, to: str = "") -> None:
     """Show what is known of each symbol that a name fits, or that nothing is."""
     if json:
-        console.as_json([asdict(step) for step in steps])
+        console.as_json([{**asdict(step), "file": asked.file_of(step.source, step.path)} for step in steps])
         return
-    unknown = ask.unanswered(graph, question, name, to, steps)
+    unknown = ask.unanswered(asked.graph, question, name, to, steps)
     has_several = len({step.symbol for step in steps}) + len(unknown) > 1
-    for symbol, about in groupby(steps, key=attrgetter("symbol")):
+    for symbol, about in groupby(ask.without_repeats(steps), key=attrgetter("symbol")):
         if has_several:
             console.out.print(Text(in_line(symbol), "bold cyan"), soft_wrap=True)
         for step in about:
-            _show(step, with_source=graph.has_several_sources, backward=question in ask.BACKWARD)
+            _show(step, asked)
     for sentence in unknown:
         console.out.print(in_line(sentence), soft_wrap=True)
 
 
-def _show(step: Step, *, with_source: bool, backward: bool) -> None:
-    here, there = (step.object, step.subject) if backward else (step.subject, step.object)
-    indent = "  " * (step.depth - 1)
-    arrow = f"<- {step.predicate} -" if backward else f"- {step.predicate} ->"
+def _show(step: Step, asked: _Asked) -> None:
+    """A line that begins with the place that says so, further in the more edges it is away."""
+    at = Place(step.source, step.path, step.line, asked.file_of(step.source, step.path))
     how = step.resolution if step.confidence in {0, 1} else f"{step.resolution}, {step.confidence:.2f}"
-    line = Text(f"{indent}{visible(_short(here, step.source))} {arrow} {visible(_short(there, step.source))}")
-    place = f"{step.source} {step.place}" if with_source else step.place
-    line.append(f"  {visible(place)}  {how}", style="dim")
+    line = Text("  " * (step.depth - 1)).append_text(console.place(at, asked.home))
+    line.append(in_line(f"  {_short(step.subject, step)} {step.predicate} {_short(step.object, step)}"), "default")
+    is_named = bool(shown_path(at, asked.home)[1])
+    source = f"  {step.source}" if asked.graph.has_several_sources and not is_named else ""
+    line.append(in_line(f"{source}  {how}"), "dim")
     console.out.print(line, soft_wrap=True)
 
 
-def _short(identifier: str, source: str) -> str:
-    """A node without its source, where that is shown anyway."""
-    return identifier.removeprefix(f"{source}!")
+def _short(identifier: str, step: Step) -> str:
+    """A node without the source and the file that its place names anyway."""
+    return identifier.removeprefix(f"{step.source}!").removeprefix(f"{step.path}{SYMBOL_MARK}")

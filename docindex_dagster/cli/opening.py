@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,18 @@ _GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
 _COLON = frozenset({"subl", "zed", "hx", "helix", "atom"})
 
 
-def shown_path(result: "Hit | Match", home: Path) -> tuple[str, str]:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a chunk or the evidence of an edge is: as a result of a search, without what was found."""
+
+    source: str
+    path: str
+    line: int | None
+    file: str | None  # where the file is on disk
+    page: int | None = None
+
+
+def shown_path(result: "Hit | Match | Place", home: Path) -> tuple[str, str]:
     """The path of a result as it can be typed here, and its source where the path does not lead there.
 
     It begins at the working directory where the file is below it, else at the root. A commit, and a file of a clone
@@ -32,7 +44,7 @@ def shown_path(result: "Hit | Match", home: Path) -> tuple[str, str]:
     return (str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file), ""
 
 
-def link(result: "Hit | Match") -> str | None:
+def link(result: "Hit | Match | Place") -> str | None:
     """The URL of the file of a result."""
     if result.file is None:
         return None

@@ -275,7 +275,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show an indexed chunk, the chunk at a line, all chunks of a file, or a commit."""
-    from docindex_dagster.search.freshness import changed_files
+    from docindex_dagster.search.freshness import changed_files, files_of
     from docindex_dagster.search.lookup import find_chunks
     from docindex_dagster.search.places import as_indexed
     from docindex_dagster.search.scope import keys_of
@@ -285,13 +285,14 @@ def show(
     reader = reader_of(settings)
     keys = keys_of(settings, reader.generation, source or (), all_sources=True)
     found = find_chunks(reader, as_indexed(settings, reference), keys)
-    changed = changed_files(found, registry.sources(settings))
-    marked = [(row, (row["source"], row["path"]) in changed) for row in found]
+    declared = registry.sources(settings)
+    changed, file_of = changed_files(found, declared), files_of(declared)
+    marked = [(row, file_of(row["source"], row["path"]), (row["source"], row["path"]) in changed) for row in found]
     if json:
-        console.as_json([{**row, "is_changed": is_changed} for row, is_changed in marked])
+        console.as_json([{**row, "file": file, "is_changed": is_changed} for row, file, is_changed in marked])
         return
-    for row, is_changed in marked:
-        console.chunk(row, is_changed=is_changed)
+    for row, file, is_changed in marked:
+        console.chunk(row, file, settings.home, is_changed=is_changed)
 
 
 def why(

@@ -82,6 +82,12 @@ def unanswered(graph: OpenGraph, question: str, name: str, to: str, steps: Seque
     return [nothing_known(graph, question, symbol) for symbol in asked if symbol not in answered]
 
 
+def without_repeats(steps: Sequence[Step]) -> list[Step]:
+    """Steps without those that say what others do: a test that calls what it tests is a caller, and no edge more."""
+    called = {(step.subject, step.object) for step in steps if step.predicate == "calls"}
+    return [one for one in steps if one.predicate != "tests" or (one.subject, one.object) not in called]
+
+
 def callers(graph: OpenGraph, name: str, depth: int = 1) -> list[Step]:
     """Who calls a symbol, and who calls those, up to a depth. Making an object calls its constructor, and its class.
 

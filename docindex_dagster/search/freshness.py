@@ -2,9 +2,10 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from docindex_dagster.core.layout import Layout
@@ -25,16 +26,37 @@ def located(results: Sequence[_Result], sources: Mapping[str, Source]) -> list[_
 
     Neither is said of a commit, and where the source is no longer declared, or its folder is not there.
     """
-    is_other = cache(differs)
+    is_other, file_of = cache(differs), files_of(sources)
     found = []
     for result in results:
-        source = sources.get(result.source)
-        if result.path.startswith(COMMIT_PATH) or source is None or not source.path.is_dir():
+        file = file_of(result.source, result.path)
+        if file is None:
             found.append(result)
             continue
-        file = str(source.path / os.fsdecode(name_to_path(result.path)))
-        found.append(replace(result, file=file, stale=is_other(source, result.path, result.content_hash)))
+        stale = is_other(sources[result.source], result.path, result.content_hash)
+        found.append(replace(result, file=file, stale=stale))
     return found
+
+
+def files_of(sources: Mapping[str, Source]) -> Callable[[str, str], str | None]:
+    """Gives the file on disk of a path of a source; None of a commit, and where the source has no folder here."""
+
+    @cache
+    def folder(key: str) -> Path | None:
+        return sources[key].path if key in sources and sources[key].path.is_dir() else None
+
+    def file(key: str, path: str) -> str | None:
+        root = None if path.startswith(COMMIT_PATH) else folder(key)
+        return None if root is None else str(root / os.fsdecode(name_to_path(path)))
+
+    return file
+
+
+def folders_of(keys: Iterable[str], sources: Mapping[str, Source]) -> Iterator[str]:
+    """A sentence for each source that has a folder here, of which paths of results are seen from."""
+    for key in dict.fromkeys(keys):
+        if key in sources and sources[key].path.is_dir():
+            yield f"Paths of {key} are below {sources[key].path}."
 
 
 def changed_files(rows: Iterable[Mapping[str, Any]], sources: Mapping[str, Source]) -> set[tuple[str, str]]:

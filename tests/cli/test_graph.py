@@ -17,13 +17,33 @@ def graphed(run):
 
 def test_callers_are_told_with_their_place_and_how_they_were_found(graphed):
     shown = graphed("graph", "callers", "prime_pump").out
-    assert "pump.py::prime_pump <- calls - plant.py::start" in shown
-    assert "plant.py:5  imported name" in shown
+    assert shown == "manual/plant.py:5  start calls pump.py::prime_pump  imported name\n"
+
+
+def test_the_place_of_an_edge_can_be_typed_where_the_user_is(graphed, monkeypatch):
+    root = Path.cwd()
+    monkeypatch.setenv("DOCINDEX_ROOT", str(root))
+    monkeypatch.chdir("manual")
+    assert graphed("graph", "callers", "prime_pump").out.startswith("plant.py:5  ")
+    monkeypatch.chdir(root.parent)
+    assert graphed("graph", "callers", "prime_pump").out.startswith(
+        f"{root.relative_to(root.parent)}/manual/plant.py:5  "
+    )
+
+
+def test_a_test_that_calls_what_it_tests_is_one_line(run):
+    Path("manual/test_pump.py").write_text("from pump import prime_pump\n\n\ndef test_it():\n    prime_pump(1)\n")
+    assert run("index", "manual").code == 0
+    shown = run("graph", "impact", "prime_pump").out
+    assert [line for line in shown.splitlines() if " test_it " in line] == [
+        "manual/test_pump.py:5  test_it calls pump.py::prime_pump  imported name"
+    ]
 
 
 def test_json_has_all_fields(graphed):
     (step,) = json.loads(graphed("graph", "callees", "start", "--json").out)
     assert step["object"] == "library/manual!pump.py::prime_pump"
+    assert step["file"] == str(Path.cwd() / "manual" / "plant.py")
     assert {"depth", "predicate", "path", "line", "chunk_id", "confidence", "resolution"} <= step.keys()
 
 

@@ -43,6 +43,12 @@ def test_json_says_file_line_column_and_symbol(indexed):
     assert (hit["symbol"], hit["start_line"], hit["end_line"]) == ("Well.fill", 1, 6)
 
 
+def test_a_chunk_that_is_shown_names_its_file(indexed, monkeypatch):
+    assert indexed("show", "well.py").out.splitlines()[0] == "manual/well.py:1  1-6  library/manual"
+    (row,) = json.loads(indexed("show", "well.py", "--json").out)
+    assert (row["file"], row["start_line"]) == (str(Path.cwd() / "manual" / "well.py"), 1)
+
+
 def test_on_a_terminal_a_place_is_a_link_that_no_name_breaks_out_of(indexed):
     (hit,) = json.loads(indexed("search", "seldom", "-k", "1", "--json").out)
     file = hit["file"]
