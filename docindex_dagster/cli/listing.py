@@ -9,10 +9,7 @@ from rich.text import Text
 
 from docindex_dagster.cli import console, opening
 from docindex_dagster.core.printable import in_line, visible
-from docindex_dagster.search.matches import Match, Matches
-
-_LONGEST = 300  # characters of a line; of a longer one, what is around its match
-_BEFORE = 80
+from docindex_dagster.search.matches import Match, Matches, around
 
 
 def matches(found: Matches, home: Path) -> None:
@@ -73,7 +70,7 @@ def _by_file(found: Matches, home: Path) -> Iterable[tuple[str, Iterable[Match]]
 
 
 def _line(match: Match, home: Path) -> Text:
-    text, start, end = _shortened(match)
+    text, start, end = around(match)
     shown = Text(visible(text))
     shown.stylize("bold yellow", start, end)
     place = console.place(match, home, f":{match.column}")
@@ -81,12 +78,3 @@ def _line(match: Match, home: Path) -> Text:
     stale = Text(console.CHANGED, "yellow") if match.stale else Text()
     separator = ": " if console.out.is_terminal else ":"
     return Text.assemble(place, separator, shown, page, stale)
-
-
-def _shortened(match: Match) -> tuple[str, int, int]:
-    """The line, or what is around its match, and where the match is in that."""
-    start, end = match.column - 1, match.end - 1
-    if len(match.text) <= _LONGEST:
-        return match.text, start, end
-    first = max(0, min(start - _BEFORE, len(match.text) - _LONGEST))
-    return match.text[first : first + _LONGEST], start - first, end - first

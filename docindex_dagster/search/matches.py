@@ -21,6 +21,8 @@ from docindex_dagster.stores import tantivy_index
 
 _COLUMNS = ["source", "path", "start_byte", "end_byte", "text"]
 _MOST_CHUNKS_A_FILE = 100_000
+_LONGEST_LINE = 300  # characters that are shown of a line
+_BEFORE = 80  # of them before the match
 _TOO_LONG = "the search takes too long: give a simpler pattern, or narrow it by --path or --source"
 
 
@@ -78,6 +80,15 @@ def find_matches(
         files += bool(found)
         shown += found[: max(0, pool.limit - len(shown)) if pool.limit else None]
     return Matches(tuple(shown), total, files)
+
+
+def around(match: Match) -> tuple[str, int, int]:
+    """The line of a match, or of a long one what is around the match, and where the match begins and ends in that."""
+    start, end = match.column - 1, match.end - 1
+    if len(match.text) <= _LONGEST_LINE:
+        return match.text, start, end
+    first = max(0, min(start - _BEFORE, len(match.text) - _LONGEST_LINE))
+    return match.text[first : first + _LONGEST_LINE], start - first, end - first
 
 
 def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) -> dict[int, str]:

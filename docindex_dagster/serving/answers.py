@@ -5,15 +5,16 @@ at the beginning of each line, or in a line of its own without characters that s
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.documents.page_anchors import page_range
 from docindex_dagster.graph.analysis import Statistics
-from docindex_dagster.graph.ask import Step
+from docindex_dagster.graph.ask import Step, without_repeats
 from docindex_dagster.search.context import Context, nothing_in
+from docindex_dagster.search.matches import Match, Matches, around
 from docindex_dagster.search.model import Hit, title
 from docindex_dagster.serving import budget
 from docindex_dagster.status.catalog import lacks
@@ -26,6 +27,7 @@ _ROOM_FOR_MORE = 60  # tokens of the sentence that says how to go on
 _LANGUAGES = 4
 _PLACES = 8  # of one edge
 _DAY = len("2026-01-01")
+_NO_MATCH = "No match. Mode hybrid finds by words and by meaning."
 _CHANGED = "the file was changed since it was indexed"
 _FENCE = re.compile(r"`{3,}")
 
@@ -70,10 +72,54 @@ def _hit(rank: int, hit: Hit) -> str:
     return "\n".join([head, *about_it, *lines])
 
 
-def of_context(context: Context, warnings: Sequence[str]) -> str:
-    """The passages that fit, and how many results did not."""
-    left = context.found - sum(len(passage.chunk_ids) for passage in context.passages)
+def of_matches(found: Matches, top_k: int, start: int, warnings: Sequence[str], max_tokens: int) -> str:
+    """Matches of an exact text or a pattern, a line each below their file, and how many there are in all.
+
+    Args:
+        found: of which those before `start` were given before.
+        top_k: how many are wanted.
+        start: where to begin.
+        warnings: what to say beside them.
+        max_tokens: the budget.
+    """
     notes = [f"Note: {in_line(warning)}" for warning in warnings]
+    if not found.total:
+        return budget.fitted([*notes, _NO_MATCH], (), max_tokens, lambda _: "")
+    notes.append(f"{_number(found.total, 'match', 'es')} in {_number(found.files, 'file', 's')}.")
+    page = found.matches[start : start + top_k]
+    if not page:
+        notes.append("There are no more matches.")
+    parts = []
+    for _, of_file in groupby(page, key=lambda match: (match.source, match.path)):
+        first, *others = of_file
+        parts += [f"{_file(first)}\n{_match(first)}", *map(_match, others)]
+
+    def more(shown: int) -> str:
+        left = found.total - start - shown
+        return f'{left:,} more; go on with cursor "{start + shown}".' if page and left > 0 else ""
+
+    return budget.fitted(notes, parts, max_tokens, more, separator="\n")
+
+
+def _number(count: int, noun: str, plural: str) -> str:
+    return f"{count:,} {noun}{plural if count != 1 else ''}"
+
+
+def _file(match: Match) -> str:
+    stale = f" ({_CHANGED})" if match.stale else ""
+    file = f"\n   file: {in_line(match.file)}" if match.file else ""
+    return f"{match.source} {in_line(match.path)}{stale}{file}"
+
+
+def _match(match: Match) -> str:
+    page = f" (page {match.page})" if match.page is not None else ""
+    return f"   {match.line}:{match.column}{page} | {in_line(around(match)[0])}"
+
+
+def of_context(context: Context, notes: Sequence[str]) -> str:
+    """The passages that fit, behind some notes, and how many results did not."""
+    left = context.found - sum(len(passage.chunk_ids) for passage in context.passages)
+    notes = [*map(in_line, notes)]
     if left > 0 and context.passages:
         notes.append(f"{left} more results did not fit; ask for more tokens, or `search` for their places.")
     head = budget.cut("\n".join(notes), ROOM_FOR_NOTES - 10)
@@ -108,11 +154,9 @@ def of_steps(steps: Sequence[Step], notes: Sequence[str], start: int, max_tokens
 
 
 def _grouped(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Steps that differ by their places alone; a test that calls what it tests is a caller, and no edge more."""
-    called = {(step.subject, step.object) for step in steps if step.predicate == "calls"}
-    wanted = [one for one in steps if one.predicate != "tests" or (one.subject, one.object) not in called]
+    """Steps that differ by their places alone."""
     groups: dict[tuple[object, ...], list[Step]] = {}
-    for step in wanted:
+    for step in without_repeats(steps):
         key = (step.symbol, step.depth, step.subject, step.predicate, step.object, step.resolution)
         groups.setdefault(key, []).append(step)
     yield from groups.values()
@@ -153,26 +197,35 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def of_chunks(
-    rows: Sequence[Mapping[str, Any]], changed: Collection[tuple[str, str]], start: int, max_tokens: int
+    rows: Sequence[Mapping[str, Any]],
+    changed: Collection[tuple[str, str]],
+    file_of: Callable[[str, str], str | None],
+    start: int,
+    max_tokens: int,
 ) -> str:
     """Chunks whole, each in a fence, line by line as far as the budget goes.
 
     Args:
         rows: the chunks.
         changed: source and path of the files that were changed since.
+        file_of: gives the file on disk of a path of a source; it is said once.
         start: how many lines of all of them were given before.
         max_tokens: the budget.
     """
     total = sum(_text(row).count("\n") + 1 for row in rows)
     before, shown, room = start, 0, max_tokens - _ROOM_FOR_MORE
     parts: list[str] = []
+    last_file = None
     for row in rows:
         lines = _text(row).split("\n")
         first = min(before, len(lines))
         before -= first
         if first == len(lines):
             continue
-        part, fitting = _fenced(_about(row, changed, first), lines[first:], row["language"] or "", room)
+        file = file_of(row["source"], row["path"])
+        about = _about(row, changed, first, None if file == last_file else file)
+        last_file = file
+        part, fitting = _fenced(about, lines[first:], row["language"] or "", room)
         if parts and not fitting:
             break
         parts.append(part)
@@ -189,13 +242,14 @@ def _text(row: Mapping[str, Any]) -> str:
     return visible(row["text"])
 
 
-def _about(row: Mapping[str, Any], changed: Collection[tuple[str, str]], first: int) -> str:
-    """The line over the text of a chunk, of which so many lines were given before."""
+def _about(row: Mapping[str, Any], changed: Collection[tuple[str, str]], first: int, file: str | None) -> str:
+    """What stands over the text of a chunk, of which so many lines were given before; its file where that is new."""
     name = title(row["qualified_name"], row["heading_path"])
     what = in_line(", ".join(filter(None, (row["chunk_type"], page_range(row), name, row["signature"]))))
     place = f"{row['source']} {in_line(row['path'])}:{row['start_line'] + first}-{row['end_line']}"
     notes = f"; {_CHANGED}" if (row["source"], row["path"]) in changed else ""
     about = f"{place} ({what}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}{notes}"
+    about += f"\nfile: {in_line(file)}" if file else ""
     return f"{about}\nsummary: {in_line(row['summary'])}" if row["summary"] else about
 
 

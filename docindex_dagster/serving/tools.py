@@ -11,11 +11,12 @@ from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics
-from docindex_dagster.search.ask import Request, context_of, hits_of, similar_to
-from docindex_dagster.search.freshness import changed_files, notes_of_edits
+from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
+from docindex_dagster.search.freshness import changed_files, files_of, folders_of, notes_of_edits
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.lookup import find_chunks
-from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
+from docindex_dagster.search.matches import Matches
+from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 from docindex_dagster.search.places import explain, in_source
 from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of
 from docindex_dagster.serving import answers, budget
@@ -91,7 +92,7 @@ class Tools:
             ModeName,
             Field(
                 description="hybrid suits nearly always; graph goes on from matches to what they call or inherit, and "
-                "to who calls them; literal and regex (RE2) read every text for exact matches."
+                "to who calls them; literal and regex (RE2) list every match, by path and line."
             ),
         ] = "hybrid",
         granularity: Annotated[
@@ -117,11 +118,18 @@ class Tools:
         start = budget.start_of(cursor)
         warnings: list[str] = []
 
-        def ask(reader: Reader) -> list[Hit]:
+        def request(reader: Reader, wanted: int) -> Request:
             filters = filters_of(self._live.settings, reader.generation, narrowing)
-            request = Request(query, Mode(mode), Granularity(granularity), start + top_k + 1, filters)
-            return hits_of(self._live.settings, reader, request, warnings.append)
+            return Request(query, Mode(mode), Granularity(granularity), wanted, filters)
 
+        def list_all(reader: Reader) -> Matches:
+            return matches_of(self._live.settings, reader, request(reader, start + top_k), warnings.append)
+
+        def ask(reader: Reader) -> list[Hit]:
+            return hits_of(self._live.settings, reader, request(reader, start + top_k + 1), warnings.append)
+
+        if Mode(mode) not in RETRIEVING and Granularity(granularity) is Granularity.CHUNK:
+            return answers.of_matches(self._live.reading(list_all), top_k, start, warnings, max_tokens)
         return answers.of_hits(self._live.reading(ask), top_k, start, warnings, max_tokens)
 
     def find_similar(
@@ -179,7 +187,8 @@ class Tools:
             filters = filters_of(self._live.settings, reader.generation, narrowing)
             room = max_tokens - answers.ROOM_FOR_NOTES
             packed = context_of(self._live.settings, reader, Request(query, filters=filters), room, warnings.append)
-            return answers.of_context(packed, warnings)
+            folders = folders_of((one.source for one in packed.passages), registry.sources(self._live.settings))
+            return answers.of_context(packed, [*(f"Note: {warning}" for warning in warnings), *folders])
 
         return self._live.reading(ask)
 
@@ -197,8 +206,9 @@ class Tools:
             within, place = in_source(settings, reference)
             keys = keys_of(settings, reader.generation, sources or ((within,) if within else ()), all_sources=True)
             found = find_chunks(reader, place, keys)
-            changed = changed_files(found, registry.sources(settings))
-            return answers.of_chunks(found, changed, start, max_tokens)
+            declared = registry.sources(settings)
+            changed = changed_files(found, declared)
+            return answers.of_chunks(found, changed, files_of(declared), start, max_tokens)
 
         return self._live.reading(ask)
 
@@ -238,6 +248,7 @@ class Tools:
             declared = registry.sources(settings)
             asked = [declared[key] for key in dict.fromkeys(step.source for step in steps) if key in declared]
             notes += [f"Note: {note}" for note in notes_of_edits(reader.layout, asked, settings.search.look_s)]
+            notes += folders_of((step.source for step in steps), declared)
             backward = question in ask.BACKWARD
             return answers.of_steps(steps, notes, start, max_tokens, is_backward=backward)
 

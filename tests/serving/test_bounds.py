@@ -51,6 +51,7 @@ def tools(tmp_path_factory) -> Tools:
 
 CALLS: dict[str, Callable[..., Callable[[Tools], str]]] = {
     "search": lambda **given: lambda tools: tools.search("how is a valve opened", top_k=50, **given),
+    "matches": lambda **given: lambda tools: tools.search("return pump", mode="literal", top_k=50, **given),
     "files": lambda **given: lambda tools: tools.search("valve", granularity="file", mode="literal", **given),
     "far": lambda **given: lambda tools: tools.search("kafka connector zookeeper " * 200, **given),
     "similar": lambda **given: lambda tools: tools.find_similar("manual.md:5", same_file=True, top_k=50, **given),
@@ -121,6 +122,18 @@ def test_the_cursor_leads_through_more_results_than_were_asked_for(tools):
 
     assert [int(rank) for rank, _ in found] == list(range(1, 21))
     assert len(set(found)) == 20
+
+
+def test_the_cursor_leads_through_every_match_in_its_order(tools):
+    text = "\n".join(pages(tools, "matches", 700))
+
+    (total,) = {int(number.replace(",", "")) for number in re.findall(r"^([\d,]+) matches in", text, re.MULTILINE)}
+    file, found = "", []
+    for line in text.splitlines():
+        file = line if line.startswith("library/plant ") else file
+        found += [(file, *map(int, place)) for place in re.findall(r"^   (\d+):(\d+) \|", line)]
+    assert len(found) == total
+    assert found == sorted(set(found))
 
 
 def test_what_is_behind_the_last_answer_is_said(tools):

@@ -110,13 +110,56 @@ def test_every_tool_answers(agent):
     assert "How a pump is started" in search
     assert "station.py" in literal
     assert "->> started" in literal
-    assert context.startswith("## library/docs station.py:1-4\n\nfunction `start_pump`; python\n\n```python\ndef ")
+    assert context.partition("\n\n")[2].startswith("## library/docs station.py:1-4\n\nfunction `start_pump`; python\n\n```python\ndef ")
     assert "valve.open()" in place
     assert "chunk 1 of 1" in page
     assert "is to be indexed" in why
     assert "1 chunk of it can be found now" in why
     assert "not indexed: always-skipped: *.lock" in lock
     assert "library/docs: ok; 2 files, 2 chunks" in status
+
+
+def test_every_answer_leads_to_files_on_disk(agent, root):
+    answers = agent.ask(
+        ("search", {"query": "how is a pump started"}),
+        ("search", {"query": "pump", "mode": "literal"}),
+        ("find_similar", {"place": "docs/station.py:3"}),
+        ("show", {"reference": "station.py:2"}),
+        ("context", {"query": "start a pump"}),
+        ("graph", {"question": "neighbors", "symbol": "start_pump"}),
+    )
+
+    search, literal, similar, show, context, graph = (text for _, text in answers)
+    docs = root / "docs"
+    assert f"file: {docs}/pump.md:5\n" in search
+    assert f"file: {docs}/pump.md\n" in literal
+    assert f"file: {docs}/pump.md:1\n" in similar
+    assert show.count(f"file: {docs}/station.py\n") == 1
+    assert context.startswith(f"Paths of library/docs are below {docs}.\n")
+    assert graph.startswith(f"Paths of library/docs are below {docs}.\n")
+
+
+def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(agent, root):
+    every, first, rest, none = (
+        text
+        for _, text in agent.ask(
+            ("search", {"query": "pump", "mode": "literal"}),
+            ("search", {"query": "[Pp]ump", "mode": "regex", "top_k": 2}),
+            ("search", {"query": "[Pp]ump", "mode": "regex", "top_k": 2, "cursor": "2"}),
+            ("search", {"query": "turbine", "mode": "literal"}),
+        )
+    )
+
+    assert every == (
+        "2 matches in 2 files.\n\n"
+        f"library/docs pump.md\n   file: {root}/docs/pump.md\n   5:7 | How a pump is started: open the valve first.\n"
+        f"library/docs station.py\n   file: {root}/docs/station.py\n   1:11 | def start_pump(valve):"
+    )
+    assert re.findall(r"^   (\d+:\d+) \|", first, re.MULTILINE) == ["1:3", "5:7"]
+    assert first.endswith('1 more; go on with cursor "2".')
+    assert re.findall(r"^   (\d+:\d+) \|", rest, re.MULTILINE) == ["1:11"]
+    assert "go on" not in rest
+    assert none.startswith("No match.")
 
 
 @pytest.mark.parametrize(
