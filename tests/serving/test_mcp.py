@@ -110,7 +110,9 @@ def test_every_tool_answers(agent):
     assert "How a pump is started" in search
     assert "station.py" in literal
     assert "->> started" in literal
-    assert context.partition("\n\n")[2].startswith("## library/docs station.py:1-4\n\nfunction `start_pump`; python\n\n```python\ndef ")
+    assert context.partition("\n\n")[2].startswith(
+        "## library/docs station.py:1-4\n\nfunction `start_pump`; python\n\n```python\ndef "
+    )
     assert "valve.open()" in place
     assert "chunk 1 of 1" in page
     assert "is to be indexed" in why
