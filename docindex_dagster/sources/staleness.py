@@ -70,12 +70,15 @@ def edits_since(table: Path, source: Source, ends_at: float) -> Edits:
     if listed is None:
         return Edits()
     try:
-        with git.within(max(0.0, ends_at - time.monotonic())):
-            suspects, gone = _compared(listed, source, ends_at)
-            changed = _really_changed(listed, source, suspects, ends_at)
-            new = tuple(_new(listed, source, ends_at))
-    except (OSError, SourceError):  # such as a folder that is gone, which `docindex status` says
+        suspects, gone = _compared(listed, source, ends_at)
+    except OSError:  # such as a folder that is gone, which `docindex status` says
         return Edits()
+    changed = tuple(_really_changed(listed, source, suspects, ends_at))
+    try:
+        with git.within(max(0.0, ends_at - time.monotonic())):
+            new = tuple(_new(listed, source, ends_at))
+    except (OSError, SourceError):  # such as git that needs longer than there is
+        new = ()
     return Edits(*(tuple(map(path_to_name, paths)) for paths in (changed, new, gone)))
 
 

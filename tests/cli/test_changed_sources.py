@@ -18,10 +18,10 @@ def write(path: str, text: str = "def fresh():\n    return 'new'\n") -> None:
     Path(path).write_text(text)
 
 
-def patiently() -> None:
+def patiently(seconds: int = 30) -> None:
     """Give the look at sources longer than it may take on a busy machine."""
     with Path("docindex.toml").open("a") as file:
-        file.write("\n[search]\nlook_s = 30\n")
+        file.write(f"\n[search]\nlook_s = {seconds}\n")
 
 
 @pytest.fixture(params=["library", "git"])
@@ -147,6 +147,23 @@ def test_a_project_may_have_no_time_for_it(run_indexed):
     write("manual/valve.py")
 
     assert run_indexed("search", QUERY).err == ""
+
+
+def test_where_git_has_no_time_to_list_new_files_the_changed_ones_are_named(run, git, tmp_path, monkeypatch):
+    for arguments in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "Add the manual")):
+        git(Path("manual"), *arguments)
+    assert run("index", "manual").code == 0
+    patiently(3)
+    write("manual/pump.py", "PUMP = 'another'\n")
+    write("manual/valve.py")
+    slow = tmp_path / "slow" / "git"
+    write(str(slow), f'#!/bin/sh\ncase "$*" in *ls-files*) exec sleep 60;; esac\nexec {shutil.which("git")} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", str(slow.parent), prepend=os.pathsep)
+
+    warned = " ".join(run("search", QUERY).err.split())
+
+    assert "manual has changed since it was indexed (changed: pump.py):" in warned
 
 
 def test_a_program_is_warned(run_indexed):
