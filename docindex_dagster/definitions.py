@@ -22,7 +22,11 @@ from docindex_dagster.defs.sensors.sources import sources_changed
 
 
 def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
-    """Everything that Dagster shows and runs for the project at `root`; `resources` replace the usual ones by name."""
+    """Everything that Dagster shows and runs for the project at `root`; `resources` replace the usual ones by name.
+
+    Raises:
+        SettingsError: its settings hold something that cannot be used.
+    """
     settings = load_settings(root)
     root_path = str(settings.root)
     project = Project(root=root_path)
@@ -63,5 +67,9 @@ def _schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """The definitions of the project around the working directory, or of the one that DOCINDEX_ROOT names."""
+    """The definitions of the project around the working directory, or of the one that DOCINDEX_ROOT names.
+
+    Raises:
+        SettingsError: as `build_definitions`.
+    """
     return build_definitions()

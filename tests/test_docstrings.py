@@ -1,61 +1,103 @@
 """What a public function's docstring has to say: what it raises of ours, and of an array its shape and type."""
 
 import ast
-import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core import errors
+import docindex_dagster
 
-PACKAGE = Path(errors.__file__).parents[1]
-TYPED = {name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)}
+PACKAGE = Path(docindex_dagster.__file__).parent
 ARRAYS = re.compile(r"\b(ndarray|NDArray|Vectors)\b")
 SHAPE = re.compile(r"shape|\(\w+(, \w+)*,?\)|a row (a|for each)|one (an?|for each)|per ")
 TYPE = re.compile(r"float16|float32|float64|u?int(8|32|64)|bool|whether|Vectors|vector")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Errors = dict[str, set[str]]
 
 
-def public_functions() -> Iterator[tuple[str, Function]]:
-    """Those of modules and classes whose names and whose owners' names are public, by `path:line name`."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
-        owners: list[ast.Module | ast.ClassDef] = [tree, *classes]
-        for owner in owners:
-            for node in owner.body:
-                if isinstance(node, Function) and node.name[0] != "_":
-                    yield f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}", node
+def errors_of(trees: list[ast.Module]) -> Errors:
+    """The errors that modules define for others, each with the names of its bases, of theirs, and its own."""
+    bases = {
+        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Error") and not node.name.startswith("_")
+    }
+
+    def kinds(name: str) -> set[str]:
+        return {name}.union(*(kinds(base) for base in bases.get(name, ())))
+
+    return {name: kinds(name) for name in bases}
 
 
-def own_nodes(function: Function) -> Iterator[ast.AST]:
-    """What is in a function, but not in the functions in it."""
-    left: list[ast.AST] = list(function.body)
+TREES = {path.relative_to(PACKAGE): ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+ERRORS = errors_of(list(TREES.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """The functions of a module and of its classes, by the name of the class, if any, and their own."""
+
+    functions: dict[tuple[str, str], Function]
+    errors: Errors
+
+    def undocumented(self) -> dict[str, set[str]]:
+        """What public functions raise and do not list, by their names."""
+        public = (key for key in self.functions if not any(name.startswith("_") for name in key))
+        found = {".".join(filter(None, key)): self._missing(key) for key in public}
+        return {name: missing for name, missing in found.items() if missing}
+
+    def _missing(self, key: tuple[str, str]) -> set[str]:
+        listed = self._listed(key)
+        return {name for name in self._raised(key, ()) if not self.errors[name] & listed}
+
+    def _listed(self, key: tuple[str, str]) -> set[str]:
+        section = (ast.get_docstring(self.functions[key]) or "").partition("Raises:")[2]
+        return set(re.findall(r"^\s+(\w+): ", section, re.MULTILINE)) & self.errors.keys()
+
+    def _raised(self, key: tuple[str, str], callers: tuple[tuple[str, str], ...]) -> set[str]:
+        """The errors of ours that a function raises, by itself or by functions of its module."""
+        function = self.functions[key]
+        raised = {
+            node.exc.func.id
+            for node in unguarded(function.body)
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name)
+        } & self.errors.keys()
+        for called in self._called(key[0], function):
+            if called not in (key, *callers):
+                is_private = called[1].startswith("_")
+                raised |= self._raised(called, (*callers, key)) if is_private else self._listed(called)
+        return raised
+
+    def _called(self, owner: str, function: Function) -> Iterator[tuple[str, str]]:
+        for node in unguarded(function.body):
+            match node:
+                case ast.Call(func=ast.Name(id=name)) if ("", name) in self.functions:
+                    yield "", name
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)):
+                    if (owner, name) in self.functions:
+                        yield owner, name
+
+
+def module_of(tree: ast.Module, errors: Errors) -> Module:
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    owners: list[tuple[str, ast.Module | ast.ClassDef]] = [("", tree), *((node.name, node) for node in classes)]
+    return Module({(name, f.name): f for name, owner in owners for f in owner.body if isinstance(f, Function)}, errors)
+
+
+def unguarded(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """What runs where an error is not caught: without functions that are defined there, and bodies of `try`."""
+    left: list[ast.AST] = list(body)
     while left:
         node = left.pop()
         yield node
-        if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
-            left.extend(ast.iter_child_nodes(node))
-
-
-def raised(function: Function) -> set[str]:
-    """The errors of ours that it raises itself."""
-    names = {
-        node.exc.func.id
-        for node in own_nodes(function)
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name)
-    }
-    return names & TYPED
-
-
-def documented(function: Function) -> set[str]:
-    """The errors that its docstring lists, and those that are of their kind."""
-    section = (ast.get_docstring(function) or "").partition("Raises:")[2]
-    listed = {name for name in re.findall(r"^\s+(\w+): ", section, re.MULTILINE) if name in TYPED}
-    kinds = tuple(getattr(errors, name) for name in listed)
-    return {name for name in TYPED if issubclass(getattr(errors, name), kinds)}
+        if isinstance(node, ast.Try) and node.handlers:
+            left += [*node.orelse, *node.finalbody, *(each for handler in node.handlers for each in handler.body)]
+        elif not isinstance(node, Function | ast.Lambda | ast.ClassDef):
+            left += ast.iter_child_nodes(node)
 
 
 def arrays(function: Function) -> bool:
@@ -65,23 +107,83 @@ def arrays(function: Function) -> bool:
     return any(ARRAYS.search(ast.unparse(annotation)) for annotation in annotations if annotation is not None)
 
 
-@pytest.mark.parametrize("room", sorted({path.name for path in PACKAGE.iterdir() if path.is_dir()} - {"__pycache__"}))
-def test_what_is_raised_is_documented(room):
-    # The command line's functions have no callers; their docstrings are its help.
-    missing = {
-        name: undocumented
-        for name, function in public_functions()
-        if name.startswith(f"{room}/") and room != "cli" and (undocumented := raised(function) - documented(function))
-    }
+def without_shape(module: Module) -> list[str]:
+    """The public functions that take or give an array, and do not say its shape and type."""
+    return [
+        ".".join(filter(None, key))
+        for key, function in module.functions.items()
+        if not any(name.startswith("_") for name in key) and arrays(function)
+        if not (SHAPE.search(text := ast.get_docstring(function) or "") and TYPE.search(text))
+    ]
 
-    assert missing == {}
+
+# The command line's functions have no callers; their docstrings are its help.
+@pytest.mark.parametrize("room", sorted({path.parts[0] for path in TREES} - {"cli"}))
+def test_what_is_raised_is_documented(room):
+    modules = {path: module_of(tree, ERRORS) for path, tree in TREES.items() if path.parts[0] == room}
+
+    assert {str(path): found for path, module in modules.items() if (found := module.undocumented())} == {}
 
 
 def test_arrays_say_their_shape_and_type():
-    silent = [
-        name
-        for name, function in public_functions()
-        if arrays(function) and not (SHAPE.search(text := ast.get_docstring(function) or "") and TYPE.search(text))
-    ]
+    modules = {path: module_of(tree, ERRORS) for path, tree in TREES.items()}
 
-    assert silent == []
+    assert {str(path): found for path, module in modules.items() if (found := without_shape(module))} == {}
+
+
+SAMPLE = '''
+class FaultError(Exception): ...
+class DeepFaultError(FaultError): ...
+
+def plain():
+    raise FaultError("a")
+
+def of_a_helper():
+    _helper()
+
+def _helper():
+    raise DeepFaultError("b")
+
+def of_a_neighbour():
+    listed()
+
+def listed():
+    """Do it.
+
+    Raises:
+        FaultError: always, of some kind.
+    """
+    _helper()
+
+def caught():
+    try:
+        plain()
+    except FaultError:
+        return
+
+class Tool:
+    def method(self):
+        self._part()
+
+    def _part(self):
+        raise FaultError("c")
+
+def vectors(texts) -> NDArray[np.float32]:
+    """The vectors of texts."""
+
+def shaped(texts) -> NDArray[np.float32]:
+    """The vectors of texts, shape (texts, dimension), float32."""
+'''
+
+
+def test_the_lint_finds_what_is_left_out():
+    tree = ast.parse(SAMPLE)
+    module = module_of(tree, errors_of([tree]))
+
+    assert module.undocumented() == {
+        "plain": {"FaultError"},
+        "of_a_helper": {"DeepFaultError"},
+        "of_a_neighbour": {"FaultError"},
+        "Tool.method": {"FaultError"},
+    }
+    assert without_shape(module) == ["vectors"]

@@ -27,6 +27,14 @@ def test_the_rooms_are_listed_in_the_order_of_the_import_contract():
     assert {room for layer in layers[1:] for room in layer} <= set(listed)
 
 
+def test_all_modules_are_in_rooms_but_the_entry_points():
+    package = ROOT / "docindex_dagster"
+    rooms = [init.parent for init in package.rglob("*/__init__.py")]
+
+    assert {path.stem for path in package.glob("*.py")} == {"__init__", "api", "definitions"}
+    assert len(rooms) <= 25  # with the rooms in rooms
+
+
 def test_nothing_tells_to_install_a_package_of_the_index_under_our_name():
     sources = (ROOT / "docindex_dagster").rglob("*.py")
     told = {

@@ -61,7 +61,11 @@ def _weight(broken: list[tuple[int, int]]) -> int:
 
 @cache
 def query_for(language: str) -> "tree_sitter.Query":
-    """The query that finds the symbols and imports of a language; empty for a language without any."""
+    """The query that finds the symbols and imports of a language; empty for a language without any.
+
+    Raises:
+        ParseError: there is no grammar for the language.
+    """
     import tree_sitter
 
     folder = files("docindex_dagster.code") / "queries"

@@ -26,6 +26,9 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; when the block ends well, sync it and put it in the place of `path`.
 
     A file that is replaced keeps its permissions, and its owner and group as far as this user may give files to them.
+
+    Raises:
+        FullDiskError: there is no space left.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

@@ -82,7 +82,8 @@ class OpenAIEmbedder:
         """Vectors of shape (len(texts), dimension) and unit length.
 
         Raises:
-            PartialEmbeddingError: the API refuses some of the texts, or fails; it has the vectors of the others.
+            EmbeddingError: the API refuses some of the texts, or fails; it is a `PartialEmbeddingError`, which has the
+                vectors of the others.
         """
         call = _Call(list(texts), np.full((len(texts), self.dimension), np.nan, np.float32))
         try:

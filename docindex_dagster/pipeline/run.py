@@ -75,6 +75,7 @@ def index(
         DamagedStoreError: the stores are damaged, and neither `full` nor `verify` was asked for.
         FullDiskError: there is no space left; what was published stays.
         WorkerError: the script that calls it has no main guard.
+        DocindexError: a stage of a package failed.
     """
     check_main_guard()
     run = SourceRun(settings, source, lambda: embedder, full, verify, tuple(only))

@@ -45,7 +45,11 @@ def stages() -> tuple[Stage, ...]:
 
 
 def by_name() -> dict[str, Stage]:
-    """The stages by their names."""
+    """The stages by their names.
+
+    Raises:
+        PluginError: as `stages`.
+    """
     return {stage.name: stage for stage in stages()}
 
 

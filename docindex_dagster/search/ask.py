@@ -159,6 +159,7 @@ def context_of(
     Raises:
         QueryError: as `search`.
         DamagedStoreError: as `search`.
+        EmbeddingError: as `search`.
         SettingsError: as `hits_of`.
     """
     tried = replace(request, top_k=max(_CONTEXT_CANDIDATES, budget // _TOKENS_A_HIT))

@@ -73,7 +73,11 @@ class Pattern:
         ]
 
     def places(self, text: str) -> list[tuple[int, int]]:
-        """All places of it in a text, [start, end) in characters, none of which overlap."""
+        """All places of it in a text, [start, end) in characters, none of which overlap.
+
+        Raises:
+            QueryError: the text holds every character that could mark the matches.
+        """
         if not self.is_regex:
             starts = [-len(self.text)]
             while (start := text.find(self.text, starts[-1] + len(self.text))) >= 0:

@@ -174,6 +174,7 @@ def remove(root: Path, key: str) -> bool:
 
     Raises:
         SourceError: as `check_removable`.
+        SettingsError: as `check_removable`.
     """
     check_removable(root, key)
     with _editing(root) as document:
@@ -190,7 +191,11 @@ def remove(root: Path, key: str) -> bool:
 
 
 def remove_children(root: Path, parent: Path) -> None:
-    """Take the table out of the file that declares each folder in `parent` as a library."""
+    """Take the table out of the file that declares each folder in `parent` as a library.
+
+    Raises:
+        SettingsError: the file cannot be read, or a setting cannot be used.
+    """
     with _editing(root) as document:
         for position, table in enumerate(document.get("source", ())):
             path = str(table.get("path", ""))
@@ -211,6 +216,7 @@ def check_removable(root: Path, key: str) -> None:
 
     Raises:
         SourceError: the source is one child of a declared folder of folders, or branches of it are declared with it.
+        SettingsError: the file cannot be read, or a setting cannot be used.
     """
     for table in _read(root).get("source", ()):
         if key not in _keys(root, table):
@@ -239,7 +245,11 @@ def _remove_branch(table: Any, key: str) -> None:
 
 
 def use(root: Path, key: str | None) -> None:
-    """Set, or with None unset, the source that a search looks at by default."""
+    """Set, or with None unset, the source that a search looks at by default.
+
+    Raises:
+        SettingsError: the file cannot be read, or a setting cannot be used.
+    """
     with _editing(root) as document:
         if key is None:
             _forget_default(document, None)

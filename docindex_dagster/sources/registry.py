@@ -39,6 +39,7 @@ def find(settings: Settings, name: str) -> Source:
 
     Raises:
         SourceError: none or several fit.
+        SettingsError: as `sources`.
     """
     declared = sources(settings)
     fitting = [source for key, source in declared.items() if name in {key, source.name}]
@@ -51,7 +52,11 @@ def find(settings: Settings, name: str) -> Source:
 
 
 def containing(settings: Settings, path: Path) -> Source | None:
-    """The source whose folder holds `path`; the innermost where sources lie in one another."""
+    """The source whose folder holds `path`; the innermost where sources lie in one another.
+
+    Raises:
+        SettingsError: as `sources`.
+    """
     path = Path(os.path.normpath(path.absolute()))
     around = [source for source in sources(settings).values() if path.is_relative_to(source.path)]
     return max(around, key=lambda source: len(source.path.parts), default=None)
@@ -71,7 +76,11 @@ def parent_of_libraries(root: Path, path: str) -> Path:
 
 
 def cloned_from(settings: Settings, url: str) -> list[Source]:
-    """The sources that follow the repository at a URL."""
+    """The sources that follow the repository at a URL.
+
+    Raises:
+        SettingsError: as `sources`.
+    """
     return [source for source in sources(settings).values() if source.remote and source.remote.url == url]
 
 

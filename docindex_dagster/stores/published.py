@@ -149,7 +149,11 @@ class Tables:
 
     @cached_property
     def embeddings(self) -> PublishedTable:
-        """A row a chunk, in the order of `chunks`: its id, and its vector, a list of `d` float16 values."""
+        """A row a chunk, in the order of `chunks`: its id, and its vector, a list of `d` float16 values.
+
+        Raises:
+            StoreError: the generation was cleared away, or a store is damaged.
+        """
         with self._reading():
             dimension = lance_table.dimension(self._reader.table)
         return self._table(embeddings_schema(dimension), self._embeddings)

@@ -61,7 +61,11 @@ class Reader:
 
     @cached_property
     def graph(self) -> "OpenGraph":
-        """The knowledge graph of all sources."""
+        """The knowledge graph of all sources.
+
+        Raises:
+            DamagedStoreError: as `graph_of`.
+        """
         return self.graph_of(self.generation.sources)
 
     @cached_property
@@ -165,6 +169,7 @@ def check_generation(layout: Layout, generation: Generation) -> None:
 
     Raises:
         DamagedStoreError: it cannot.
+        StoreError: as `open_generation`.
     """
     reader = open_generation(layout, generation)
     if not lance_table.has_version(layout, generation.table, generation.table_version):

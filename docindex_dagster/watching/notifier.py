@@ -63,6 +63,7 @@ class Notifier:
 
         Raises:
             KeyboardInterrupt: a signal came.
+            WatchError: the system watches no more folders.
         """
         if self._open is None:
             raise AssertionError("nothing is watched")

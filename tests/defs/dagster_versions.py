@@ -55,19 +55,7 @@ def _test(name: str, requirements: list[str]) -> int:
     sys.stdout.write(f"{name}: Dagster {version}\n")
     sys.stdout.flush()
     workers = str((os.cpu_count() or 1) + 2)
-    command = [
-        str(python),
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "--show-capture=no",
-        "-n",
-        workers,
-        "--dist",
-        "worksteal",
-        *TESTS,
-    ]
+    command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", "--show-capture=no"]
     return subprocess.run([*command, "-n", workers, "--dist", "worksteal", *TESTS], cwd=ROOT, check=False).returncode
 
 

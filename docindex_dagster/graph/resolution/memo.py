@@ -127,7 +127,11 @@ class Memo:
         find: Callable[[*_Arguments], _Found],
         *arguments: *_Arguments,
     ) -> _Found:
-        """What is found for a question; `none` where it leads back to itself or too deep."""
+        """What is found for a question; `none` where it leads back to itself or too deep.
+
+        Raises:
+            OverLimitError: the questions of the file are too many, or take too long.
+        """
         answer = self._kept.get(question)
         if answer is not None and answer.asked <= self.level:
             reach = len(self._active) + answer.height
