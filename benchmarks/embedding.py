@@ -43,7 +43,7 @@ def sampled(texts: list[str], size: int) -> list[str]:
 
 
 def timed(settings: EmbeddingSettings, texts: list[str]) -> tuple[float, float, float]:
-    """Seconds until the first text is embedded, and for all of them: passed, and of the processor."""
+    """Seconds until the first text is embedded, and for all of them: elapsed, and of CPU time."""
     started = time.perf_counter()
     embedder = load_embedder(settings)
     embedder.embed_query("a text")

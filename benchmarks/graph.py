@@ -1,7 +1,7 @@
 """What does the graph of a source cost: to build, to update after an edit, to ask? `graph FOLDER`.
 
 Without Dagster, in one process: parsing and cutting, with and without the facts of the graph, and resolving, in seconds
-of the processor. The folder is read once before, so that grammars and files are at hand.
+of CPU time. The folder is read once before, so that grammars and files are at hand.
 """
 
 import argparse

@@ -64,8 +64,8 @@ _EVIL = "a*" * 20 + "b"
 def ignored_by_git(repository: Path, lines: Sequence[str], paths: Sequence[str]) -> set[str]:
     (repository / ".gitignore").write_text("\n".join(lines) + "\n", encoding="utf-8")
     asked = ["git", "-C", str(repository), "check-ignore", "--no-index", "-z", "--stdin"]
-    told = subprocess.run(asked, input="\0".join(paths).encode() + b"\0", capture_output=True, check=False).stdout
-    return set(told.decode().split("\0")) - {""}
+    ignored = subprocess.run(asked, input="\0".join(paths).encode() + b"\0", capture_output=True, check=False).stdout
+    return set(ignored.decode().split("\0")) - {""}
 
 
 def ignored_by_us(rules: RuleSet, path: str) -> bool:

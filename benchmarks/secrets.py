@@ -1,6 +1,6 @@
 """What is taken for a secret in real repositories, and what looking for it costs: secrets.py REPOSITORY... [--show].
 
-Each work tree is discovered with and without looking for secrets, from nothing; seconds are of the processor. With
+Each work tree is discovered with and without looking for secrets, from nothing; seconds are of CPU time. With
 `--show`, each finding is printed with its line, to be judged: true if that is a key or a password in form, be it an
 example or a test's; false if it is anything else.
 """
@@ -50,7 +50,7 @@ def measure(path: Path, *, show: bool) -> None:
     ]
     print(f"| {path.name} | " + " | ".join(map(str, figures)) + " |")
     if show:
-        told(path, named, read, masked)
+        report(path, named, read, masked)
 
 
 def timed(source: Source) -> tuple[pa.Table, float]:
@@ -59,7 +59,7 @@ def timed(source: Source) -> tuple[pa.Table, float]:
     return table, time.process_time() - started
 
 
-def told(path: Path, named: list[Row], read: list[Row], masked: list[Row]) -> None:
+def report(path: Path, named: list[Row], read: list[Row], masked: list[Row]) -> None:
     for row in (*named, *read):
         print(f"    {row['path']}: {row['skipped_reason']}")
     for row in masked:

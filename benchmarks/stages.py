@@ -44,9 +44,9 @@ def main() -> None:
     spawning = multiprocessing.get_context("spawn")
     for folder in arguments.folders:
         with ProcessPoolExecutor(1, mp_context=spawning) as pool:
-            row, said = pool.submit(_measured, folder.absolute(), arguments.limit).result()
+            row, reasons = pool.submit(_measured, folder.absolute(), arguments.limit).result()
         print(row, flush=True)
-        warnings += [f"{folder.name}: {warning}" for warning in said]
+        warnings += [f"{folder.name}: {warning}" for warning in reasons]
     print("\n".join(warnings))
 
 
@@ -55,14 +55,14 @@ class _Clock:
     """CPU seconds by stage: all since the end of the last stage are those of the stage that ends now."""
 
     spent: dict[str, float] = field(default_factory=dict)
-    last: float = field(default_factory=lambda: _processor_seconds(os.getpid()))
+    last: float = field(default_factory=lambda: _cpu_seconds(os.getpid()))
 
     def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.StageEnded):
             self.end(event.stage)
 
     def end(self, stage: str) -> None:
-        now = _processor_seconds(os.getpid())
+        now = _cpu_seconds(os.getpid())
         self.spent[stage] = self.spent.get(stage, 0) + now - self.last
         self.last = now
 
@@ -78,7 +78,7 @@ def _measured(folder: Path, limit: int) -> tuple[str, list[str]]:
         os.chdir(project)
         started = time.monotonic()
         signal.alarm(limit)
-        said = _index(folder, clock)
+        reasons = _index(folder, clock)
         signal.alarm(0)
         clock.end(_REST)
         seconds = time.monotonic() - started
@@ -88,7 +88,7 @@ def _measured(folder: Path, limit: int) -> tuple[str, list[str]]:
     slowest = max(clock.spent, key=clock.spent.__getitem__)
     spent = [f"{clock.spent.get(stage, 0):.1f}" for stage in _STAGES]
     cells = [folder.name, *numbers, *spent, slowest, f"{seconds:.0f}", f"{peak[0]:.0f}"]
-    return f"| {' | '.join(cells)} |", said
+    return f"| {' | '.join(cells)} |", reasons
 
 
 def _index(folder: Path, clock: _Clock) -> list[str]:
@@ -117,7 +117,7 @@ def _sample(peak: list[float], done: threading.Event) -> None:
         peak[0] = max(peak[0], sum(proportional_kib(pid) for pid in tree(os.getpid())) / 1024)
 
 
-def _processor_seconds(pid: int) -> float:
+def _cpu_seconds(pid: int) -> float:
     """Of a process, those that it runs and those that it has run."""
     return sum(_own_seconds(process) for process in tree(pid))
 

@@ -2,7 +2,7 @@
 
 150 libraries of 500 small files and 50 git work trees of 500 files are made in a temporary folder. Then each is looked
 at, as sensors do at every tick: seconds for all libraries, and for all work trees, of several looks one after another,
-and behind the slash those of them that a processor worked, whatever else the machine did.
+and behind the slash the CPU time, whatever else the machine did.
 """
 
 import argparse
@@ -48,14 +48,14 @@ def work_tree(folder: Path) -> Source:
 
 
 def look(sources: Sequence[Source]) -> tuple[float, float]:
-    """Seconds until all fingerprints are known: by the clock, and of a processor."""
-    started, worked = time.perf_counter(), processor_seconds()
+    """Seconds until all fingerprints are known: elapsed, and of CPU time."""
+    started, worked = time.perf_counter(), cpu_seconds()
     for source in sources:
         fingerprint(source)
-    return time.perf_counter() - started, processor_seconds() - worked
+    return time.perf_counter() - started, cpu_seconds() - worked
 
 
-def processor_seconds() -> float:
+def cpu_seconds() -> float:
     """What this process and those that it started and that ended have used."""
     return sum(os.times()[:4])
 

@@ -61,6 +61,6 @@ def test_a_package_that_is_imported_already_or_missing_is_left_alone(runs):
 
 
 def test_lancedb_is_imported_without_its_client_which_still_works():
-    said = subprocess.run([sys.executable, "-c", IN_USE], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run([sys.executable, "-c", IN_USE], check=True, capture_output=True, text=True).stdout
 
-    assert said.split() == ["True", "False", "ApiClient", "True"]
+    assert output.split() == ["True", "False", "ApiClient", "True"]

@@ -37,16 +37,16 @@ def test_all_modules_are_in_rooms_but_the_entry_points():
 
 def test_nothing_tells_to_install_a_package_of_the_index_under_our_name():
     sources = (ROOT / "docindex_dagster").rglob("*.py")
-    told = {
+    misleading = {
         file.relative_to(ROOT): found
         for file in (*PAGES, *sources)
         if (found := re.findall(r"pip install [\"']?docindex\b(?!-).*", file.read_text(encoding="utf-8")))
     }
 
-    assert told == {}
+    assert misleading == {}
 
 
-def test_the_published_rows_are_read_as_told_after_a_rollback(tmp_path, monkeypatch):
+def test_the_published_rows_are_read_as_documented_after_a_rollback(tmp_path, monkeypatch):
     layout = Layout(tmp_path / ".docindex")
     for text in ("alpha", "regretted"):
         chunks = chunks_of({"a.py": [text]})
@@ -56,8 +56,8 @@ def test_the_published_rows_are_read_as_told_after_a_rollback(tmp_path, monkeypa
     code = page.partition("## Reading the stores")[2].partition("```python\n")[2].partition("```")[0]
     monkeypatch.chdir(tmp_path)
 
-    told: dict[str, Any] = {}
-    exec(compile(code, "docs/operations.md", "exec"), told)
+    namespace: dict[str, Any] = {}
+    exec(compile(code, "docs/operations.md", "exec"), namespace)
 
-    assert told["table"].to_arrow()["text"].to_pylist() == ["alpha"]
+    assert namespace["table"].to_arrow()["text"].to_pylist() == ["alpha"]
     assert open_reader(layout).table.to_arrow()["text"].to_pylist() == ["alpha"]

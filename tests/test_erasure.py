@@ -147,16 +147,16 @@ def test_what_was_copied_badly_is_not_published(removed, monkeypatch):
 
 
 def test_a_program_that_searches_goes_on_with_the_erased_index(removed):
-    following = LatestReader(removed)
-    assert following.reader().table.count_rows() == len(FILES) + 1
+    latest = LatestReader(removed)
+    assert latest.reader().table.count_rows() == len(FILES) + 1
 
     prune(removed, {KEY, OTHER}, erase=True)
 
-    reader = following.reader()
+    reader = latest.reader()
     assert reader.table.count_rows() == reader.searcher.num_docs == len(FILES) + 1
 
 
-def test_what_a_run_uses_is_said_to_be_left(removed):
+def test_what_a_run_uses_is_reported_to_be_left(removed):
     VectorSpill(removed, KEY).add(vectors_of(chunks_of(FILES)).select(["embed_text_hash", "model", "vector"]))
 
     with exclusive_if_free(removed.source_lock(KEY), "a run"):

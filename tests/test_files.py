@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from docindex_dagster.core.errors import FullDiskError
-from docindex_dagster.core.files import replacing, telling_full_disk
+from docindex_dagster.core.files import replacing, reporting_full_disk
 
 
 def test_what_a_killed_process_left_behind_goes_away_with_the_next_write(tmp_path):
@@ -60,7 +60,7 @@ def test_a_file_that_root_replaces_stays_its_owners(tmp_path):
     ],
 )
 def test_a_full_disk_is_one_line_whatever_library_meets_it(tmp_path, error):
-    with pytest.raises(FullDiskError) as raised, telling_full_disk(tmp_path):
+    with pytest.raises(FullDiskError) as raised, reporting_full_disk(tmp_path):
         raise error
 
     assert str(raised.value).startswith(f"the disk that holds {tmp_path} is full")
@@ -68,7 +68,7 @@ def test_a_full_disk_is_one_line_whatever_library_meets_it(tmp_path, error):
 
 @pytest.mark.parametrize("error", [OSError(errno.EACCES, "Permission denied"), ValueError("disk I/O error")])
 def test_other_errors_stay_what_they_are(tmp_path, error):
-    with pytest.raises(type(error)) as raised, telling_full_disk(tmp_path):
+    with pytest.raises(type(error)) as raised, reporting_full_disk(tmp_path):
         raise error
 
     assert raised.value is error

@@ -19,7 +19,7 @@ def test_a_signal_whose_handler_forgets_it_is_an_interrupt_nevertheless(ending):
             signal.raise_signal(ending)
             with pytest.raises(KeyboardInterrupt):
                 check()
-            check()  # each is told once
+            check()  # each is reported once
     finally:
         signal.signal(ending, before)
 

@@ -53,7 +53,7 @@ def test_it_begins_with_what_needs_attention_and_the_totals():
     assert first == "**1 of 3 sources needs attention.** 6 files in 54 chunks (3.7 MB) of 3 sources can be searched."
 
 
-def test_all_well_is_said_as_well():
+def test_all_well_is_reported_as_well():
     assert page([good("git/a")]).startswith("**All sources are well.** ")
 
 

@@ -123,7 +123,7 @@ def test_a_failure_is_more_telling_than_a_degraded_index(settings):
     assert next(one.state for one in found if one.source == "library/a") == "failed"
 
 
-def test_without_a_record_of_runs_nothing_is_said_of_them(settings):
+def test_without_a_record_of_runs_nothing_is_reported_of_them(settings):
     found = source_status.of_all(settings, [entry("library/a")], None, NOW)
 
     assert {one.source: one.state for one in found} == {

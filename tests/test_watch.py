@@ -37,11 +37,11 @@ QUIET_S = 1.2
 
 @dataclass
 class Project:
-    """A folder with a `docindex.toml`, what was indexed in it while it was watched, and what was told."""
+    """A folder with a `docindex.toml`, what was indexed in it while it was watched, and what was reported."""
 
     root: Path
     runs: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
     is_broken: bool = False
 
     def declare(self, *tables: str) -> None:
@@ -69,7 +69,7 @@ class Project:
     @contextmanager
     def watched(self, *named: str, poll: bool = False) -> Iterator[Watch]:
         """Watch from when all is up to date; runs until then do not count."""
-        watch = Watch(load_settings(self.root), named, self.index, self.told.append, poll=poll)
+        watch = Watch(load_settings(self.root), named, self.index, self.reported.append, poll=poll)
         try:
             while not watch.is_idle:
                 watch.step()
@@ -138,7 +138,7 @@ def test_at_the_start_only_what_changed_meanwhile_is_indexed(project):
         pass
     project.write("other/page.md", "# Page\n\nBadgers dig.\n")
 
-    watch = Watch(load_settings(project.root), (), project.index, project.told.append, poll=False)
+    watch = Watch(load_settings(project.root), (), project.index, project.reported.append, poll=False)
     until(watch, lambda: watch.is_idle)
     watch.close()
 
@@ -153,7 +153,7 @@ def test_what_changes_while_a_run_goes_on_is_indexed_by_the_next(project: Projec
             project.write("notes/guide.md", "# Guide\n\nOtters swim.\n")
         return succeeded
 
-    watch = Watch(load_settings(project.root), (), index, project.told.append, poll=False)
+    watch = Watch(load_settings(project.root), (), index, project.reported.append, poll=False)
     until(watch, lambda: project.finds("Otters"))
     watch.close()
 
@@ -266,7 +266,7 @@ def test_an_edit_of_a_file_does_not_list_the_folders(project, monkeypatch):
         until(watch, lambda: project.finds("Marmots"))
 
 
-def test_the_index_inside_of_a_source_wakes_nobody(project, git):
+def test_the_index_inside_of_a_source_starts_no_run(project, git):
     project.declare(GIT.format("."), LIBRARY.format("."))
     git(project.root, "init", "-q")
     with project.watched() as watch:
@@ -277,7 +277,7 @@ def test_the_index_inside_of_a_source_wakes_nobody(project, git):
     assert len(project.runs) == 2
 
 
-def test_an_index_of_another_name_inside_of_a_source_wakes_nobody(project, monkeypatch):
+def test_an_index_of_another_name_inside_of_a_source_starts_no_run(project, monkeypatch):
     monkeypatch.setenv("DOCINDEX_HOME", "notes/memory")
     with project.watched() as watch:
         for_a_while(watch)
@@ -297,7 +297,7 @@ def test_commits_and_switched_branches_are_noticed(project, repository, git):
         until(watch, lambda: project.finds("prime_pump") and not project.finds("start_otter"))
 
 
-def test_what_is_not_indexed_wakes_nobody(project, repository):
+def test_what_is_not_indexed_starts_no_run(project, repository):
     project.write("service/node_modules/left/index.js", "pad()\n")
     (repository / "ignored").mkdir()
     log = project.write("service/server.log", "started\n")
@@ -338,16 +338,16 @@ def test_an_edit_of_the_settings_counts_at_once(project):
         assert project.runs == ["library/other"]
 
         project.declare(LIBRARY.format("notes"), 'source = "none"')
-        until(watch, lambda: len(project.told) == 2)
+        until(watch, lambda: len(project.reported) == 2)
         project.write("other/page.md", "# Page\n\nWeasels dig.\n")
         for_a_while(watch)
         assert project.runs == ["library/other"]
 
         project.declare(LIBRARY.format("other"))
         until(watch, lambda: project.finds("Weasels"))
-    assert project.told[0] == "library/other is watched as well from now on"
-    assert project.told[1].endswith("what changes is indexed when this is mended")
-    assert project.told[2:] == ["library/notes is not declared any more, and not watched"]
+    assert project.reported[0] == "library/other is watched as well from now on"
+    assert project.reported[1].endswith("what changes is indexed when this is mended")
+    assert project.reported[2:] == ["library/notes is not declared any more, and not watched"]
 
 
 def test_a_new_child_of_a_folder_of_libraries_is_watched(project):
@@ -384,12 +384,12 @@ def test_the_settings_count_after_their_folder_was_replaced(project, monkeypatch
         until(watch, lambda: inner.runs == ["library/elsewhere"])
 
 
-def test_a_folder_that_is_missing_is_told_once_and_watched_when_it_comes(project):
+def test_a_folder_that_is_missing_is_reported_once_and_watched_when_it_comes(project):
     project.declare(LIBRARY.format("notes"), LIBRARY.format("later"))
     with project.watched() as watch:
         for_a_while(watch)
-        (told,) = project.told
-        assert told.startswith(f"library/later: {project.root}/later cannot be listed")
+        (reported,) = project.reported
+        assert reported.startswith(f"library/later: {project.root}/later cannot be listed")
 
         project.write("later/page.md", "# Page\n\nStoats run.\n")
         until(watch, lambda: project.finds("Stoats"))
@@ -404,7 +404,7 @@ def test_what_failed_is_tried_again_when_it_changes(project):
         until(watch, lambda: bool(project.runs))
         for_a_while(watch)
         assert project.runs == ["library/notes"]
-        assert project.told == ["library/notes is tried again when it changes, or in 1 min"]
+        assert project.reported == ["library/notes is tried again when it changes, or in 1 min"]
 
         project.is_broken = False
         project.write("notes/guide.md", "# Guide\n\nOtters live in holts.\n")
@@ -469,10 +469,10 @@ def test_the_command_records_a_run_of_dagster_and_ends_well_when_interrupted(pro
         code = process.wait(timeout=PATIENCE_S)
         process.stdout.close()
         errors.seek(0)
-        told = errors.read().splitlines()
+        reported = errors.read().splitlines()
 
     assert (first["added"], second["changed"], found, code) == (1, 1, True, 0)
-    assert told == ["watching 1 source in 1 folder; stop with Ctrl-C", "stopped; what is searchable stays so"]
+    assert reported == ["watching 1 source in 1 folder; stop with Ctrl-C", "stopped; what is searchable stays so"]
     with launch.instance(load_settings(project.root)) as instance:
         recorded = [(run.run_id, run.status.value) for run in instance.get_runs()]
     assert recorded == [(second["run_id"], "SUCCESS"), (first["run_id"], "SUCCESS")]

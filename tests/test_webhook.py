@@ -128,7 +128,7 @@ def test_a_handshake_that_takes_too_long_is_tried_again_as_nothing_was_sent_yet(
 def test_the_url_is_in_no_log_and_no_error(case, caplog, capfd, monkeypatch):
     monkeypatch.setattr(webhook, "_TIMEOUT_S", (3, 0.1 if case == "silent" else 7))
     caplog.set_level(logging.DEBUG)
-    told = ""
+    reported = ""
     statuses = {"refused": [404], "unable": [500] * 3}.get(case, [])
     with listening(statuses) as hook:
         hook.is_silent = case == "silent"
@@ -136,10 +136,10 @@ def test_the_url_is_in_no_log_and_no_error(case, caplog, capfd, monkeypatch):
         try:
             post(url, PAYLOAD, sleep=lambda _: None)
         except AlertError as error:
-            told = "".join(traceback.format_exception(error)) + repr(error.__context__) + repr(error.__cause__)
+            reported = "".join(traceback.format_exception(error)) + repr(error.__context__) + repr(error.__cause__)
 
-    assert (told == "") == (case in {"taken", "silent"})
-    assert SECRET not in told + caplog.text + "".join(capfd.readouterr())
+    assert (reported == "") == (case in {"taken", "silent"})
+    assert SECRET not in reported + caplog.text + "".join(capfd.readouterr())
 
 
 def test_logs_of_others_are_heard_again_afterwards(caplog):

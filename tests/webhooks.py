@@ -1,4 +1,4 @@
-"""A webhook on the loopback device that answers as told and remembers what was posted."""
+"""A webhook on the loopback device that answers as a test asks and remembers what was posted."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

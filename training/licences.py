@@ -90,7 +90,7 @@ _SIGNS = (
     Sign("Zlib", ("the origin of this software must not be misrepresented", "altered source versions must be")),
     Sign("PSF-2.0", ("python software foundation license version 2",)),
     Sign("PostgreSQL", (_HPND, "for any purpose without fee and without a written agreement is hereby granted")),
-    # What is not allowed, so that it is told by its name.
+    # What is not allowed, so that it is reported by its name.
     Sign("GPL", ("gnu general public license",)),
     Sign("LGPL", ("gnu lesser general public license",)),
     Sign("LGPL", ("gnu library general public license",)),

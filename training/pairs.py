@@ -153,15 +153,15 @@ def _of_comments(chance: random.Random, path: str, text: str, comments: "Sequenc
     lines = text.split("\n")
     for group in _groups(text.encode(), comments):
         first, last = group[0].start_point.row, group[-1].end_point.row
-        said = comment_text([node.text or b"" for node in group])
+        written = comment_text([node.text or b"" for node in group])
         is_header = first < 12  # noqa: PLR2004 lines
-        if is_header or not said or len(said) > _QUERY or len(said.split()) < 4 or _NO_PROSE.search(said):  # noqa: PLR2004
+        if is_header or not written or len(written) > _QUERY or len(written.split()) < 4 or _NO_PROSE.search(written):  # noqa: PLR2004
             continue
         after = lines[last + 1 : last + 15]
         end = next((at for at, line in enumerate(after) if at > 2 and not line.strip()), len(after))  # noqa: PLR2004
         passage = "\n".join(after[:end])
         if len(passage.strip()) > 40:  # noqa: PLR2004 characters
-            yield Pair("comment", " ".join(said.split()), _under(chance, 0.5, path, passage))
+            yield Pair("comment", " ".join(written.split()), _under(chance, 0.5, path, passage))
 
 
 def _groups(data: bytes, comments: "Sequence[Node]") -> "Iterator[list[Node]]":
@@ -267,5 +267,5 @@ def _without_subject(sentence: str, name: str) -> str:
 
 def _without_lines(source: str, docstring: str) -> str:
     """Source without the lines that are, but for marks of comments, those of its docstring."""
-    said = {line.strip(_MARKS) for line in docstring.splitlines()} - {""}
-    return "\n".join(line for line in source.splitlines() if line.strip(_MARKS) not in said)
+    written = {line.strip(_MARKS) for line in docstring.splitlines()} - {""}
+    return "\n".join(line for line in source.splitlines() if line.strip(_MARKS) not in written)

@@ -1,7 +1,7 @@
 """Training the rows: queries near the passages that answer them, away from the others of the same repository.
 
 InfoNCE (van den Oord et al. 2018, arXiv:1807.03748) in both directions, over blocks of pairs of one repository each, so
-that what a query is told from is what a search in that repository has to tell it from.
+the negatives of a query are what a search in that repository has to rank below its answer.
 """
 
 import math
@@ -25,7 +25,7 @@ class Recipe:
     seed: int = 0
     dimension: int = 256
     epochs: int = 3
-    block: int = 256  # pairs of one repository that are told from each other
+    block: int = 256  # pairs of one repository that are distinguished from each other
     blocks: int = 8  # a step
     rate: float = 0.01  # of learning, at its highest
     warm_up: float = 0.05  # share of the steps

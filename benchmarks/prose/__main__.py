@@ -83,14 +83,14 @@ def compare(text: str, path: str, loader: str, tally: Tally) -> None:
     blocks = [block for section in document.sections for block in section.blocks]
     source = [*_READERS.get(loader, as_it_is)(text)]
     shown = [(block.start_line, line) for block in blocks for line in _shown(block, loader).split("\n")]
-    said, loaded = _count(source), _count(shown)
+    expected, loaded = _count(source), _count(shown)
     marks = [*_marks(blocks, loader)]
-    tally.words += said.total()
-    tally.lost += (said - loaded).total()
-    tally.noise += (loaded - said).total() + len(marks)
-    tally.pages_with_loss += bool(said - loaded)
-    tally.differences += [f"{path}:{place}" for place in _places("lost", said - loaded, source)]
-    tally.differences += [f"{path}:{place}" for place in _places("noise", loaded - said, shown)]
+    tally.words += expected.total()
+    tally.lost += (expected - loaded).total()
+    tally.noise += (loaded - expected).total() + len(marks)
+    tally.pages_with_loss += bool(expected - loaded)
+    tally.differences += [f"{path}:{place}" for place in _places("lost", expected - loaded, source)]
+    tally.differences += [f"{path}:{place}" for place in _places("noise", loaded - expected, shown)]
     tally.differences += [f"{path}:{number}: mark: {around!r}" for number, around in marks]
 
 

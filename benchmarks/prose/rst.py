@@ -206,7 +206,7 @@ class _Reader:
         self._in_quotes ^= text.count("`") % 2 == 1
         if self._in_quotes:
             text = _ADDRESS_BEGINS.sub("", text)
-        for name, said in self._substituted.items():
-            text = text.replace(f"|{name}|", said)
+        for name, replacement in self._substituted.items():
+            text = text.replace(f"|{name}|", replacement)
         text = _JOINED.sub("", _EMPHASIS.sub(r"\2", text))
         return _ESCAPE.sub(lambda match: match[1].strip(), text)

@@ -1,4 +1,4 @@
-"""Whether the drafts of a chunker that is not ours fit the file that they are said to be of."""
+"""Whether the drafts of a chunker of a package fit their file."""
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.core.errors import ChunkerError

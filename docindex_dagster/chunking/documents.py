@@ -102,7 +102,7 @@ def _scope(document: Document, piece: Piece) -> str:
 
 
 def _facts(document: Document, piece: Piece) -> Iterator[Fact]:
-    """The links and anchors that the text of a piece does not show, said in its section."""
+    """The links and anchors that the text of a piece does not show, of its section."""
     scope = _scope(document, piece)
     for pointer in piece.block.pointers:
         if len(pointer.name) <= _LONGEST:

@@ -1,4 +1,4 @@
-"""Messages: mails, chat logs, minutes. They have no headings, and what is said stands in sentences.
+"""Messages: mails, chat logs, minutes. They have no headings, and their text is sentences.
 
 A chunk ends where a sentence does, and begins with the last sentences of the one before.
 """

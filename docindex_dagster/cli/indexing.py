@@ -115,7 +115,7 @@ def index_sources(
     full: bool,
     verify: bool = False,
     quiet: bool,
-    tell_failure: Callable[[str], None] = console.failure,
+    report_failure: Callable[[str], None] = console.failure,
 ) -> list[dict[str, Any]]:
     """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
     from docindex_dagster.cli import launch
@@ -134,7 +134,7 @@ def index_sources(
             for warning in outcome.warnings:
                 console.warning(f"{key}: {warning}")
             for reason in outcome.failures:
-                tell_failure(f"{key}: {reason}")
+                report_failure(f"{key}: {reason}")
             summaries.append(summary_of(key, outcome, time.monotonic() - started))
             if outcome.succeeded and not quiet:
                 console.out.print(sentence_of(summaries[-1]))

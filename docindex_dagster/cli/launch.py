@@ -15,7 +15,7 @@ import yaml
 from docindex_dagster.core import errors, events, interrupts
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError
-from docindex_dagster.core.files import replacing, telling_full_disk
+from docindex_dagster.core.files import replacing, reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
@@ -87,7 +87,7 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     from docindex_dagster.defs.internals import InstanceRef
 
     lock = Layout(settings.home).instance_lock
-    with telling_full_disk(settings.home), writing(settings):
+    with reporting_full_disk(settings.home), writing(settings):
         with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
             home = dagster_home(settings)
             try:

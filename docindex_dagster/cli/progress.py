@@ -26,7 +26,7 @@ def shown(source: str, position: str = "", *, quiet: bool = False) -> Iterator[N
         quiet: only what it waits for, and what the user should know.
     """
     if quiet:
-        listening = events.listening(tell)
+        listening = events.listening(show_message)
     elif err.is_terminal:
         listening = _live(source, position)
     else:
@@ -35,7 +35,7 @@ def shown(source: str, position: str = "", *, quiet: bool = False) -> Iterator[N
         yield
 
 
-def tell(event: events.Event) -> None:
+def show_message(event: events.Event) -> None:
     """Print what a run waits for, and what the user should know."""
     if isinstance(event, events.Waiting):
         err.print(f"{event.source}: waiting for {event.reason}")
@@ -45,22 +45,22 @@ def tell(event: events.Event) -> None:
 
 @contextmanager
 def _live(source: str, position: str) -> Iterator[None]:
-    """A line that goes when the block ends; what is told stands above it."""
+    """A line that goes when the block ends; messages stand above it."""
     name = in_line(f"{source} ({position})" if position else source)
     what = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
     columns = (SpinnerColumn(), BarColumn(bar_width=_BAR), TimeElapsedColumn(), what)
     with Progress(*columns, console=err, transient=True) as line:
         task = line.add_task(f"{name}: starting", total=None)
 
-        def show(event: events.Event) -> None:
-            tell(event)
+        def show_message(event: events.Event) -> None:
+            show_message(event)
             if isinstance(event, events.StageBegan):
                 line.update(task, description=f"{name}: {Step(event.stage)}", completed=0, total=None)
             elif isinstance(event, events.Progress):
                 step = Step(event.stage, event.done, event.total, event.unit)
                 line.update(task, description=f"{name}: {step}", completed=event.done, total=event.total or None)
 
-        with events.listening(show):
+        with events.listening(show_message):
             yield
 
 
@@ -74,7 +74,7 @@ class _Lines:
 
     def hear(self, event: events.Event) -> None:
         """Print the line that is due, if one is."""
-        tell(event)
+        show_message(event)
         if not isinstance(event, events.Progress) or not event.total:
             return
         is_done = event.done == event.total

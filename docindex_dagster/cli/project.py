@@ -1,4 +1,4 @@
-"""The project of a command: which one is meant is decided once, and said where the user did not choose it."""
+"""The project of a command: which one is meant is decided once, and reported where the user did not choose it."""
 
 from contextvars import ContextVar
 

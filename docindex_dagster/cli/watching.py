@@ -223,7 +223,7 @@ class _Runner:
         """Bars for the first run of a source, which may take minutes; later ones take a second."""
         is_first = key not in self._begun
         self._begun.add(key)
-        return progress.shown(key) if is_first and console.err.is_terminal else events.listening(progress.tell)
+        return progress.shown(key) if is_first and console.err.is_terminal else events.listening(progress.show_message)
 
     def _print(self, summary: dict[str, Any]) -> None:
         now = datetime.now().astimezone()

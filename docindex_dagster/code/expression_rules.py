@@ -271,7 +271,7 @@ def _collected(node: "Node", shapes: Shapes) -> str:
 
 
 def _made(name: str, node: "Node", shapes: Shapes, depth: int) -> str:
-    """A new object; of a generic type with what it is said to be made for."""
+    """A new object; of a generic type with its type arguments."""
     made = part_of(node, name)
     written = text_of(made)
     if "<" in written and "<>" not in written and (declared := canonical_type(written)):

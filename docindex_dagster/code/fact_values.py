@@ -108,7 +108,7 @@ def _pattern_name(node: "Node") -> str:
 
 
 def parameter(parts: "Parts", shapes: Shapes) -> Found:
-    """A parameter, and what is said of it."""
+    """A parameter, with its type and default."""
     node = parts["parameter"][0]
     name = _pattern_name(node) if node.type in _PATTERNS else text_of(node).lstrip("&*:")
     name = f"&{name}" if "parameter.block" in parts else name

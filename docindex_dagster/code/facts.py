@@ -63,7 +63,7 @@ from docindex_dagster.code.fact_readers import MANY, READERS
 from docindex_dagster.code.fact_values import LAST, Found, folded
 from docindex_dagster.code.parse import grammar_of, parse
 from docindex_dagster.code.selves import with_this
-from docindex_dagster.code.shadows import Region, told_apart
+from docindex_dagster.code.shadows import Region, with_unique_names
 from docindex_dagster.code.shapes import FACT_LANGUAGES, FactLanguage, has_facts
 from docindex_dagster.code.symbols import Symbol
 
@@ -174,7 +174,7 @@ def find_facts(tree: "Tree", language: str, symbols: Sequence[Symbol]) -> tuple[
     functions = frozenset(
         identifier for symbol, identifier in zip(symbols, ids, strict=True) if symbol.kind in _CALLABLE
     )
-    return tuple(told_apart(facts, [region for _, region in placed], functions))
+    return tuple(with_unique_names(facts, [region for _, region in placed], functions))
 
 
 def _all_places(tree: "Tree", language: str, known: FactLanguage) -> "list[_Place]":

@@ -73,7 +73,7 @@ class _Several(NamedTuple):
     declared: list[_Declared]
 
 
-def told_apart(
+def with_unique_names(
     facts: Sequence["Fact"], regions: Sequence[Region | None], functions: frozenset[str]
 ) -> Iterable["Fact"]:
     """The facts with names of their own for variables that hide others."""

@@ -32,7 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with telling_full_disk(path.parent):
+        with reporting_full_disk(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             _remove_abandoned(path)
             yield temporary
@@ -92,7 +92,7 @@ def is_running(process: int) -> bool:
 
 
 @contextmanager
-def telling_full_disk(folder: Path) -> Iterator[None]:
+def reporting_full_disk(folder: Path) -> Iterator[None]:
     """Turn what the system and libraries raise when there is no space to write below `folder` into one error.
 
     Raises:

@@ -57,7 +57,7 @@ class Layout:
         return [self.home / name for name in ("vectors", "arrived", "summaries")]
 
     def cached_vectors(self, source: str, model: str | None = None) -> Path:
-        """The folder of vectors that a source lost and may need again, which the branches of a repository share.
+        """The folder of the vector cache, which the branches of a repository share.
 
         It has a folder for each model.
         """
@@ -65,7 +65,7 @@ class Layout:
         return folder if model is None else folder / file_name(model)
 
     def spilled_vectors(self, source: str) -> Path:
-        """The folder of vectors that runs of a source have made and not published yet."""
+        """The folder of the vector spill of a source: what its runs have made and not published yet."""
         return self.home / "arrived" / file_name(source)
 
     def summaries(self, source: str) -> Path:

@@ -17,7 +17,7 @@ _UNSAFE = (
 _KEPT = "\n\t"
 _REPLACEMENT = 0xFFFD
 _LONGEST_MESSAGE = 4000  # characters: of what fits, nothing is left out
-_FIRST_THAT_XML_TELLS, _HALVES = 0x20, range(0xD800, 0xE000)
+_FIRST_IN_XML, _HALVES = 0x20, range(0xD800, 0xE000)
 _HALF = re.compile(r"[\ud800-\udfff]")
 _ANY_UNSAFE = re.compile("[" + "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in _UNSAFE) + "]")
 # Control characters of ASCII are shown as pictures of themselves.
@@ -66,8 +66,8 @@ def _shown(character: str) -> str:
 def _reference(character: str) -> str:
     """A character reference, or a picture where XML 1.0 (2.2, Char) has no such character."""
     code = ord(character)
-    is_told = (code >= _FIRST_THAT_XML_TELLS or character == "\r") and code not in _HALVES
-    return f"&#x{code:x};" if is_told else _shown(character)
+    is_representable = (code >= _FIRST_IN_XML or character == "\r") and code not in _HALVES
+    return f"&#x{code:x};" if is_representable else _shown(character)
 
 
 def _escape(character: str) -> str:

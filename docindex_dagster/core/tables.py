@@ -10,7 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from docindex_dagster.core.files import replacing, telling_full_disk
+from docindex_dagster.core.files import replacing, reporting_full_disk
 from docindex_dagster.core.hashing import digest, digest_parts
 
 _OURS = b"docindex."
@@ -84,7 +84,7 @@ def write_part(folder: Path, table: pa.Table) -> None:
     """
     path = folder / f"{uuid4().hex}.arrow"
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with telling_full_disk(folder.parent):
+    with reporting_full_disk(folder.parent):
         folder.mkdir(parents=True, exist_ok=True)
         try:
             with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:

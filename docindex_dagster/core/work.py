@@ -54,7 +54,7 @@ def noted(note: locks.Note, stage: str) -> Iterator[None]:
 
 
 def on_source(layout: Layout, key: str) -> Work | None:
-    """Who is at work on a source; None where nobody is."""
+    """The run that is at work on a source; None where there is none."""
     return _of(locks.holder(layout.source_lock(key)))
 
 

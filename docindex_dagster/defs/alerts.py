@@ -24,7 +24,7 @@ from docindex_dagster.defs.assets import serving
 from docindex_dagster.defs.outcomes import is_partial_success
 from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG, Project
 
-# How far the alert of a failed run got: one is due, was posted ("told"), and is over when the source works again. Other
+# How far the alert of a failed run got: it is due, then posted, and over when the source works again. Other
 # failed runs are only counted.
 ALERT_TAG = "docindex/alert"
 Stage = Literal["due", "told", "over", "counted"]

@@ -24,7 +24,7 @@ _WHERE_TO_READ = "See docs/operations.md, “What a failure looks like”."
 
 
 def seconds_since(started: float) -> float:
-    """How long ago `time.perf_counter()` said `started`, to the millisecond."""
+    """Seconds since `time.perf_counter()` gave `started`, to the millisecond."""
     return round(time.perf_counter() - started, 3)
 
 

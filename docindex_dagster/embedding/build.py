@@ -27,7 +27,7 @@ Keep = Callable[[pa.Table], None]
 
 
 def keep_nothing(_rows: pa.Table) -> None:
-    """Let what arrives be lost with the run."""
+    """Spill nothing: what is embedded is lost with the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _found(known: pa.Table, hashes: pa.Array, model: str, schema: pa.Schema, els
 
 @dataclass(frozen=True, slots=True)
 class _Fresh:
-    """The texts of a source that no known row has, each once, and what arrived of their vectors."""
+    """The texts of a source that no known row has, each once, and their vectors as far as they are made."""
 
     embedder: Embedder
     keep: Keep

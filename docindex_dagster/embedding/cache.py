@@ -1,10 +1,10 @@
 """Vectors that lie beside the `embeddings` tables, in part files, so that no text is embedded twice by one model.
 
-What a run embeds has *arrived*: each batch is a part, until the table that holds it is published. What a table holds no
-more is *lost*: its text is gone, or it is of a model that was in use before. A repository has a folder of what was lost
-for each model, since a text may come back on any branch, and a model by an edit of the settings. Such a part is written
-once, and parts are joined when they become many; runs of several branches may do so at once. Of each model only as much
-is kept as is worth it: the oldest vectors go first.
+The *spill* holds what a run has embedded: each batch is a part, until the table that holds it is published. The *cache*
+holds what a table holds no more: the text is gone, or the model was in use before. A repository has a cache for each
+model, since a text may come back on any branch, and a model by an edit of the settings. Its parts are written once and
+joined when they become many; runs of several branches may do so concurrently. The oldest vectors of a model are evicted
+first.
 """
 
 import shutil
@@ -31,7 +31,7 @@ _MOST_PARTS = 8
 def elsewhere(layout: Layout, key: str, model: str) -> Iterator[pa.Table]:
     """Tables with the `COLUMNS` in which the vectors of the source `key` may lie, each read when it is asked for.
 
-    First what earlier runs embedded, then what was lost, the last first, then what other branches have.
+    First the spill of earlier runs, then the cache, the newest part first, then what other branches have.
     """
     yield from VectorSpill(layout, key).tables(model)
     yield from VectorCache(layout, key).tables(model)
@@ -39,20 +39,20 @@ def elsewhere(layout: Layout, key: str, model: str) -> Iterator[pa.Table]:
     for name in others:
         yield from _read(_table(layout, name))
     for name in others:
-        yield from _of_model(_arrived(layout.spilled_vectors("").with_name(name)), model)
+        yield from _of_model(_spilled(layout.spilled_vectors("").with_name(name)), model)
 
 
 def settle(layout: Layout, key: str, embeddings: pa.Table) -> None:
-    """Once the `embeddings` of a source are written: what arrived is among them, or is lost, and goes."""
-    arrived = VectorSpill(layout, key)
-    for rows in arrived.parts():
-        if (lost := left_out(rows, embeddings)).num_rows:
-            VectorCache(layout, key).add(_usable(lost))
-    arrived.forget()
+    """Empty the spill of a source whose `embeddings` are written; what these lack goes to the cache."""
+    spill = VectorSpill(layout, key)
+    for rows in spill.parts():
+        if (unused := left_out(rows, embeddings)).num_rows:
+            VectorCache(layout, key).add(_usable(unused))
+    spill.forget()
 
 
 def remove(layout: Layout, key: str) -> None:
-    """Remove what is kept of a source; what its repository lost stays while it has other branches."""
+    """Remove the spill of a source; the cache of its repository stays while it has other branches."""
     VectorSpill(layout, key).forget()
     if not set(_branches(layout, key)) - {file_name(key)}:
         shutil.rmtree(layout.cached_vectors(key), ignore_errors=True)
@@ -72,7 +72,7 @@ class VectorSpill:
 
     def parts(self) -> Iterator[pa.Table]:
         """The batches, in no order."""
-        return _arrived(self._folder)
+        return _spilled(self._folder)
 
     def tables(self, model: str) -> Iterator[pa.Table]:
         """What there is of a model, as one table: it may be thousands of batches."""
@@ -93,13 +93,13 @@ class VectorSpill:
 
 @dataclass(frozen=True, slots=True)
 class VectorCache:
-    """What the repository of the source `key` lost and may need again."""
+    """Vectors that no table of the repository of the source `key` holds any more, and that it may need again."""
 
     layout: Layout
     key: str
 
     def tables(self, model: str) -> Iterator[pa.Table]:
-        """Tables with the `COLUMNS`, each read when it is asked for; what was lost last comes first."""
+        """Tables with the `COLUMNS`, each read when it is asked for; the newest part comes first."""
         for part in reversed(_parts(self._folder(model))):
             yield from _read(part)
 
@@ -110,7 +110,7 @@ class VectorCache:
                 self._add(model, _once(rows.filter(pc.equal(rows["model"], model))))
 
     def forget(self, model: str) -> None:
-        """Remove what was kept of a model, for all branches."""
+        """Remove what is cached of a model, for all branches."""
         shutil.rmtree(self._folder(model), ignore_errors=True)
 
     def _folder(self, model: str) -> Path:
@@ -129,7 +129,7 @@ class VectorCache:
         tables.write(path, rows.replace_schema_metadata(None))
 
     def _join(self, model: str, most: int) -> None:
-        """Make one part of all; of a text that was lost again its last row stays, and `most` rows altogether.
+        """Make one part of all; of a text that was cached twice its last row stays, and `most` rows altogether.
 
         What goes is what was seen here, and only once its rows lie elsewhere: parts that others add meanwhile stay.
         """
@@ -168,7 +168,7 @@ def _read(part: Path) -> Iterator[pa.Table]:
     yield from _columns(tables.read(part))
 
 
-def _arrived(folder: Path) -> Iterator[pa.Table]:
+def _spilled(folder: Path) -> Iterator[pa.Table]:
     for part in folder.glob("[!.]*.arrow"):
         yield from _columns(tables.read_part(part))
 
@@ -185,7 +185,7 @@ def _of_model(parts: Iterable[pa.Table], model: str) -> Iterator[pa.Table]:
 
 
 def _usable(rows: pa.Table) -> pa.Table:
-    """The rows whose vectors a power cut has left whole: what arrived was not synced."""
+    """The rows whose vectors a power cut has left whole: the spill is not synced."""
     vectors = rows["vector"].combine_chunks()
     values = vectors.flatten().to_numpy(zero_copy_only=False).reshape(-1, vectors.type.list_size)
     return rows.filter(pa.array(usable(values)))

@@ -1,4 +1,4 @@
-"""Any model of sentence-transformers, from the hub or a folder, on the processor or a GPU. It needs the extra.
+"""Any model of sentence-transformers, from the hub or a folder, on the CPU or a GPU. It needs the extra.
 
 A model's name is known without loading it: it holds a fingerprint of its files, so that other weights under the same
 name never share an index.

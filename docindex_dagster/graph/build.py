@@ -38,7 +38,7 @@ from docindex_dagster.graph.source_graph import TIME_OUT, Graph
 from docindex_dagster.graph.triple import OUTSIDE, Node, Triple, node_table, triple_table
 
 # Raise it when the same chunks give another graph.
-GRAPH_VERSION = "7"
+GRAPH_VERSION = "8"
 _NEEDED = (
     "chunk_id",
     "source",
@@ -199,7 +199,7 @@ def _parts(resolver: Resolver, wanted: pa.Table, content: Content) -> Iterator[G
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 it costs the file its edges, and is reported with its name
-            of_file = file.defined(_told(error))
+            of_file = file.defined(_as_problem(error))
         announce(done, count)
         nodes += of_file[0]
         triples += of_file[1]
@@ -209,7 +209,7 @@ def _parts(resolver: Resolver, wanted: pa.Table, content: Content) -> Iterator[G
     yield Graph(node_table(nodes), triple_table(triples))
 
 
-def _told(error: Exception) -> str:
+def _as_problem(error: Exception) -> str:
     return str(error) if isinstance(error, OverLimitError) else f"error: {type(error).__name__}: {first_line(error)}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 
 
 def ruby_files(paths: Collection[str], importer: str, module: str) -> Iterator[str]:
-    """The file of a module: beside the importer where that is said, else in one of the folders that are searched."""
+    """The file of a module: beside the importer by `require_relative`, else in a folder that is searched."""
     name = module if module.endswith(".rb") else f"{module}.rb"
     if module.startswith("."):
         path = posixpath.normpath(posixpath.join(posixpath.dirname(importer), name))

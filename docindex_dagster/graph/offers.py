@@ -181,7 +181,7 @@ class Offers:
         show("derived", self.derived, str)
         show("assigned", self.assigned, text_of)
         show("fills", self.fills, text_of)
-        show("said", self.references, text_of)
+        show("references", self.references, text_of)
         show("sharing", self.sharing, str)
         show("top", self.tops, str)
         show("spaces", self.spaces, str)

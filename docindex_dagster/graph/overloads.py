@@ -64,9 +64,9 @@ def best_overloads(resolver: "Resolver", unit: Unit, reference: Reference, found
     """The targets without those overloads that fit less well than another one."""
     groups: dict[tuple[str, ...], list[Value]] = defaultdict(list)
     given = [_Given(resolver, unit, reference.scope, argument) for argument in reference.arguments]
-    tells_apart = unit.policy.tells_apart
+    separates_kinds = unit.policy.separates_kinds
     for value in found:
-        if tells_apart and value.kind is Kind.FUNCTION:
+        if separates_kinds and value.kind is Kind.FUNCTION:
             groups[
                 resolver.definition(value).name, *(part for one in value.held for part in (one.path, one.name))
             ].append(value)
@@ -84,7 +84,7 @@ def best_overloads(resolver: "Resolver", unit: Unit, reference: Reference, found
         best = [value for value, score in zip(group, scores, strict=True) if score == highest]
         parents = {resolver.definition(value).parent for value in best}
         types = {tuple(parameter for _, parameter in resolver.parameters(value)) for value in best}
-        if not tells_apart or len(best) == 1 or len(parents) == len(best) or len(types) == 1:
+        if not separates_kinds or len(best) == 1 or len(parents) == len(best) or len(types) == 1:
             kept += best[:1]
     return tuple(kept)
 
@@ -124,7 +124,7 @@ def _fit(resolver: "Resolver", given: Sequence[_Given], value: Value, policy: Po
             score += 0.1 if is_value(wanted) or _is_type_parameter(wanted) else 0
         else:
             for typed in one.known:
-                is_taken = not policy.tells_apart and _takes(resolver, value, parameter, typed)
+                is_taken = not policy.separates_kinds and _takes(resolver, value, parameter, typed)
                 score += 1 if is_taken else _type_fit(resolver, typed, wanted)
     return score
 

@@ -35,7 +35,7 @@ class Policy:
     same: frozenset[str] = frozenset()  # methods of any object that give itself
     extension: str = ""  # the module in a module that gives classes their own methods
     iteration: str = ""  # the method from which the others of a collection follow
-    tells_apart: bool = False  # types, functions and variables of one name stand side by side
+    separates_kinds: bool = False  # types, functions and variables of one name stand side by side
     sees_outer_namespaces: bool = False  # what is in the namespaces around the own needs no import
     has_partial_classes: bool = False  # a class may be written in several files
     extends_receiver: bool = False  # in a function that is added to a type, `this` is of this type
@@ -115,7 +115,7 @@ _JVM = Policy(
     "jvm",
     sharing="namespace",
     has_implicit_members=True,
-    tells_apart=True,
+    separates_kinds=True,
     wrappers=frozenset({"Lazy"}),
     callers=frozenset({*_JAVA_INVOKERS.split(), "invoke"}),
 )
@@ -125,7 +125,7 @@ _CSHARP = Policy(
     "csharp",
     sharing="namespace",
     has_implicit_members=True,
-    tells_apart=True,
+    separates_kinds=True,
     sees_outer_namespaces=True,
     has_partial_classes=True,
     wrappers=frozenset({"Task", "ValueTask", "Nullable", "Lazy"}),

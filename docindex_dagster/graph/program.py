@@ -175,7 +175,7 @@ class Program:
         self.stored: Lookup[Stored] = lookup("stored", lambda offers: offers.stored)
         self._forwards: Lookup[str] = lookup("forwards", lambda offers: offers.forwards)
         self.tops: Lookup[str] = lookup("top", lambda offers: offers.tops)
-        self._targets_of: Lookup[Reference] = lookup("said", lambda offers: offers.references)
+        self._targets_of: Lookup[Reference] = lookup("references", lambda offers: offers.references)
         self._sharing: Lookup[str] = lookup("sharing", lambda offers: offers.sharing)
         self._spaces: Lookup[str] = lookup("spaces", lambda offers: offers.spaces)
         self._everywhere: Lookup[str] = lookup("everywhere", lambda offers: offers.everywhere)

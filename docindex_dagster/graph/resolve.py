@@ -60,7 +60,7 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
         none: Values = ()
         found = self.memo.settled(question, none, self._reached, unit, scope, reference, expression)
         if not found or (
-            len(found) == 1 and not (unit.policy.tells_apart and self._takes_too_little(found[0], reference))
+            len(found) == 1 and not (unit.policy.separates_kinds and self._takes_too_little(found[0], reference))
         ):
             return found
         return self.memo.settled((unit.path, reference, found), none, self._chosen, unit, reference, found)
@@ -72,7 +72,7 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
             return reference.scope
         if policy.has_open_dispatch and isinstance(expression, Member) and expression.of == Name("this"):
             return reference.scope
-        if policy.tells_apart and isinstance(expression, Name):
+        if policy.separates_kinds and isinstance(expression, Name):
             expression = Name(expression.name, "function")
         return self._home(unit, reference.scope, expression)
 
@@ -95,7 +95,7 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
 
     def _chosen(self, unit: Unit, reference: Reference, reached: Values) -> Values:
         """Of what a call may reach that which it means by what it gives."""
-        if unit.policy.tells_apart:
+        if unit.policy.separates_kinds:
             reached = tuple(one for value in reached for one in self._overloads(value, reference))
         best = best_overloads(self, unit, reference, distinct(reached))
         return tuple(self._with_body(unit, value) for value in best)
@@ -165,7 +165,7 @@ class Resolver(Scopes, Imports, Namespaces, Classes, Members, Results, Types, Ar
                 return [found for value in made for found in self._constructed(unit, value)]
             case Called(of):
                 return [found for value in self._callees(unit, scope, of) for found in self._result(unit, value)]
-            case Made(Name(name)) if unit.policy.tells_apart:
+            case Made(Name(name)) if unit.policy.separates_kinds:
                 return self._classes(self._values(unit, scope, Name(name, "type")))
             case Made(of):
                 values = self._values(unit, scope, of)

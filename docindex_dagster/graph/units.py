@@ -398,7 +398,7 @@ def _values(facts: Iterable[Reference]) -> dict[str, list[str]]:
 
 
 def _bases(facts: Iterable[Reference], definitions: Mapping[str, Definition]) -> dict[str, list[Reference]]:
-    """By the id of the class: that in which it is said, or that which it names."""
+    """By the id of the class: the one around it, or the one that it names."""
     found: dict[str, list[Reference]] = defaultdict(list)
     for fact in facts:
         inner = f"{fact.scope}.{fact.name}"

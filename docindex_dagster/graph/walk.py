@@ -50,7 +50,7 @@ class Links:
 
 
 def links(graph: OpenGraph) -> Links:
-    """The links between all chunks in which something is defined or said."""
+    """The links between all chunks in which something is defined or referred to."""
     from scipy.sparse import csr_array, diags_array
 
     defined_in, references_in = (table["chunk_id"].combine_chunks() for table in (graph.nodes, graph.edges))
@@ -99,8 +99,8 @@ def walk(linked: Links, seeds: Mapping[str, float]) -> dict[str, float]:
     for _ in range(_STEPS):
         going = np.divide(ranks, leaving, out=np.zeros_like(ranks), where=leaving > 0)
         ranks = begin_again + _GOES_ON * (going @ part)
-    arrived = ranks - begin_again
-    return {linked.chunk_ids[near[at]]: float(arrived[at]) for at in np.flatnonzero(arrived > 0).tolist()}
+    reached = ranks - begin_again
+    return {linked.chunk_ids[near[at]]: float(reached[at]) for at in np.flatnonzero(reached > 0).tolist()}
 
 
 def _strengths(graph: OpenGraph) -> NDArray[np.float64]:

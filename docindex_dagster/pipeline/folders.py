@@ -85,17 +85,17 @@ def index_for(paths: Sequence[Path]) -> FolderIndex:
     return found
 
 
-def open_current(found: FolderIndex, sources: Sequence[Source], say: Callable[[str], None]) -> Reader:
+def open_current(found: FolderIndex, sources: Sequence[Source], report: Callable[[str], None]) -> Reader:
     """Open an index once these of its sources are up to date; `say` is called with what is at work.
 
     Raises:
         DocindexError: as `pipeline.run.index`.
     """
-    _bring_up_to_date(found, sources, say)
+    _bring_up_to_date(found, sources, report)
     try:
         return open_reader(Layout(found.settings.home))
     except DamagedStoreError:
-        _bring_up_to_date(found, list(registry.sources(found.settings).values()), say, anew=True)
+        _bring_up_to_date(found, list(registry.sources(found.settings).values()), report, anew=True)
         return open_reader(Layout(found.settings.home))
 
 
@@ -110,7 +110,7 @@ def drop(found: FolderIndex) -> bool:
 
 
 def _bring_up_to_date(
-    found: FolderIndex, sources: Sequence[Source], say: Callable[[str], None], *, anew: bool = False
+    found: FolderIndex, sources: Sequence[Source], report: Callable[[str], None], *, anew: bool = False
 ) -> None:
     """Index those sources that changed, one process after the other."""
     settings = found.settings
@@ -118,14 +118,14 @@ def _bring_up_to_date(
         return
 
     def wait(_owner: str) -> None:
-        say(f"waiting for another search of {_names(found)}, which is indexing")
+        report(f"waiting for another search of {_names(found)}, which is indexing")
 
     with exclusive(_lock(found.root), f"process {os.getpid()}", wait):
         embedder = load_embedder(settings.embedding)
         generation = read_generation(Layout(settings.home))
         for source in sources:
             is_first = generation is None or source.key not in generation.sources
-            with listening(_announcing(source, found, say, is_first=is_first)):
+            with listening(_announcing(source, found, report, is_first=is_first)):
                 try:
                     index(settings, source, embedder, full=anew)
                 except DamagedStoreError:
@@ -133,7 +133,7 @@ def _bring_up_to_date(
 
 
 def _announcing(
-    source: Source, found: FolderIndex, say: Callable[[str], None], *, is_first: bool
+    source: Source, found: FolderIndex, report: Callable[[str], None], *, is_first: bool
 ) -> Callable[[Event], None]:
     """Say once how many files are being indexed, as soon as that is known."""
     is_reported = False
@@ -145,9 +145,9 @@ def _announcing(
         is_reported = True
         files = f"{event.total:,} file{'' if event.total == 1 else 's'}"
         if is_first:
-            say(f"indexing {source.path} ({files}); kept in {found.root}")
+            report(f"indexing {source.path} ({files}); kept in {found.root}")
         else:
-            say(f"indexing what changed in {source.path} ({files})")
+            report(f"indexing what changed in {source.path} ({files})")
 
     return listener
 

@@ -17,7 +17,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.events import Waiting, emit
 from docindex_dagster.core.events import stage as timed
-from docindex_dagster.core.files import telling_full_disk
+from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.schemas import DISCOVERED_FILES
 from docindex_dagster.core.settings import Settings
@@ -84,7 +84,7 @@ def index(
         emit(Waiting(source.key, f"another run of this source ({owner})"))
 
     lock = exclusive(run.layout.source_lock(source.key), f"process {os.getpid()}", wait)
-    with telling_full_disk(settings.home), writing(settings), lock as note:
+    with reporting_full_disk(settings.home), writing(settings), lock as note:
         return run_stages(replace(run, note=note)).publication
 
 

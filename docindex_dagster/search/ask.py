@@ -1,4 +1,4 @@
-"""A question with all that was said along with it, and its answers by the settings of a project.
+"""A question with its options, and its answers by the settings of a project.
 
 What the command line, agents and other programs have in common: the model and reranker that the settings name, and
 whether the files of the results are still those that were indexed.

@@ -10,7 +10,7 @@ from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores.analysis import stems
 
 _FIELDS = ("body", "symbols", "path_terms")
-_SHORTEST = 5  # a shorter word is near to too many others for a typing error to be told
+_SHORTEST = 5  # a shorter word is near to too many others for a typing error to be recognised
 _TYPOS = 1
 _SHOWN = 3  # words
 

@@ -1,6 +1,6 @@
 """The best chunks packed into a budget of tokens, as a text to read before answering: for prompts.
 
-What was said once is not said again: overlapping and adjoining chunks of a file become one passage, and a text that
+Nothing is repeated: overlapping and adjoining chunks of a file become one passage, and a text that
 stands in several places is taken from the first. Passages come in reading order: files by their best chunk, and within
 a file from its top.
 """

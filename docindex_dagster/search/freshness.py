@@ -24,7 +24,7 @@ _Result = TypeVar("_Result", Hit, Match)
 def located(results: Sequence[_Result], sources: Mapping[str, Source]) -> list[_Result]:
     """The same results, each saying where its file is, and whether that differs from what was indexed.
 
-    Neither is said of a commit, and where the source is no longer declared, or its folder is not there.
+    Neither holds for a commit, and where the source is no longer declared, or its folder is not there.
     """
     is_other, file_of = cache(differs), files_of(sources)
     found = []

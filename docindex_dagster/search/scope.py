@@ -28,7 +28,7 @@ _WILDCARD = re.compile(r"[*?]")
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """What a user said of where to look; nothing of it need be said."""
+    """Where a user wants to look; every part is optional."""
 
     sources: Sequence[str] = ()
     all_sources: bool = False  # also the further branches

@@ -22,7 +22,7 @@ from docindex_dagster.status.catalog import lacks
 if TYPE_CHECKING:
     from docindex_dagster.status.freshness import Present
 
-ROOM_FOR_NOTES = 150  # tokens that an answer of passages keeps for what is said beside them
+ROOM_FOR_NOTES = 150  # tokens that an answer of passages keeps for notes beside them
 _ROOM_FOR_MORE = 60  # tokens of the sentence that says how to go on
 _LANGUAGES = 4
 _PLACES = 8  # of one edge

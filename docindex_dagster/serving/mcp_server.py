@@ -94,7 +94,7 @@ def server(tools: Tools) -> "MCPServer":
         annotations = ToolAnnotations(
             title=title, read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         )
-        tool = _telling(getattr(tools, name))
+        tool = _reporting_errors(getattr(tools, name))
         made.add_tool(
             tool,
             name=name,
@@ -106,7 +106,7 @@ def server(tools: Tools) -> "MCPServer":
     return made
 
 
-def _telling(tool: Callable[..., str]) -> Callable[..., str]:
+def _reporting_errors(tool: Callable[..., str]) -> Callable[..., str]:
     """The tool with errors that are meant for who asked, in the words that the command line would use."""
     from mcp.server.mcpserver.exceptions import ToolError
 

@@ -31,7 +31,7 @@ def update(source: Source, layout: Layout, *, history: int, report: Report) -> N
         source: Its remote says what is followed.
         layout: Where the locks are.
         history: How many of the newest commits will be asked for their changes, so that these are fetched at once.
-        report: Told what the user should know, a line each.
+        report: Called with what the user should know, a line each.
 
     Raises:
         SourceError: The remote cannot be reached, has no such branch, tag or commit, or its `.git` is another folder's.

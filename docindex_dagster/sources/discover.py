@@ -51,7 +51,7 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     folder that is not entered is one row, whose path ends in a slash. Given the previous table, files that have not
     changed are not opened, and where git knows, not even looked at. With `only`, names of rows, nothing else is, and
     the other rows stay as they were. The schema's metadata say when discovery began, for git which commit it saw, and
-    what `fingerprint` said then.
+    what `fingerprint` gave then.
 
     Raises:
         SourceError: The folder is missing, or is not the root of a git work tree.

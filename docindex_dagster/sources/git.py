@@ -232,7 +232,7 @@ def _silence(root: str, command: str, seconds: float) -> str:
 
 
 def error_lines(errors: IO[bytes]) -> list[str]:
-    """Return what a command said about its failure, free of secrets and control characters, errors first."""
+    """Return what a command reported about its failure, free of secrets and control characters, errors first."""
     errors.seek(0)
     text = scrub(errors.read(_READ).decode("utf-8", "replace"))
     lines = ["".join(char for char in line if char.isprintable()).strip() for line in text.splitlines()]

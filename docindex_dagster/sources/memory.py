@@ -37,7 +37,7 @@ def head_of(files: pa.Table) -> str | None:
 
 
 def fingerprint_of(files: pa.Table) -> str | None:
-    """What `fingerprint` said of the source when its files were found; None where that is no state of it."""
+    """What `fingerprint` gave for the source when its files were found; None where that is no state of it."""
     return _value(files, FINGERPRINT)
 
 

@@ -1,6 +1,6 @@
 """Sources that were taken out of the index while `docindex.toml` still declares them.
 
-That happens in the Dagster UI: a user deletes a partition, or runs `remove_source`. Nobody indexes such a source
+That happens in the Dagster UI: a user deletes a partition, or runs `remove_source`. No run indexes such a source
 unasked; `docindex index KEY`, or adding its partition again, brings it back.
 """
 

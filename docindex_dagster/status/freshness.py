@@ -38,7 +38,7 @@ class Present:
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """One source, with all that is said of it. Times are UTC in ISO 8601."""
+    """One source, with all that is reported of it. Times are UTC in ISO 8601."""
 
     source: str
     state: State
@@ -124,10 +124,10 @@ def described(found: Iterable[Present], change: Takeover | None) -> list[SourceS
         found: as `of_all` gives them.
         change: how far the index is on its way to another model.
     """
-    return [_told(present, change) for present in found]
+    return [_as_status(present, change) for present in found]
 
 
-def _told(present: Present, change: Takeover | None) -> SourceStatus:
+def _as_status(present: Present, change: Takeover | None) -> SourceStatus:
     one = present.status
     entry, runs = one.entry, one.runs
     return SourceStatus(

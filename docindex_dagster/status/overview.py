@@ -90,8 +90,8 @@ def _cells(status: SourceState, now: float) -> list[str]:
 def _state(status: SourceState) -> str:
     """The state, which leads to the newest run; its outcome where the state does not say it."""
     runs = status.runs
-    is_told = runs.outcome in {None, "succeeded", "failed"}
-    text = status.state if is_told else f"{status.state}, {runs.outcome}"
+    is_implied = runs.outcome in {None, "succeeded", "failed"}
+    text = status.state if is_implied else f"{status.state}, {runs.outcome}"
     return f"[{text}]({_run_page(runs.run_id)})" if runs.run_id else text
 
 

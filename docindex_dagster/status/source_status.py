@@ -109,7 +109,7 @@ def of_all(
         settings: what is declared, and how old the last look at a source may be.
         entries: the catalogue.
         runs: what is known of the runs of each source; none of one that is missing here. None where there is no
-            record of runs, or it cannot be read: then nothing is said of them.
+            record of runs, or it cannot be read: then nothing is reported of them.
         now: seconds since 1970; the time of the call by default.
 
     Raises:
@@ -152,7 +152,7 @@ def _urgency(state: State) -> int:
 def _state(
     key: str, source: Source | None, entry: CatalogEntry | None, runs: Runs, *, is_overdue: bool
 ) -> tuple[State, str | None]:
-    """The most important that can be said of a source, and what to do about it."""
+    """The most urgent state of a source, and what to do about it."""
     if source is None:
         return (
             State.NO_LONGER_DECLARED,

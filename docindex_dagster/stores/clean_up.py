@@ -4,7 +4,7 @@ import shutil
 from dataclasses import replace
 
 from docindex_dagster.core.errors import StoreError
-from docindex_dagster.core.files import sync_new, telling_full_disk
+from docindex_dagster.core.files import reporting_full_disk, sync_new
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, takeover, vector_files
 from docindex_dagster.stores.damage import reading_stores
@@ -76,7 +76,7 @@ def compact(layout: Layout, *, keep_previous: bool = True) -> None:
         current = replace(current, previous="")
         replace_generation(layout, current)
     files_before = lance_table.files(layout)
-    with reading_stores(), telling_full_disk(layout.stores):
+    with reading_stores(), reporting_full_disk(layout.stores):
         table = lance_table.open_for_writing(layout, current.table, 0, current.table_version)
         lance_table.drop_versions_before(table, oldest_version(layout, current.table) or current.table_version)
     sync_new(lance_table.written_since(layout, files_before), layout.home.parent)

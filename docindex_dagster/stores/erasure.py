@@ -8,7 +8,7 @@ one that is to take over, which the next runs make again from the tables.
 from dataclasses import replace
 
 from docindex_dagster.core.errors import StoreError
-from docindex_dagster.core.files import telling_full_disk
+from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import doctor, lance_table, takeover
 from docindex_dagster.stores.damage import damaged, reading_stores
@@ -34,7 +34,7 @@ def erase(layout: Layout) -> None:
     with reading_stores():
         with Staged.opened(layout, model, current, rewritten=True) as staged:
             staged.go_live({}, staged.table.version, _publish_alone)
-        with telling_full_disk(layout.stores):
+        with reporting_full_disk(layout.stores):
             lance_table.drop_other_versions(staged.table)
     left = [folder for folder in layout.tantivy.iterdir() if folder != staged.folder]
     if left:

@@ -62,7 +62,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What staging some sources did: what the stores are to hold of them, and what is said of each."""
+    """What staging some sources did: what the stores are to hold of them, and the entry of each in the generation."""
 
     in_lance: pa.Table  # as `lance_table.expected` says
     in_tantivy: pa.Table  # the chunks of all

@@ -61,7 +61,7 @@ class SourceRows:
 def rows_of_others(
     layout: Layout, key: str, model: Model, known: Generation | None, warnings: list[str], *, plan: GraphPlan
 ) -> Iterator[SourceRows]:
-    """The rows of all other sources, from their tables; one that cannot be taken over is said in `warnings`.
+    """The rows of all other sources, from their tables; one that cannot be reused is named in `warnings`.
 
     A graph whose tables are missing, or of other chunks or another plan, is extracted from the chunks.
     """

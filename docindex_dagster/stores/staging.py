@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docindex_dagster.core.files import sync_new, telling_full_disk
+from docindex_dagster.core.files import reporting_full_disk, sync_new
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.protocol import Embedder, endpoint_of
 from docindex_dagster.stores import clean_up, lance_table, tantivy_index
@@ -56,7 +56,7 @@ class Staged:
             FullDiskError: there is no space for them.
         """
         try:
-            with telling_full_disk(layout.stores):
+            with reporting_full_disk(layout.stores):
                 yield cls._open(layout, model, base, rewritten=rewritten)
         finally:
             clean_up.remove_old_generations(layout)

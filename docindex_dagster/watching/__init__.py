@@ -1,1 +1,1 @@
-"""Following edits as they happen: which folders show them, what the file system says, and what becomes of it."""
+"""Watching the folders of sources, and indexing what changes in them."""

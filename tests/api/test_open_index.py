@@ -46,14 +46,14 @@ def as_json(value: Any) -> Any:
 
 def command(root: Path, *arguments: str) -> Any:
     """What a command says as JSON."""
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "docindex_dagster.cli", *arguments, "--json"],
         cwd=root,
         check=True,
         capture_output=True,
         text=True,
     )
-    return json.loads(said.stdout)
+    return json.loads(result.stdout)
 
 
 # What it answers
@@ -121,15 +121,15 @@ def test_the_whole_graph_is_there_for_networkx(index):
     assert graph.number_of_nodes() == sum(index.graph.statistics().nodes.values())
 
 
-def test_sources_are_told_as_the_command_tells_them(root, index):
-    told = as_json(index.sources(look_s=None))
+def test_sources_are_described_as_by_the_command(root, index):
+    reported = as_json(index.sources(look_s=None))
 
-    assert [(one["source"], one["state"], one["files"], one["commits"]) for one in told] == [
+    assert [(one["source"], one["state"], one["files"], one["commits"]) for one in reported] == [
         ("git/station", "ok", 2, 1),
         ("library/manual", "ok", 1, 0),
     ]
-    assert all(one["is_current"] for one in told)
-    assert told == command(root, "status", "--check")
+    assert all(one["is_current"] for one in reported)
+    assert reported == command(root, "status", "--check")
 
 
 def test_a_source_that_was_edited_is_not_current(root, index):
@@ -200,10 +200,10 @@ def test_tables_that_were_cleared_away_say_so(root, index):
     tables = index.tables()
     erase(layout)
 
-    with pytest.raises(StoreError, match=r"cleared away .* call tables\(\) again") as told:
+    with pytest.raises(StoreError, match=r"cleared away .* call tables\(\) again") as reported:
         tables.chunks.to_arrow()
 
-    assert not isinstance(told.value, DamagedStoreError)
+    assert not isinstance(reported.value, DamagedStoreError)
     assert index.tables().chunks.to_arrow().num_rows == len(index.tables().vectors()) > 0
 
 
@@ -306,7 +306,7 @@ def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
         ("x", {"rerank": "\udfff"}, SettingsError, "must be one of"),
     ],
 )
-def test_what_cannot_be_asked_is_told_in_words(index, query, options, error, problem):
+def test_what_cannot_be_asked_is_reported_in_words(index, query, options, error, problem):
     with pytest.raises(error, match=re.escape(problem)):
         index.search(query, **options)
 
@@ -334,25 +334,25 @@ def test_the_graph_says_what_it_does_not_have(index):
 def test_a_warning_is_of_the_line_that_asked(root, index):
     (root / "docindex.toml").write_text(DECLARED + UNREACHABLE)
 
-    with pytest.warns(DocindexWarning, match="not reranked: 127.0.0.1 cannot be reached") as told:
+    with pytest.warns(DocindexWarning, match="not reranked: 127.0.0.1 cannot be reached") as reported:
         hits = index.search("pump")
     with pytest.warns(DocindexWarning, match="not reranked: 127.0.0.1 cannot be reached"):
         index.context("pump")
 
     assert hits
-    assert [warning.filename for warning in told] == [__file__]
+    assert [warning.filename for warning in reported] == [__file__]
 
 
-def test_who_gives_a_callback_is_told_instead(root):
+def test_a_callback_gets_them_instead(root):
     (root / "docindex.toml").write_text(DECLARED + UNREACHABLE)
-    told: list[str] = []
+    reported: list[str] = []
 
-    assert open_index(root, warn=told.append).search("pump")
+    assert open_index(root, warn=reported.append).search("pump")
 
-    assert told == ["the results are not reranked: 127.0.0.1 cannot be reached"]
+    assert reported == ["the results are not reranked: 127.0.0.1 cannot be reached"]
 
 
-def test_a_damaged_index_is_told_as_such(root, index):
+def test_a_damaged_index_is_reported_as_such(root, index):
     tables = index.tables()
     shutil.rmtree(root / ".docindex" / "stores" / "lance")
 
@@ -393,11 +393,11 @@ def test_the_package_loads_no_more_than_is_used(root, program, loaded):
     heavy = {"dagster", "lancedb", "tantivy", "numpy", "networkx", "tree_sitter", "pandas", "scipy"}
     code = f"import sys; {program}; print(*{heavy} & set(sys.modules))"
     environment = {**os.environ, "PYTHONPATH": str(Path(docindex_dagster.__file__).parent.parent)}
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], cwd=root, env=environment, check=True, capture_output=True, text=True
     )
 
-    assert set(said.stdout.split()) == loaded
+    assert set(result.stdout.split()) == loaded
 
 
 def test_modes_and_granularities_are_named_as_their_types_say():

@@ -105,11 +105,11 @@ def test_columns_come_as_they_are_asked_for(index):
         (["path", "path"], "each once"),
     ],
 )
-def test_columns_that_there_are_not_are_told(index, columns, problem):
-    with pytest.raises(QueryError) as told:
+def test_columns_that_there_are_not_are_reported(index, columns, problem):
+    with pytest.raises(QueryError) as reported:
         index.tables().chunks.to_arrow(columns)
 
-    assert problem in str(told.value)
+    assert problem in str(reported.value)
 
 
 def test_commits_that_a_run_is_about_to_publish_are_not_among_them(root, index):

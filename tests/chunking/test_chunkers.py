@@ -41,7 +41,7 @@ def test_a_path_with_bytes_that_are_no_text_is_matched_as_it_is_on_the_disk():
     assert choice_of({"caf?.txt": "rst"}).name_for("caf%E9.txt", "text") == "rst"
 
 
-def test_a_chunker_that_is_not_there_is_told_with_those_that_are():
+def test_a_chunker_that_is_not_there_is_reported_with_those_that_are():
     with pytest.raises(
         ChunkerError, match=r"there is no chunker 'grekin'.*docindex\.chunkers; there are .*code.*messages"
     ):
@@ -197,13 +197,13 @@ def test_a_chunker_that_fails_costs_its_file_the_structure_and_says_so(project):
 
 
 def test_why_tells_which_chunker_cuts_a_file(project, site):
-    told = docindex(project, site, "why", "bank/cash.feature")
+    result = docindex(project, site, "why", "bank/cash.feature")
 
-    assert "cut by the chunker gherkin of chunking.chunkers" in " ".join(told.stdout.split())
+    assert "cut by the chunker gherkin of chunking.chunkers" in " ".join(result.stdout.split())
 
 
 def test_a_chunker_whose_package_is_gone_stops_the_run_and_says_what_there_is(project, tmp_path):
-    told = docindex(project, tmp_path, "index")
+    result = docindex(project, tmp_path, "index")
 
-    assert told.returncode != 0
-    assert "there is no chunker 'gherkin'" in " ".join(told.stderr.split())
+    assert result.returncode != 0
+    assert "there is no chunker 'gherkin'" in " ".join(result.stderr.split())

@@ -87,7 +87,7 @@ def test_commits_that_leave_the_window_leave_the_table(source, git):
     assert (after.added, after.removed) == (0, 2)
 
 
-def test_functions_of_a_file_that_the_rules_keep_out_are_not_told(source, git):
+def test_functions_of_a_file_that_the_rules_keep_out_are_not_recorded(source, git):
     before = build(source, git).table
     assert "def prime" in repr(messages(before))
     (source.path / ".docindexignore").write_text("pump.py\n")

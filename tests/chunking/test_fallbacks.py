@@ -1,4 +1,4 @@
-"""Files that were cut as text: how they are counted and told."""
+"""Files that were cut as text: how they are counted and reported."""
 
 import pyarrow as pa
 import pytest
@@ -8,7 +8,7 @@ from docindex_dagster.chunking.fallbacks import are_many, fallbacks, left_out_wa
 SLOW = "time-out: not parsed within 10 s"
 
 
-def test_the_files_that_were_cut_as_text_are_told_once_each_with_the_reason():
+def test_the_files_that_were_cut_as_text_are_reported_once_each_with_the_reason():
     chunks = pa.table({"path": ["a.py", "b.py", "b.py"], "fallback": [None, SLOW, SLOW]})
 
     assert fallbacks(chunks) == {"b.py": SLOW}
@@ -31,8 +31,10 @@ def test_the_warning_names_the_first_ones_and_says_who_names_the_others():
 
 
 def test_files_that_are_left_out_are_named_with_the_reason():
-    told = "left out until the next run, changed as the source was indexed"
+    reasons = "left out until the next run, changed as the source was indexed"
 
     assert left_out_warning([]) == ""
-    assert left_out_warning([("a.md", "empty: no text")]) == f"1 file is {told}: a.md (empty: no text)"
-    assert left_out_warning([(name, "gone") for name in "abcde"]).startswith(f"5 files are {told}: a (gone), b (gone)")
+    assert left_out_warning([("a.md", "empty: no text")]) == f"1 file is {reasons}: a.md (empty: no text)"
+    assert left_out_warning([(name, "gone") for name in "abcde"]).startswith(
+        f"5 files are {reasons}: a (gone), b (gone)"
+    )

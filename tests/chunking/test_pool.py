@@ -133,8 +133,8 @@ def test_a_file_too_large_for_its_structure_is_cut_by_lines_and_says_so(tmp_path
 
     table = worker.chunk_files([replace(large, size=len(CODE) + 1), small], OPTIONS).rows
 
-    told = dict(zip(table["path"].to_pylist(), table["fallback"].to_pylist(), strict=True))
-    assert told == {
+    reported = dict(zip(table["path"].to_pylist(), table["fallback"].to_pylist(), strict=True))
+    assert reported == {
         "large.py": f"too-large: {len(CODE) + 1} bytes, structure is read of {len(CODE)} at most",
         "small.py": None,
     }
@@ -162,7 +162,7 @@ index(settings, find(settings, "notes"), load_embedder(settings.embedding))
 """
 
 
-def test_a_script_without_a_main_guard_is_told_so_and_does_not_wait_for_itself(tmp_path):
+def test_a_script_without_a_main_guard_is_reported_so_and_does_not_wait_for_itself(tmp_path):
     job(tmp_path, "a.py")
     (tmp_path / "notes").mkdir()
     (tmp_path / "a.py").rename(tmp_path / "notes" / "a.py")

@@ -17,7 +17,7 @@ def add(cache: SummaryCache, *rows: tuple[str, str | None]) -> None:
             write(*row)
 
 
-def test_what_was_kept_is_found_and_what_was_asked_in_vain_is_told(layout):
+def test_what_was_kept_is_found_and_what_was_asked_in_vain_is_reported(layout):
     cache = SummaryCache(layout, KEY)
     add(cache, ("a", "One."), ("b", None))
     add(cache, ("c", None), ("c", "Three."), ("a", "Another one."))

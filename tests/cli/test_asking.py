@@ -50,7 +50,7 @@ def test_what_overlaps_a_source_is_indexed_with_a_warning(run, tmp_path, given):
     assert len(sources(run)) == 2
 
 
-def test_a_link_to_a_source_is_said_to_overlap_it_and_needs_a_name_of_its_own(run, tmp_path):
+def test_a_link_to_a_source_is_reported_to_overlap_it_and_needs_a_name_of_its_own(run, tmp_path):
     (tmp_path / "link").symlink_to("manual")
     run("index", "manual")
 

@@ -82,7 +82,7 @@ def test_the_log_takes_a_path_on_disk(indexed):
     assert indexed("log", "--path", str(Path.cwd() / "manual" / "src")).code == 0
 
 
-def test_where_a_filter_keeps_nothing_that_is_all_that_is_said(indexed):
+def test_where_a_filter_keeps_nothing_that_is_all_that_is_reported(indexed):
     answer = indexed("search", "kafka connector", "--path", "nowhere")
 
     assert answer.code == 1

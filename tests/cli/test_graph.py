@@ -15,7 +15,7 @@ def graphed(run):
     return run
 
 
-def test_callers_are_told_with_their_place_and_how_they_were_found(graphed):
+def test_callers_are_reported_with_their_place_and_how_they_were_found(graphed):
     shown = graphed("graph", "callers", "prime_pump").out
     assert shown == "manual/plant.py:5  start calls pump.py::prime_pump  imported name\n"
 

@@ -80,7 +80,7 @@ def test_a_wrong_dagster_file_is_a_line(run, text):
 
 
 @pytest.mark.parametrize("command", [("callers",), ("neighbors",), ("export", "--around")])
-def test_a_symbol_with_bytes_that_are_no_text_is_told_in_a_line(run_indexed, command):
+def test_a_symbol_with_bytes_that_are_no_text_is_reported_in_a_line(run_indexed, command):
     answer = run_indexed("graph", *command, "x\udcff")
 
     assert answer.code == 1
@@ -98,11 +98,11 @@ def test_a_context_larger_than_any_prompt_is_refused(run_indexed):
 
 
 def test_a_long_argument_is_not_repeated_whole(run_indexed):
-    told = run_indexed("graph", "callers", "x" * 100_000)
+    result = run_indexed("graph", "callers", "x" * 100_000)
 
-    assert told.code == 1
-    assert "give a qualified name" in told.err.replace("\n", " ")
-    assert len(told.err) < 5000
+    assert result.code == 1
+    assert "give a qualified name" in result.err.replace("\n", " ")
+    assert len(result.err) < 5000
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ def test_a_long_argument_is_not_repeated_whole(run_indexed):
     ids=["a command", "an option", "a value", "a value of a subcommand"],
 )
 def test_an_error_of_usage_shows_the_ends_of_a_long_argument_in_characters_that_can_be_seen(run, arguments):
-    told = run(*(word.format("\u202e" + "x" * 100_000) for word in arguments))
+    result = run(*(word.format("\u202e" + "x" * 100_000) for word in arguments))
 
-    assert told.code == 2
-    assert "Usage: docindex" in told.err
-    assert "xxx" in told.err
-    assert len(told.err) < 10_000
-    assert "\u202e" not in told.err
+    assert result.code == 2
+    assert "Usage: docindex" in result.err
+    assert "xxx" in result.err
+    assert len(result.err) < 10_000
+    assert "\u202e" not in result.err
 
 
 def test_the_line_that_says_what_is_indexed_shows_the_ends_of_a_long_argument(run):
@@ -132,7 +132,7 @@ def test_the_line_that_says_what_is_indexed_shows_the_ends_of_a_long_argument(ru
     assert len(greeting) < 1000
 
 
-def test_a_path_that_no_file_has_is_told_and_one_that_files_have_is_not(run_indexed):
+def test_a_path_that_no_file_has_is_reported_and_one_that_files_have_is_not(run_indexed):
     found = run_indexed("search", "pump", "--path", "src/nowhere")
 
     assert found.code == 1

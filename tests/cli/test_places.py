@@ -101,7 +101,7 @@ def test_a_name_with_the_signs_of_a_shell_is_an_argument(indexed, monkeypatch):
     ("editor", "number", "message"),
     [("", "1", "set VISUAL or EDITOR"), ("no-such-editor", "1", "cannot be started"), ("vim", "9", "no result 9")],
 )
-def test_what_cannot_be_opened_is_said(indexed, monkeypatch, editor, number, message):
+def test_what_cannot_be_opened_is_reported(indexed, monkeypatch, editor, number, message):
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", editor)
     refused = indexed("search", "water table", "-k", "2", "--open", number)
@@ -136,7 +136,7 @@ def test_matches_are_counted_named_and_shown_with_lines_around(run_indexed, opti
     assert all(line.startswith(start) for line, start in zip(found, lines, strict=True))
 
 
-def test_what_is_left_out_is_said_and_all_can_be_had(run_indexed):
+def test_what_is_left_out_is_reported_and_all_can_be_had(run_indexed):
     assert run_indexed("search", "-m", "literal", "e", "-k", "2").err.endswith(
         " in 2 files shown; --top-k 0 shows all\n"
     )

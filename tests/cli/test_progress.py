@@ -26,7 +26,7 @@ _CLI = (sys.executable, "-m", "docindex_dagster.cli")
         (["search", "index"], ""),
     ],
 )
-def test_the_first_line_stands_before_anything_is_imported(arguments, said, tmp_path):
+def test_the_first_line_stands_before_anything_is_imported(arguments, output, tmp_path):
     (tmp_path / "typer.py").write_text("raise SystemExit(9)\n")  # the first package that a command needs
 
     ended = subprocess.run(
@@ -37,7 +37,7 @@ def test_the_first_line_stands_before_anything_is_imported(arguments, said, tmp_
         check=False,
     )
 
-    assert (ended.returncode, ended.stderr) == (9, said)
+    assert (ended.returncode, ended.stderr) == (9, output)
 
 
 def test_a_log_says_now_and_then_how_far_each_stage_is(run, monkeypatch):
@@ -56,13 +56,13 @@ def test_a_log_has_a_line_for_each_stage_and_says_which_source_of_how_many(run, 
     (tmp_path / "other").mkdir()
     (tmp_path / "other/page.md").write_text("# Page\n\nSome text about valves.\n")
 
-    said = run("index", "manual", "other").err.splitlines()
+    output = run("index", "manual", "other").err.splitlines()
 
-    assert "library/manual (1 of 2): stores: 2 chunks" in said
-    assert "library/other (2 of 2): stores: 1 chunk" in said
+    assert "library/manual (1 of 2): stores: 2 chunks" in output
+    assert "library/other (2 of 2): stores: 1 chunk" in output
 
 
-def test_with_json_nothing_is_said_but_the_answer(run):
+def test_with_json_nothing_is_reported_but_the_answer(run):
     indexed = run("index", "manual", "--json")
     again = run("index", "--json")
 
@@ -89,7 +89,7 @@ def test_a_run_goes_on_where_nothing_reads_what_it_says(tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         process.stderr.readline()
         process.stderr.close()
-        said = process.stdout.read()
+        output = process.stdout.read()
 
     assert process.returncode == 0
-    assert "20 files" in said
+    assert "20 files" in output

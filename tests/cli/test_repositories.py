@@ -153,7 +153,7 @@ def test_a_search_looks_at_a_further_branch_only_when_it_is_asked_to(run, upstre
     assert "valve.md" in run("show", "valve.md").out
 
 
-def test_a_commit_of_several_branches_is_told_once(run, upstream):
+def test_a_commit_of_several_branches_is_reported_once(run, upstream):
     url = upstream.as_uri()
     run("index", url)
     run("source", "add", url, "--branch", "feature/x")

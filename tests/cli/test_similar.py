@@ -77,7 +77,7 @@ def test_a_place_that_several_sources_have_is_asked_back(indexed):
     assert places(indexed("similar", "other/archive.py:1", "-k", "1", "--json")) == ["archive.py:1"]
 
 
-def test_what_is_not_indexed_is_said(indexed):
+def test_what_is_not_indexed_is_reported(indexed):
     answer = indexed("similar", "nowhere.py:3")
 
     assert answer.code == 1

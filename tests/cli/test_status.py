@@ -39,7 +39,7 @@ def test_status_tells_what_has_changed_since_it_was_indexed(run_indexed):
     assert "ok, changed since" in run_indexed("status").out
 
 
-def test_files_that_are_cut_as_text_are_told_by_every_command(run):
+def test_files_that_are_cut_as_text_are_reported_by_every_command(run):
     Path("manual/page.html").write_text(PAGE_WITHOUT_TEXT)
 
     indexed = run("index", "manual")
@@ -47,19 +47,19 @@ def test_files_that_are_cut_as_text_are_told_by_every_command(run):
     examined = json.loads(run("doctor", "--json").out)
 
     assert (indexed.code, "3 files, 3 chunks (3 added), 0 skipped, 1 cut as text" in indexed.out) == (0, True)
-    told = "1 of 3 files is cut as text"
-    assert f"warning: library/manual: {told}: page.html (html loader found no text)" in indexed.err.splitlines()
+    reported = "1 of 3 files is cut as text"
+    assert f"warning: library/manual: {reported}: page.html (html loader found no text)" in indexed.err.splitlines()
     assert (row["state"], row["fallbacks"], row["lacks_of_graph"]) == ("degraded", 1, False)
-    assert f"library/manual: degraded: {told}: " in run("status").out
+    assert f"library/manual: degraded: {reported}: " in run("status").out
     assert examined["left"] == []
     files = {"page.html": "html loader found no text"}
-    assert examined["notes"] == [{"source": "library/manual", "text": told, "files": files}]
+    assert examined["notes"] == [{"source": "library/manual", "text": reported, "files": files}]
     doctor = run("doctor")
     assert (doctor.code, doctor.out.splitlines()) == (
         0,
         [
             "the index is whole: all stores agree",
-            f"note: library/manual: {told}",
+            f"note: library/manual: {reported}",
             "  page.html: html loader found no text",
         ],
     )

@@ -55,7 +55,7 @@ def test_the_index_is_used_again_without_a_word(search):
     assert (kept().root / ".docindex/stores/CURRENT").read_bytes() == before
 
 
-def test_what_changed_since_is_found_and_said(search, tmp_path):
+def test_what_changed_since_is_found_and_reported(search, tmp_path):
     search("pump", "./manual")
     Path("manual/new.md").write_text("# Marmots\n\nThe marmot whistles when it sees an eagle.\n")
     Path("manual/guide.md").unlink()
@@ -144,12 +144,12 @@ def test_words_that_happen_to_name_a_folder_stay_words_of_a_query_of_several(sea
     assert folders.kept() == []
 
 
-def test_a_word_that_names_a_folder_alone_is_said_to_be_one(search):
+def test_a_word_that_names_a_folder_alone_is_reported_to_be_one(search):
     assert "searching manual for 'pump'; quote a query of several words" in search("pump", "manual").err
     assert "quote" not in search("prime pump", "manual").err
 
 
-def test_a_path_that_is_not_there_is_said(search):
+def test_a_path_that_is_not_there_is_reported(search):
     assert "there is nothing at ./nowhere" in search("pump", "./nowhere").err
 
 
@@ -223,7 +223,7 @@ def test_the_home_folder_is_refused(search, tmp_path, monkeypatch):
     assert paths(search("pump", "./manual", "--yes", "--json")) == {"guide.md", "pump.py"}
 
 
-def test_two_searches_at_once_both_find(search):
+def test_two_concurrent_searches_both_find(search):
     both = [
         subprocess.Popen([*COMMAND, "search", "pump", "./manual", "--json"], stdout=subprocess.PIPE) for _ in range(2)
     ]
@@ -243,10 +243,10 @@ def test_ctrl_c_while_indexing_is_a_line_and_the_next_search_finds(search, tmp_p
     assert process.stderr.readline().startswith("indexing ")
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
 
-    _, said = process.communicate(timeout=60)
+    _, reported = process.communicate(timeout=60)
 
     assert process.returncode == 130
-    assert [line for line in said.splitlines() if not line.startswith("indexing ")] == [
+    assert [line for line in reported.splitlines() if not line.startswith("indexing ")] == [
         f"error: indexing {tmp_path / 'manual'} was interrupted; the next search goes on from here"
     ]
     assert search("pump", "./manual").code == 0

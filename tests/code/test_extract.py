@@ -61,7 +61,7 @@ def test_names_of_endlessly_nested_functions_stay_short():
     assert 0 < len(symbols) <= 100
 
 
-def test_calls_of_a_long_chain_are_told_by_their_names():
+def test_calls_of_a_long_chain_are_reported_by_their_names():
     chain = "client" + "".join(f".step{number}({number})" for number in range(100))
     assert calls_of(chain, "python") == calls_of(chain, "javascript")
     assert set(calls_of(chain, "python")) == {"client.step0", *(f"step{number}" for number in range(1, 100))}

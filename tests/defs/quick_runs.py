@@ -1,4 +1,4 @@
-"""Real runs that take milliseconds: they end as told, under the name and with the tags of those that index a source."""
+"""Real runs of milliseconds: they end as asked, under the name and with the tags of those that index a source."""
 
 from typing import Any
 

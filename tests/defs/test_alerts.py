@@ -1,4 +1,4 @@
-"""`alert_on_failure`: who is told of which failures, how often, and what happens when the webhook does not listen."""
+"""`alert_on_failure`: which failures are posted, how often, and what happens when the webhook does not listen."""
 
 import logging
 import sys
@@ -57,7 +57,7 @@ def sensor(project) -> Sensor:
 
 @pytest.fixture
 def hook(monkeypatch, request) -> Iterator[Webhook]:
-    """A webhook that the settings name, which answers 200 or as it is told; nobody waits between two tries."""
+    """A webhook that the settings name, which answers 200 or as a test asks; nothing waits between two tries."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(webhook, "_RETRY", Retry(2, first_wait_s=0))
     with listening(getattr(request, "param", ())) as served:
@@ -105,7 +105,7 @@ def test_what_failed_before_the_sensor_was_there_is_no_news(project, hook):
     assert hook.posted == []
 
 
-def test_each_failure_is_told_once(project, sensor, hook):
+def test_each_failure_is_reported_once(project, sensor, hook):
     quick_run(project.instance, "broken")
 
     assert sensor.tick() != "no run failed"
@@ -124,7 +124,7 @@ def test_a_cursor_that_is_lost_repeats_nothing(project, sensor, hook):
     assert pages(project) == 1
 
 
-def test_a_source_that_keeps_failing_is_told_of_less_and_less_often(project, sensor, hook):
+def test_a_source_that_keeps_failing_is_reported_less_and_less_often(project, sensor, hook):
     for _ in range(9):
         quick_run(project.instance, "still broken")
         sensor.tick()
@@ -153,7 +153,7 @@ def test_a_re_executed_run_that_fails_is_noted_although_it_has_the_tags_of_the_f
     assert sensor.tick() == "no run failed"
 
 
-def test_a_copied_tag_does_not_count_as_told_today(project, sensor, hook, monkeypatch):
+def test_a_copied_tag_does_not_count_as_reported_today(project, sensor, hook, monkeypatch):
     first = quick_run(project.instance, "broken")
     sensor.tick()
     quick_run(project.instance, "broken")
@@ -183,7 +183,7 @@ def test_a_re_executed_run_that_is_not_over_is_no_alert(project, sensor, hook):
     assert [message["source"] for message in hook.posted] == [OTHER, OTHER]
 
 
-def test_failures_of_more_than_one_page_are_all_told(project, sensor, hook, monkeypatch):
+def test_failures_of_more_than_one_page_are_all_reported(project, sensor, hook, monkeypatch):
     monkeypatch.setattr("docindex_dagster.defs.alerts._PAGE", 2)
     keys = [f"library/{name}" for name in "abcde"]
     for key in keys:
@@ -205,7 +205,7 @@ def test_failures_between_two_ticks_are_one_alert(project, sensor, hook):
     assert pages(project) == 1
 
 
-def test_a_failure_that_nobody_was_told_of_for_a_day_is_told_again(project, sensor, hook, monkeypatch):
+def test_a_failure_that_was_not_reported_for_a_day_is_reported_again(project, sensor, hook, monkeypatch):
     for _ in range(2):
         quick_run(project.instance, "broken")
         sensor.tick()
@@ -218,7 +218,7 @@ def test_a_failure_that_nobody_was_told_of_for_a_day_is_told_again(project, sens
     assert [message["failures"] for message in hook.posted] == [1, 2, 3]
 
 
-def test_a_source_that_works_again_is_told_once(project, sensor, hook):
+def test_a_source_that_works_again_is_reported_once(project, sensor, hook):
     for _ in range(2):
         quick_run(project.instance, "broken")
         sensor.tick()
@@ -235,7 +235,7 @@ def test_a_source_that_works_again_is_told_once(project, sensor, hook):
     assert hook.posted[-1]["failures"] == 1
 
 
-def test_a_failure_that_is_over_before_anybody_was_told_is_no_alert(project, sensor, hook):
+def test_a_failure_that_is_over_before_anybody_was_notified_is_no_alert(project, sensor, hook):
     quick_run(project.instance, "for a moment")
     quick_run(project.instance)
 
@@ -245,7 +245,7 @@ def test_a_failure_that_is_over_before_anybody_was_told_is_no_alert(project, sen
     assert stages(project) == ["over"]
 
 
-def test_sources_removals_and_jobs_are_told_apart(project, sensor, hook):
+def test_sources_removals_and_jobs_are_distinguished(project, sensor, hook):
     quick_run(project.instance, "a")
     quick_run(project.instance, "b", key=OTHER)
     quick_run(project.instance, "c", key=None, job="remove_source", tags={SOURCE_TAG: OTHER})
@@ -268,7 +268,7 @@ def test_runs_of_other_code_locations_are_not_ours(project, sensor, hook):
     assert hook.posted == []
 
 
-def test_a_run_that_somebody_stopped_is_counted_and_not_told(project, sensor, hook):
+def test_a_run_that_a_user_stopped_is_counted_and_not_reported(project, sensor, hook):
     from dagster._core.errors import DagsterExecutionInterruptedError
 
     quick_run(project.instance, DagsterExecutionInterruptedError())
@@ -333,7 +333,7 @@ def test_a_webhook_that_recovers_in_time_gets_the_message(project, sensor, hook)
 def test_a_webhook_that_fails_fails_the_tick_and_loses_and_repeats_nothing(project, sensor, hook):
     quick_run(project.instance, "first", key="library/a")
     quick_run(project.instance, "second", key="library/b")
-    hook.statuses = [200, 404]  # the newest failure is told first
+    hook.statuses = [200, 404]  # the newest failure is posted first
 
     with pytest.raises(AlertError, match="answered with status 404"):
         sensor.tick()
@@ -379,7 +379,7 @@ def test_a_webhook_that_is_slow_to_answer_gets_a_message_once(project, sensor, h
     assert "the webhook did not answer in time" in capfd.readouterr().err
 
 
-def test_what_does_not_fit_into_a_tick_is_told_in_the_next_one(project, sensor, hook, monkeypatch):
+def test_what_does_not_fit_into_a_tick_is_reported_in_the_next_one(project, sensor, hook, monkeypatch):
     for key in ("library/a", "library/b"):
         quick_run(project.instance, "broken", key=key)
     monkeypatch.setattr("docindex_dagster.defs.alerts._BUDGET_S", 0)
@@ -395,18 +395,18 @@ def test_the_url_of_the_webhook_is_in_no_log_error_tag_or_event(project, sensor,
     caplog.set_level(logging.DEBUG)
     is_taken = not hook.statuses
     run_id = quick_run(project.instance, "broken")
-    told = ""
+    reported = ""
     try:
         sensor.tick()
     except AlertError as error:
-        told = serializable_error_info_from_exc_info(sys.exc_info()).to_string() + "".join(
+        reported = serializable_error_info_from_exc_info(sys.exc_info()).to_string() + "".join(
             traceback.format_exception(error)
         )
 
-    assert (told == "") == is_taken
+    assert (reported == "") == is_taken
     events = "".join(str(event) for event in project.instance.all_logs(run_id))
     tags = str(project.instance.get_run_by_id(run_id).tags)
-    assert SECRET not in told + caplog.text + "".join(capfd.readouterr()) + events + tags
+    assert SECRET not in reported + caplog.text + "".join(capfd.readouterr()) + events + tags
 
 
 def test_the_sensor_runs_by_default_and_says_what_it_does():

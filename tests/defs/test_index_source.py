@@ -117,7 +117,7 @@ def test_every_column_that_is_shown_is_described(indexed, asset):
     assert [column.name for column in columns if not column.description] == []
 
 
-def test_times_are_told_to_the_millisecond(indexed):
+def test_times_are_recorded_to_the_millisecond(indexed):
     seconds = [found["seconds"] for asset in ASSETS if "seconds" in (found := metadata(indexed, asset))]
 
     assert len(seconds) == len(ASSETS)

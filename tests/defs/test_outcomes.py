@@ -44,7 +44,7 @@ def test_a_run_that_ended_well_is_a_check(instance):
     assert before <= found.checked_at <= time.time()
 
 
-def test_a_failure_is_told_with_its_reason_and_the_check_before_it_stays(instance):
+def test_a_failure_is_reported_with_its_reason_and_the_check_before_it_stays(instance):
     quick_run(instance)
     checked_at = runs_of(instance).checked_at
     run_id = quick_run(instance, "there is no folder\n/srv/notes")
@@ -101,20 +101,20 @@ def test_a_source_is_found_behind_any_number_of_runs_of_others(instance):
     assert found[OTHER].outcome == "succeeded"
 
 
-def test_an_error_of_python_is_told_by_its_first_line(instance):
+def test_an_error_of_python_is_reported_by_its_first_line(instance):
     run_id = quick_run(instance, ValueError("first line\nsecond line"))
 
     assert failures.reason(instance, run_id) == "discovered_files: ValueError: first line"
 
 
-def test_a_run_whose_process_is_gone_is_told_by_its_words(instance):
+def test_a_run_whose_process_is_gone_is_reported_by_its_words(instance):
     run = instance.add_run(dg.DagsterRun("index_source", status=dg.DagsterRunStatus.STARTED))
     instance.report_run_failed(run, "process 7 of this run is gone")
 
     assert failures.reason(instance, run.run_id) == "process 7 of this run is gone"
 
 
-def test_a_run_that_could_not_be_started_is_told_by_what_kept_it_from_starting(instance):
+def test_a_run_that_could_not_be_started_is_reported_by_what_kept_it_from_starting(instance):
     run = instance.add_run(dg.DagsterRun("index_source"))
     error = SerializableErrorInfo("OSError: no more processes\n", [], "OSError")
     instance.report_engine_event("Caught an error dequeuing a run", run, EngineEventData(error=error))
@@ -123,7 +123,7 @@ def test_a_run_that_could_not_be_started_is_told_by_what_kept_it_from_starting(i
     assert failures.reason(instance, run.run_id) == "OSError: no more processes"
 
 
-def test_an_interrupted_run_is_told_as_such(instance):
+def test_an_interrupted_run_is_reported_as_such(instance):
     from dagster._core.errors import DagsterExecutionInterruptedError
 
     run_id = quick_run(instance, DagsterExecutionInterruptedError())

@@ -178,7 +178,7 @@ class TestRepositories:
         assert not result.success
         assert published(project) == [GIT]
 
-    def test_a_remote_that_does_not_answer_is_reported_and_disturbs_nobody(self, daemon, project, origin, git, clock):
+    def test_a_remote_that_does_not_answer_is_reported_and_stops_no_other(self, daemon, project, origin, git, clock):
         declare(project, CONFIG + f'[[source]]\nkind = "git"\nname = "code"\nurl = "{origin.as_uri()}"\n')
         daemon.settle()
         origin.rename(project.root / "moved")

@@ -216,7 +216,7 @@ def test_each_partition_keeps_its_newest_materialisation_and_the_newest_run_of_e
     assert runs_of(instance) == {materialised, failed, other, last}
     assert (done.runs, done.spared) == (2, 4)
     assert [run_id for _, run_id in events(instance, PAGES, "a")] == [materialised]
-    # A run that stays keeps all that it told.
+    # A run that stays keeps all that it reported.
     history = instance.event_log_storage.get_asset_check_execution_history(CHECK, limit=10)
     assert [record.run_id for record in history] == [last, materialised]
 
@@ -235,7 +235,7 @@ def test_what_is_younger_stays(instance):
     assert (done.runs, done.spared, done.events, done.files) == (0, 0, 0, 0)
 
 
-def test_the_time_may_be_told_in_any_time_zone(instance):
+def test_the_time_may_be_given_in_any_time_zone(instance):
     run(instance, "a")
     newest = run(instance, "a")
     east = timezone(timedelta(hours=9))

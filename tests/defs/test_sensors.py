@@ -128,7 +128,7 @@ class TestChangedFiles:
 
         assert daemon.asks_for() == []
 
-    def test_a_run_that_somebody_cancelled_is_not_asked_for_until_the_next_change(self, daemon, project):
+    def test_a_run_that_a_user_cancelled_is_not_asked_for_until_the_next_change(self, daemon, project):
         daemon.settle()
         (project.notes / "guide.md").write_text("# New\n\nA text that nobody wants to index now.\n")
         assert daemon.asks_for() == [KEY]

@@ -57,7 +57,7 @@ def test_the_metadata_tell_what_was_written_and_what_it_took(summarised):
     }
 
 
-def test_where_they_are_off_nothing_is_told_of_them(project):
+def test_where_they_are_off_nothing_is_reported_of_them(project):
     result = project.index()
 
     assert numbers(result) == {}

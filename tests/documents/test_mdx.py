@@ -35,8 +35,8 @@ class TestFences:
 """
 
     def test_a_fence_deep_in_components_is_one(self):
-        item, fence, following = blocks(self.SOURCE)
-        assert (item.text.strip(), following.text.strip()) == ("1. Step", "2. Next")
+        item, fence, next_item = blocks(self.SOURCE)
+        assert (item.text.strip(), next_item.text.strip()) == ("1. Step", "2. Next")
         assert fence.kind == "code"
         assert "import a from 'a';\n\n        <A x={1} />" in fence.text
         assert (fence.start_line, fence.end_line) == (5, 9)

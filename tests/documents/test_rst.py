@@ -220,5 +220,5 @@ See `a page
     def test_the_text_does_not_show_them(self):
         assert written(self.SOURCE) == ("# Title\n\nSee a page and x,\n/usage/start.\n\ntoctree: first\nSecond")
 
-    def test_names_that_lead_in_a_circle_lead_nowhere(self):
+    def test_names_that_lead_in_a_cycle_lead_nowhere(self):
         assert [block.pointers for block in blocks("a_\n\n.. _a: b_\n.. _b: a_\n")] == [()]

@@ -56,8 +56,8 @@ class OpenAIServer:
     requests: list[dict[str, Any]] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
-    at_once: int = 0
-    most_at_once: int = 0
+    concurrency: int = 0
+    peak_concurrency: int = 0
     hanging: int = 0
     over: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -96,8 +96,8 @@ def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a fai
                 api.times.append(time.monotonic())
                 api.keys.append(self.headers["Authorization"])
                 fault = api.faults.popleft() if api.faults else api.always
-                api.at_once += 1
-                api.most_at_once = max(api.at_once, api.most_at_once)
+                api.concurrency += 1
+                api.peak_concurrency = max(api.concurrency, api.peak_concurrency)
                 may_answer = api.answers > 0
                 api.answers -= 1
                 api.hanging += not may_answer
@@ -109,7 +109,7 @@ def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a fai
                 api.over.wait(api.latency_s)
                 self._reply(asked, fault)
             with api.lock:
-                api.at_once -= 1
+                api.concurrency -= 1
 
         def _reply(self, asked: dict[str, Any], fault: Fault | None) -> None:
             fault = fault or self._refusal(asked)
@@ -136,11 +136,11 @@ def serving() -> Iterator[OpenAIServer]:  # noqa: C901 what counts is that a fai
 
         def _refusal(self, asked: dict[str, Any]) -> Fault | None:
             if api.key is not None and self.headers["Authorization"] != f"Bearer {api.key}":
-                said = f"Incorrect API key provided: {self.headers['Authorization']}"
-                return Fault(401, json.dumps({"error": {"message": said, "code": "invalid_api_key"}}).encode())
+                message = f"Incorrect API key provided: {self.headers['Authorization']}"
+                return Fault(401, json.dumps({"error": {"message": message, "code": "invalid_api_key"}}).encode())
             for option in {f"{name}={value}" for name, value in asked.items()} & api.refused_options.keys():
-                said = api.refused_options[option]
-                return Fault(400, json.dumps({"error": {"message": said, "param": None, "code": None}}).encode())
+                message = api.refused_options[option]
+                return Fault(400, json.dumps({"error": {"message": message, "param": None, "code": None}}).encode())
             for why in filter(None, map(api.refuse, asked["input"])):
                 return Fault(400, json.dumps({"error": {"message": why, "param": "input"}}).encode())
             return None

@@ -94,7 +94,7 @@ def test_a_key_goes_to_no_provider_but_that_of_the_settings(api):
 
 
 @pytest.mark.parametrize("given", ["http://me:secret@host:81/v1/?key=secret#part", "http://host:81/v1"])
-def test_an_endpoint_is_told_without_credentials(given, monkeypatch):
+def test_an_endpoint_is_named_without_credentials(given, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", given)
 
     assert OpenAIEmbedder(EmbeddingSettings()).endpoint == "http://host:81/v1"

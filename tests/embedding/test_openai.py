@@ -81,7 +81,7 @@ def test_its_name_says_all_that_decides_a_vector_and_names_it_again(options, nam
         ({"model": "text-embedding-ada-002", "dimensions": 512}, "must be 1536, not 512"),
     ],
 )
-def test_a_dimension_that_cannot_be_is_said_at_once(options, why):
+def test_a_dimension_that_cannot_be_is_reported_at_once(options, why):
     with pytest.raises(EmbeddingError, match=why):
         load_embedder(EmbeddingSettings(provider="openai", **options))
 
@@ -217,7 +217,7 @@ def test_usage_tells_requests_tokens_and_cost(api):
     assert model.usage().cost == pytest.approx(tokens * 2e-6)
 
 
-def test_tokens_are_counted_here_where_the_api_does_not_and_a_cost_is_told_only_where_a_price_is_known(api):
+def test_tokens_are_counted_here_where_the_api_does_not_and_a_cost_is_reported_only_where_a_price_is_known(api):
     api.with_usage = False
     model = embedder(api)
     model.embed_documents(TEXTS)
@@ -241,7 +241,7 @@ def test_vectors_of_3072_values_are_published_and_found(api, layout):
 # Keys.
 
 
-def test_openai_itself_needs_a_key_which_is_said_when_it_first_embeds(api):
+def test_openai_itself_needs_a_key_which_is_reported_when_it_first_embeds(api):
     with pytest.raises(EmbeddingError, match="set DOCINDEX_EMBEDDING__API_KEY or OPENAI_API_KEY"):
         OpenAIEmbedder(EmbeddingSettings(provider="openai")).embed_query("a")
 
@@ -256,7 +256,7 @@ def test_the_key_of_openai_goes_to_no_other_place_that_the_settings_name(api, mo
     assert api.keys[-1] == f"Bearer {KEY}"
 
 
-def test_a_key_that_can_be_none_is_not_told(api):
+def test_a_key_that_can_be_none_is_not_shown(api):
     with pytest.raises(EmbeddingError, match="characters that no key has") as caught:
         embedder(api, api_key="sk-\u00e4\u00e4").embed_query("a")
 
@@ -355,13 +355,13 @@ def test_a_connection_that_is_reset_is_asked_again(api):
         embedder(api).embed_documents(TEXTS)
 
 
-def test_nobody_there_is_said(api):
+def test_an_unreachable_server_is_reported(api):
     with pytest.raises(EmbeddingError, match="cannot be reached"):
         embedder(api, base_url=unused_url()).embed_documents(TEXTS)
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_wrong_key_ends_the_run_at_once_and_is_not_told(api, status, caplog):
+def test_a_wrong_key_ends_the_run_at_once_and_is_not_shown(api, status, caplog):
     caplog.set_level(logging.DEBUG)
     api.always = Fault(status, json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}).encode())
     model = embedder(api)
@@ -374,7 +374,7 @@ def test_a_wrong_key_ends_the_run_at_once_and_is_not_told(api, status, caplog):
     assert caught.value.__suppress_context__
 
 
-def test_a_refusal_that_repeats_the_key_does_not_tell_it(api):
+def test_a_refusal_that_repeats_the_key_does_not_show_it(api):
     api.always = Fault(400, json.dumps({"error": {"message": f"bad {KEY}\nline", "param": "model"}}).encode())
 
     with pytest.raises(EmbeddingError, match="bad … line") as caught:
@@ -460,7 +460,7 @@ def test_an_api_that_refuses_every_text_is_not_asked_for_each(api):
     assert len(api.requests) == 2
 
 
-def test_what_arrived_before_a_failure_within_a_call_is_not_lost(api):
+def test_vectors_from_before_a_failure_within_a_call_are_not_lost(api):
     model = embedder(api, batch_size=2, retries=0)
     api.faults.extend([Fault(change=dict), Fault(500)])
 

@@ -10,7 +10,7 @@ from docindex_dagster.embedding.rate import Rate
 
 @dataclass
 class Clock:
-    """Time passes only while somebody sleeps."""
+    """Time passes only in a sleep."""
 
     seconds: float = 1000.0
     slept: list[float] = field(default_factory=list)

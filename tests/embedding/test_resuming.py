@@ -71,7 +71,7 @@ def failing(api: OpenAIServer, layout: Layout, fault: Fault, after: int, **optio
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 @pytest.mark.parametrize("fault", [Fault(500), Fault(401), Fault(reset=True)], ids=["500", "401", "reset"])
-def test_what_arrived_before_a_failure_is_kept_and_the_next_run_goes_on_from_there(api, layout, fault, concurrency):
+def test_vectors_from_before_a_failure_are_kept_and_the_next_run_goes_on_from_there(api, layout, fault, concurrency):
     why = failing(api, layout, fault, after=5, concurrency=concurrency)
 
     assert "20 of 40 texts are embedded and kept: the next run goes on from there" in why
@@ -114,7 +114,7 @@ def test_what_is_under_way_when_another_request_fails_arrives_and_is_kept(api, l
     assert api.twice == []
 
 
-def test_a_run_that_is_interrupted_keeps_what_arrived(api, layout):
+def test_a_run_that_is_interrupted_keeps_its_vectors(api, layout):
     def interrupt(event: Event) -> None:
         if isinstance(event, Progress) and event.done == 20:
             raise KeyboardInterrupt
@@ -128,12 +128,12 @@ def test_a_run_that_is_interrupted_keeps_what_arrived(api, layout):
     assert api.twice == []
 
 
-def test_progress_is_told_in_texts(api, layout):
-    told: list[Event] = []
-    with listening(told.append):
+def test_progress_is_reported_in_texts(api, layout):
+    reported: list[Event] = []
+    with listening(reported.append):
         run(layout, model(api))
 
-    done = [event.done for event in told if isinstance(event, Progress)]
+    done = [event.done for event in reported if isinstance(event, Progress)]
     assert (done[0], done[-1], len(done)) == (0, 40, 11)
     assert done == sorted(done)
 
@@ -335,9 +335,9 @@ def test_a_run_that_is_stopped_half_way_embeds_nothing_twice(api, tmp_path, how)
     api.over.clear()
     api.answers = float("inf")
 
-    code, said = docindex(tmp_path, "index")
+    code, output = docindex(tmp_path, "index")
 
-    assert code == 0, said
+    assert code == 0, output
     assert api.texts() == 30 + 1  # the golden query
     assert api.twice == []
     assert not list((tmp_path / ".docindex" / "arrived").glob("*"))
@@ -355,10 +355,10 @@ def test_a_change_of_model_on_several_sources_is_interrupted_resumed_and_taken_b
     config.write_text(text.replace("dimensions = 8", 'dimensions = 16\nmodel = "bge"'))
     api.faults.extend([Fault()] * 10)  # one source with its golden query, and half of the other
     api.always = Fault(503)
-    code, said = docindex(tmp_path, "index")
+    code, output = docindex(tmp_path, "index")
     assert code == 1
-    assert "answered 503: it fails: try again later" in said
-    assert "15 of 30 texts are embedded and kept" in said
+    assert "answered 503: it fails: try again later" in output
+    assert "15 of 30 texts are embedded and kept" in output
     assert read_generation(layout).model == "openai/text-embedding-3-large/8"
     assert read_next(layout).model == "openai/bge/16"
     api.always = None
@@ -380,23 +380,23 @@ def queries(api: OpenAIServer, name: str) -> int:
     return sum(len(asked["input"]) == 1 for asked in api.requests if asked["model"] == name)
 
 
-def test_the_key_is_told_nowhere(api, tmp_path):
+def test_the_key_is_shown_nowhere(api, tmp_path):
     project(tmp_path, api)
     secret = {"DOCINDEX_EMBEDDING__API_KEY": KEY, "OPENAI_API_KEY": f"{KEY}-2", "OPENAI_LOG": "debug"}
     api.key = "another"
-    code, said = docindex(tmp_path, "index", "--debug", **secret)
+    code, output = docindex(tmp_path, "index", "--debug", **secret)
     assert code == 1
-    assert "answered 401: it does not accept the key" in said
-    outputs = [said]
+    assert "answered 401: it does not accept the key" in output
+    outputs = [output]
 
     api.key = KEY
     for command in (("index",), ("search", "pump", "--json")):
-        code, said = docindex(tmp_path, *command, **secret)
-        assert code == 0, said
-        outputs.append(said)
+        code, output = docindex(tmp_path, *command, **secret)
+        assert code == 0, output
+        outputs.append(output)
 
     assert {key for key in api.keys if key} == {f"Bearer {KEY}"}
-    assert not [said for said in outputs if KEY in said]
+    assert not [output for output in outputs if KEY in output]
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any("dagster" in path.parts and path.suffix == ".db" for path in files)
     assert [path for path in files if KEY.encode() in path.read_bytes()] == []
@@ -410,15 +410,15 @@ def test_a_run_records_requests_tokens_and_cost(api, tmp_path):
     (tmp_path / "notes0" / "long.py").write_text(f"x = (\n{lines}    1\n)\n")
     config = tmp_path / "docindex.toml"
     config.write_text(config.read_text() + "price = 2.0\n\n[chunking]\ncode_chars = 200000\n")
-    code, said = docindex(tmp_path, "index")
-    assert code == 0, said
-    assert "a text was longer than openai/text-embedding-3-large/8 takes, and cut" in said
+    code, output = docindex(tmp_path, "index")
+    assert code == 0, output
+    assert "a text was longer than openai/text-embedding-3-large/8 takes, and cut" in output
 
     with dg.DagsterInstance.from_config(str(Layout(tmp_path / ".docindex").dagster)) as instance:
         event = instance.get_latest_materialization_event(dg.AssetKey("embeddings"))
-        told = {name: value.value for name, value in event.asset_materialization.metadata.items()}
-    assert told["requests"] == 7
-    assert told["tokens"] > 5000
-    assert told["cost"] == pytest.approx(told["tokens"] * 2e-6, abs=1e-6)
-    assert told["cut"] == 1
-    assert json.dumps(told["model"]) == '"openai/text-embedding-3-large/8"'
+        reported = {name: value.value for name, value in event.asset_materialization.metadata.items()}
+    assert reported["requests"] == 7
+    assert reported["tokens"] > 5000
+    assert reported["cost"] == pytest.approx(reported["tokens"] * 2e-6, abs=1e-6)
+    assert reported["cut"] == 1
+    assert json.dumps(reported["model"]) == '"openai/text-embedding-3-large/8"'

@@ -102,7 +102,7 @@ def kept_texts(layout: Layout) -> list[str]:
     return [text for table in VectorCache(layout, KEY).tables("m") for text in table["embed_text_hash"].to_pylist()]
 
 
-def test_branches_that_lose_vectors_at_once_keep_all_of_them(layout):
+def test_branches_that_lose_vectors_concurrently_keep_all_of_them(layout):
     def lose(branch: str) -> list[str]:
         texts = [f"{branch}{number}" for number in range(30)]
         for text in texts:

@@ -40,9 +40,9 @@ def test_a_folder_gives_its_name_fingerprint_and_dimension_without_the_library(t
         "embedder = SentenceTransformersEmbedder(sys.argv[1])\n"
         "print(embedder.name, embedder.dimension, {'torch', 'transformers', 'huggingface_hub'} & set(sys.modules))"
     )
-    told = subprocess.run([sys.executable, "-c", code, folder], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run([sys.executable, "-c", code, folder], check=True, capture_output=True, text=True).stdout
 
-    name, dimension, loaded = told.split(maxsplit=2)
+    name, dimension, loaded = output.split(maxsplit=2)
     provider, label, last = name.split("/")
     assert (provider, label.partition("@")[0], last, dimension) == ("sentence-transformers", "my-model", "24", "24")
     assert loaded.strip() == "set()"
@@ -109,7 +109,7 @@ def test_without_a_model_it_says_what_to_set():
         load_embedder(EmbeddingSettings(provider="sentence-transformers"))
 
 
-def test_what_is_no_model_is_told_with_its_place(tmp_path):
+def test_what_is_no_model_is_reported_with_its_place(tmp_path):
     with pytest.raises(EmbeddingError, match=f"no model of sentence-transformers in {tmp_path}"):
         _ = embedder(tmp_path).name
 
@@ -279,8 +279,8 @@ except EmbeddingError as error:
 def ask(model: str, url: str, cache: Path) -> Any:
     environment = {**os.environ, "HF_ENDPOINT": url, "HF_HOME": str(cache), "HF_HUB_DISABLE_XET": "1"}
     command = [sys.executable, "-c", ASK, model]
-    told = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
-    return json.loads(told.splitlines()[-1])
+    output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+    return json.loads(output.splitlines()[-1])
 
 
 @pytest.mark.extras

@@ -93,6 +93,6 @@ def test_the_model_is_loaded_without_a_library_for_models():
         "import sys; from docindex_dagster.embedding.static import StaticEmbedder; StaticEmbedder().embed_query('a');"
         "print({'torch', 'tokenizers', 'transformers', 'scipy'} & set(sys.modules))"
     )
-    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
-    assert told.strip() == "set()"
+    assert output.strip() == "set()"

@@ -43,7 +43,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Path:
     return folder
 
 
-def told(result: subprocess.CompletedProcess[str]) -> str:
+def reported(result: subprocess.CompletedProcess[str]) -> str:
     return " ".join((result.stdout + result.stderr).split())
 
 
@@ -74,22 +74,22 @@ def test_one_that_fails_stops_the_run_with_its_own_words(project, site):
     result = docindex(project, site, "index", DOCINDEX_EMBEDDING__PROVIDER="fails")
 
     assert result.returncode != 0
-    assert "the model is at the cleaner's: ask for it tomorrow" in told(result)
-    assert "Traceback" not in told(result)
+    assert "the model is at the cleaner's: ask for it tomorrow" in reported(result)
+    assert "Traceback" not in reported(result)
 
 
-def test_one_that_cannot_be_imported_is_told(project, site):
+def test_one_that_cannot_be_imported_is_reported(project, site):
     result = docindex(project, site, "index", DOCINDEX_EMBEDDING__PROVIDER="gone")
 
     assert result.returncode != 0
-    assert "the embedding provider 'gone' cannot be loaded" in told(result)
+    assert "the embedding provider 'gone' cannot be loaded" in reported(result)
 
 
-def test_one_whose_package_is_gone_is_told_with_those_that_are_there(project):
+def test_one_whose_package_is_gone_is_reported_with_those_that_are_there(project):
     result = docindex(project, None, "index")
 
     assert result.returncode != 0
-    assert "embedding.provider" in told(result)
-    assert "there is no 'trigrams'" in told(result)
-    assert "'static'" in told(result)
-    assert "'minilm'" in told(result)
+    assert "embedding.provider" in reported(result)
+    assert "there is no 'trigrams'" in reported(result)
+    assert "'static'" in reported(result)
+    assert "'minilm'" in reported(result)

@@ -95,7 +95,7 @@ def test_each_edge_says_where_and_how(graph):
 
 
 @pytest.mark.parametrize("name", ["nothing", "shop/nowhere.py::Store", ""])
-def test_what_is_not_there_is_said(graph, name):
+def test_what_is_not_there_is_reported(graph, name):
     with pytest.raises(QueryError, match="needs a symbol" if not name else "the graph has no"):
         ask.answer(graph, "callers", name)
 

@@ -201,7 +201,7 @@ def test_without_code_there_are_files_and_documents():
 
 @dataclass
 class Noting:
-    """Finds the first word of each passage, notes what it was asked, and fails when it is told to."""
+    """Finds the first word of each passage, notes what it was asked, and fails on demand."""
 
     asked: list[str] = field(default_factory=list)
     fails_at: str = "\0"
@@ -366,14 +366,14 @@ class Model:
         return Completion(self.answer, 0, 0)
 
 
-SAID = """[
+ANSWER = """[
     {"subject": "Flask", "predicate": "uses", "object": "Jinja"},
     {"subject": "Flask", "predicate": "is", "object": "x"}
 ]"""
 
 
 def test_a_language_model_is_asked_for_triples():
-    model = Model(f"Here they are:\n```json\n{SAID}\n```")
+    model = Model(f"Here they are:\n```json\n{ANSWER}\n```")
 
     (found,) = LLMExtractor(model, most=10).extract(
         [Passage(("Guide",), read_prose("Text.\n\nFlask uses Jinja.").paragraphs)]
@@ -417,7 +417,7 @@ def test_the_settings_name_the_extractor():
     assert isinstance(load_extractor(GraphSettings(), LLMSettings()), Patterns)
 
 
-def test_an_extractor_that_is_not_there_is_told_with_those_that_are(tmp_path):
+def test_an_extractor_that_is_not_there_is_reported_with_those_that_are(tmp_path):
     with pytest.raises(SettingsError, match=r"there is no 'spacey'.*'patterns', 'spacy', 'llm', 'none'"):
         check_settings(tmp_path, {"graph": {"concepts": "spacey"}})
 
@@ -452,12 +452,12 @@ def nodes_with(extractor: str, folder: Path, site: Path) -> tuple[set[str], str]
     (folder / "docindex.toml").write_text(
         f'[[source]]\nkind = "library"\npath = "bank"\n\n[graph]\nconcepts = "{extractor}"\n'
     )
-    told = docindex(folder, site, "index")
-    assert told.returncode == 0, told.stderr
+    reported = docindex(folder, site, "index")
+    assert reported.returncode == 0, reported.stderr
     file = next((folder / ".docindex" / "stores" / "graph").glob("*.nodes.parquet"))
     table = tables.read(file)
     assert table is not None
-    return set(table["node"].to_pylist()), told.stdout + told.stderr
+    return set(table["node"].to_pylist()), reported.stdout + reported.stderr
 
 
 def test_the_example_of_the_documentation_finds_the_terms_of_a_glossary(tmp_path, site):
@@ -467,8 +467,8 @@ def test_the_example_of_the_documentation_finds_the_terms_of_a_glossary(tmp_path
 
 
 @pytest.mark.parametrize("extractor", ["fails", "nothing"])
-def test_an_extractor_that_fails_stops_no_run_and_is_told(extractor, tmp_path, site):
-    nodes, told = nodes_with(extractor, tmp_path, site)
+def test_an_extractor_that_fails_stops_no_run_and_is_reported(extractor, tmp_path, site):
+    nodes, reported = nodes_with(extractor, tmp_path, site)
 
     assert "a.md#Payments" in nodes
-    assert "the concepts are not complete" in " ".join(told.split())
+    assert "the concepts are not complete" in " ".join(reported.split())

@@ -412,7 +412,7 @@ def test_a_link_that_the_text_does_not_show_has_its_line_and_section(path, text,
     assert stray_edges(graph, chunks) == ""
 
 
-def test_each_link_of_a_long_table_is_said_once():
+def test_each_link_of_a_long_table_is_reported_once():
     rows = "".join(
         f"   * - row {number}\n     - `link <b{number}.html>`_ and many more words\n" for number in range(99)
     )

@@ -1,4 +1,4 @@
-"""A file whose names cannot be followed, or take too long, costs its own edges and no other's, and is told."""
+"""A file whose names cannot be followed, or take too long, costs its own edges and no other's, and is reported."""
 
 import pyarrow.compute as pc
 import pytest
@@ -39,7 +39,7 @@ def bad_raises(monkeypatch):
     monkeypatch.setattr(FileEdges, "collect", fail)
 
 
-def test_an_error_costs_a_file_its_own_edges_alone_and_is_told(bad_raises):
+def test_an_error_costs_a_file_its_own_edges_alone_and_is_reported(bad_raises):
     chunks = chunks_of(FILES)
     graph = build_graph(chunks)
 
@@ -98,13 +98,13 @@ def test_a_document_that_begins_with_code_before_its_first_heading_has_its_secti
     assert build_graph(chunks_of({"frames.rst": text})).problems == {}
 
 
-def test_a_file_without_edges_is_told_wherever_the_index_is_and_is_no_reason_to_try_again(bad_raises, layout):
+def test_a_file_without_edges_is_reported_wherever_the_index_is_and_is_no_reason_to_try_again(bad_raises, layout):
     chunks = chunks_of(FILES)
     publication = publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
 
-    told = "the graph of 1 of 3 files has definitions alone"
-    assert publication.graph_problem == f"{told}: bad.py (error: KeyError: 'pump')"
+    reported = "the graph of 1 of 3 files has definitions alone"
+    assert publication.graph_problem == f"{reported}: bad.py (error: KeyError: 'pump')"
     assert not publication.source.lacks_of_graph
     (entry,) = catalog.entries(layout)
-    assert catalog.lacks(entry) == [told]
+    assert catalog.lacks(entry) == [reported]
     assert catalog.is_degraded(entry)

@@ -19,9 +19,9 @@ class Asked:
         self.followed.append(name)
         if key:
             self.looks.append(key)
-        return frozenset({name}).union(*(self.circle(lead) for lead in leads))
+        return frozenset({name}).union(*(self.cycle(lead) for lead in leads))
 
-    def circle(self, name: str) -> frozenset[str]:
+    def cycle(self, name: str) -> frozenset[str]:
         """`left` leads to `right`, and that back to `left`."""
         return self.ask(name, *{"left": ["right"], "right": ["left"]}.get(name, []))
 
@@ -45,15 +45,15 @@ def test_an_answer_that_is_kept_brings_what_was_looked_at_to_each_file():
         assert asked.memo.looked() == [7, 9]
 
 
-def test_what_was_found_in_a_circle_is_found_anew_for_the_next_file():
+def test_what_was_found_in_a_cycle_is_found_anew_for_the_next_file():
     asked = Asked()
     asked.memo.start()
-    assert asked.circle("left") == {"left", "right"}
-    assert asked.circle("left") == {"left", "right"}
+    assert asked.cycle("left") == {"left", "right"}
+    assert asked.cycle("left") == {"left", "right"}
     assert asked.followed == ["left", "right"]
 
     asked.memo.start()
-    assert asked.circle("right") == {"left", "right"}
+    assert asked.cycle("right") == {"left", "right"}
     assert asked.followed == ["left", "right", "right", "left"]
 
 

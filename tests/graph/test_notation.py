@@ -22,6 +22,6 @@ def test_equal_expressions_are_one_object(text, expression):
     assert parse(text) is expression
 
 
-def test_a_name_of_which_the_sort_is_told_is_another_expression():
+def test_a_name_of_which_the_sort_is_given_is_another_expression():
     assert Name("order", "type") is not ORDER
     assert Name("order", "type") is Name("order", "type")

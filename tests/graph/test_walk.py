@@ -28,7 +28,7 @@ def edge(subject: str, predicate: str, target: str, kind: str = "function", conf
     return Triple(subject, "function", predicate, target, kind, *at, confidence)
 
 
-def arrived(found: Links, *seeds: str) -> dict[str, float]:
+def reached(found: Links, *seeds: str) -> dict[str, float]:
     shares = walk(found, {f"chunk of {name}": 1.0 for name in seeds})
     return {name.removeprefix("chunk of "): share for name, share in shares.items()}
 
@@ -36,15 +36,15 @@ def arrived(found: Links, *seeds: str) -> dict[str, float]:
 def test_a_walk_leads_to_what_is_called_and_to_who_calls():
     found = linked(edge("run", "calls", "stop"))
 
-    assert {*arrived(found, "run")} == {"run", "stop"}
-    assert {*arrived(found, "stop")} == {"run", "stop"}
-    assert arrived(linked(edge("run", "defines", "stop")), "run") == {}
+    assert {*reached(found, "run")} == {"run", "stop"}
+    assert {*reached(found, "stop")} == {"run", "stop"}
+    assert reached(linked(edge("run", "defines", "stop")), "run") == {}
 
 
 def test_what_many_lead_to_counts_more():
     found = linked(edge("a", "calls", "both"), edge("b", "calls", "both"), edge("b", "calls", "other"))
 
-    shares = arrived(found, "a", "b")
+    shares = reached(found, "a", "b")
 
     assert shares["both"] > shares["other"]
 
@@ -52,7 +52,7 @@ def test_what_many_lead_to_counts_more():
 def test_a_surer_edge_leads_more_there():
     found = linked(edge("a", "calls", "sure"), edge("a", "calls", "guessed", confidence=0.5))
 
-    shares = arrived(found, "a")
+    shares = reached(found, "a")
 
     assert shares["sure"] == pytest.approx(2 * shares["guessed"], rel=0.2)
 
@@ -60,13 +60,13 @@ def test_a_surer_edge_leads_more_there():
 def test_a_concept_joins_the_chunks_that_mention_it():
     found = linked(edge("a", "mentions", "concept:x", "concept"), edge("b", "mentions", "concept:x", "concept"))
 
-    assert "b" in arrived(found, "a")
+    assert "b" in reached(found, "a")
 
 
 def test_a_concept_that_is_everywhere_joins_nothing():
     found = linked(*(edge(f"f{number}", "mentions", "concept:x", "concept") for number in range(50)))
 
-    assert arrived(found, "f1") == {}
+    assert reached(found, "f1") == {}
 
 
 def test_what_nothing_is_known_of_leads_nowhere():

@@ -27,17 +27,17 @@ _MARK = re.compile(r"section (\d+) of revision (\d+)")
 _MARKED = ("marked.md", "marked.py")
 
 
-def test_indexing_and_searching_at_once(folder):
-    run_at_once(folder, seconds=5)
+def test_indexing_and_searching_concurrently(folder):
+    run_concurrently(folder, seconds=5)
 
 
 @pytest.mark.parallel
-def test_indexing_and_searching_at_once_for_a_minute(folder, say):
-    counts = run_at_once(folder, seconds=60, commands=2)
+def test_indexing_and_searching_concurrently_for_a_minute(folder, say):
+    counts = run_concurrently(folder, seconds=60, commands=2)
     say(f"{counts}")
 
 
-def run_at_once(folder: Path, *, seconds: float, commands: int = 0) -> dict[str, int]:
+def run_concurrently(folder: Path, *, seconds: float, commands: int = 0) -> dict[str, int]:
     """Edit, index in two processes and in some commands, and search; returns how often each was done."""
     project = Project.create(folder, 1, files=20)
     write_marked(project, 0)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.core.errors import FullDiskError
-from docindex_dagster.core.files import telling_full_disk
+from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.run import index
@@ -70,7 +70,7 @@ def leave_inodes(disk: Path, number: int) -> None:
     subprocess.run(["mount", "-o", f"remount,size={_DISK_BYTES},nr_inodes={limit}", disk], check=True)
 
 
-def test_a_full_disk_is_said_in_a_line_and_costs_nothing(project, disk):
+def test_a_full_disk_is_reported_in_a_line_and_costs_nothing(project, disk):
     git, _ = project.sources
     for source in project.sources:
         index(project.settings, source, StaticEmbedder())
@@ -141,7 +141,7 @@ def test_a_disk_that_can_hold_no_more_files_is_full(disk):
 
 def test_dagsters_record_on_a_disk_that_can_hold_no_more_files(disk):
     leave_inodes(disk, 0)
-    with pytest.raises(FullDiskError, match="it can hold no more files"), telling_full_disk(disk):
+    with pytest.raises(FullDiskError, match="it can hold no more files"), reporting_full_disk(disk):
         sqlite3.connect(disk / "runs.db").execute("CREATE TABLE runs (id)")
 
 

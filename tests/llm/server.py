@@ -16,7 +16,7 @@ _PIECE = re.compile(r"<piece (\w+)>\n(.*)\n</piece \1>", re.DOTALL)
 
 
 def first_line_of(text: str) -> str:
-    """What it answers unless told otherwise: about what a piece begins with."""
+    """Its answer by default: about what a piece begins with."""
     return f"It is about {text.splitlines()[0]}."
 
 
@@ -45,7 +45,7 @@ class LlmServer:
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
-    at_once: int = 0  # the most requests that were under way
+    concurrency: int = 0  # the most requests that were under way
     under_way: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -72,7 +72,7 @@ def _handler(llm: LlmServer) -> type[loopback.Handler]:
                 llm.keys.append(self.headers["Authorization"] or self.headers["X-Api-Key"])
                 llm.paths.append(self.path)
                 llm.under_way += 1
-                llm.at_once = max(llm.at_once, llm.under_way)
+                llm.concurrency = max(llm.concurrency, llm.under_way)
                 status = 503 if llm.fails > 0 else llm.status
                 llm.fails -= 1
             self.is_over.wait(llm.delay_s)

@@ -30,11 +30,11 @@ TANK = "# Tank\n\nThe Tank holds Water.\n"
 CODE = "def push(amount):\n    return amount\n"
 
 
-def triples(*said: tuple[str, str, str]) -> str:
-    return json.dumps([dict(zip(("subject", "predicate", "object"), each, strict=True)) for each in said])
+def triples(*relations: tuple[str, str, str]) -> str:
+    return json.dumps([dict(zip(("subject", "predicate", "object"), each, strict=True)) for each in relations])
 
 
-def said_of(text: str) -> str:
+def answer_to(text: str) -> str:
     """What the model says of a chunk: by what stands in it."""
     if "Pump" in text:
         return f"Here you are:\n```json\n{triples(('Water', 'requires', 'Pump'), ('Pump', 'eats', 'Water'))}\n```"
@@ -94,7 +94,7 @@ class Project:
         return [row for row in named if row["object"].startswith("concept:")]
 
     @property
-    def said(self) -> set[tuple[str, str, str]]:
+    def relations(self) -> set[tuple[str, str, str]]:
         """The relations between concepts."""
         ends = [(row["subject"], row["predicate"], row["object"]) for row in self.edges]
         return {
@@ -109,14 +109,14 @@ class Project:
         assert difference(tables_of(self.layout, [KEY_OF_SOURCE]) | stores_of(self.layout), made) == ""
 
 
-SAID = {("water", "requires", "pump"), ("tank", "contains", "water")}
+RELATIONS = {("water", "requires", "pump"), ("tank", "contains", "water")}
 
 
 @pytest.fixture
 def project(tmp_path, llm, monkeypatch) -> Project:
     monkeypatch.setenv("DOCINDEX_LLM__API_KEY", KEY)
     monkeypatch.delenv("DOCINDEX_HOME", raising=False)
-    llm.write = said_of
+    llm.write = answer_to
     made = Project(tmp_path, llm)
     made.files.mkdir()
     made.write("pump.md", PUMP)
@@ -156,12 +156,12 @@ def test_of_many_triples_ten_a_chunk_are_kept(project):
     project.llm.write = lambda _: triples(*((f"Part {at}x", "uses", f"Thing {at}y") for at in range(30)))
     project.index()
 
-    assert len(project.said) == 10  # of both documents the same
+    assert len(project.relations) == 10  # of both documents the same
     assert all("at most 10 objects" in asked["messages"][0]["content"] for asked in project.llm.asked)
 
     project.graph += "\nmax_triples_per_chunk = 3"  # another question
     project.index()
-    assert len(project.said) == 3
+    assert len(project.relations) == 3
 
 
 # What was paid for
@@ -171,7 +171,7 @@ def test_a_second_run_and_a_full_one_ask_nothing(project):
     assert len(project.asked_meanwhile()) == 2
     assert project.asked_meanwhile() == []
     assert project.asked_meanwhile(full=True) == []
-    assert project.said == SAID
+    assert project.relations == RELATIONS
 
 
 def test_an_edit_asks_about_its_chunk_alone(project):
@@ -181,7 +181,7 @@ def test_an_edit_asks_about_its_chunk_alone(project):
 
     project.write("tank.md", TANK.replace("Water", "plenty of Water"))
     assert project.asked_meanwhile() == ["Section: Tank\n\nTank\n\nThe Tank holds plenty of Water."]
-    assert project.said == SAID
+    assert project.relations == RELATIONS
     project.assert_as_from_nothing()
 
 
@@ -230,19 +230,19 @@ def test_a_failing_model_costs_the_concepts_and_is_asked_again_in_the_next_run(p
     for name, value in healthy.items():
         setattr(project.llm, name, value)
     assert len(project.asked_meanwhile()) == 2
-    assert project.said == SAID
+    assert project.relations == RELATIONS
     assert project.is_current
     project.assert_as_from_nothing()
 
 
 def test_one_answer_that_cannot_be_used_costs_one_chunk(project):
-    project.llm.write = lambda text: "no" if "Tank" in text else said_of(text)
+    project.llm.write = lambda text: "no" if "Tank" in text else answer_to(text)
     assert "cannot be used" in project.index().graph_problem
-    assert project.said == {("water", "requires", "pump")}
+    assert project.relations == {("water", "requires", "pump")}
 
-    project.llm.write = said_of
+    project.llm.write = answer_to
     assert len(project.asked_meanwhile()) == 1
-    assert project.said == SAID
+    assert project.relations == RELATIONS
 
 
 def test_after_a_few_failures_in_a_row_nothing_more_is_asked(project):
@@ -261,14 +261,14 @@ def test_those_that_always_fail_do_not_keep_the_others_from_being_asked(project)
         project.write(f"a{at}.md", f"# A{at}\n\nThis is poison number {at}.\n")
     for at in range(20):
         project.write(f"b{at}.md", f"# B{at}\n\nA part that is called Part{at}\n")
-    project.llm.write = lambda text: "no" if "poison" in text else said_of(text)
-    wanted = SAID | {(f"part{at}", "uses", "water") for at in range(20)}
+    project.llm.write = lambda text: "no" if "poison" in text else answer_to(text)
+    wanted = RELATIONS | {(f"part{at}", "uses", "water") for at in range(20)}
     for _ in range(20):
         project.index()
-        if project.said == wanted:
+        if project.relations == wanted:
             break
 
-    assert project.said == wanted
+    assert project.relations == wanted
 
 
 # The command
@@ -284,10 +284,10 @@ def test_the_command_ends_well_and_warns(project, healthy, monkeypatch, capfd):
         main()
 
     assert not ended.value.code
-    told = " ".join("".join(capfd.readouterr()).split())
-    assert ("the concepts are not complete" in told) is not healthy
-    assert KEY not in told
-    assert project.said == (SAID if healthy else set())
+    reported = " ".join("".join(capfd.readouterr()).split())
+    assert ("the concepts are not complete" in reported) is not healthy
+    assert KEY not in reported
+    assert project.relations == (RELATIONS if healthy else set())
 
 
 def test_a_model_that_takes_its_time_keeps_no_other_source_waiting(project):
@@ -296,7 +296,7 @@ def test_a_model_that_takes_its_time_keeps_no_other_source_waiting(project):
     def slowly(text: str) -> str:
         asked.set()
         may_answer.wait(60)
-        return said_of(text)
+        return answer_to(text)
 
     project.llm.write = slowly
     project.llm_options = "timeout_s = 60"
@@ -316,4 +316,4 @@ def test_a_model_that_takes_its_time_keeps_no_other_source_waiting(project):
 
     assert (published, is_waiting) == (["library/tools"], True)
     assert [*open_reader(project.layout).generation.sources] == [KEY_OF_SOURCE, "library/tools"]
-    assert project.said == SAID
+    assert project.relations == RELATIONS

@@ -30,23 +30,23 @@ def test_the_example_of_the_documentation_writes_summaries(tmp_path, site):
         f'[llm]\nprovider = "program"\nmodel = "{program}"\n\n[summaries]\nenabled = true\n'
     )
 
-    told = docindex(tmp_path, site, "index")
-    assert told.returncode == 0, told.stderr
+    result = docindex(tmp_path, site, "index")
+    assert result.returncode == 0, result.stderr
     table = tables.read(Layout(tmp_path / ".docindex").table("chunks", "library/garden"))
     assert table["summary"].to_pylist() == ["Waters tomatoes, in 120 tokens."]
     assert "Waters tomatoes" in docindex(tmp_path, site, "search", "tomatoes").stdout
 
     program.unlink()
     (tmp_path / "garden" / "valve.md").write_text("# Valve\n\n" + "The valve stops water. " * 20)
-    told = docindex(tmp_path, site, "index")
-    assert told.returncode == 0
-    assert "1 chunk has no summary: " in " ".join(told.stderr.split())
-    assert "failed (FileNotFoundError)" in " ".join(told.stderr.split())
+    result = docindex(tmp_path, site, "index")
+    assert result.returncode == 0
+    assert "1 chunk has no summary: " in " ".join(result.stderr.split())
+    assert "failed (FileNotFoundError)" in " ".join(result.stderr.split())
 
 
-def test_a_provider_whose_package_is_gone_is_told_before_anything_runs(tmp_path):
+def test_a_provider_whose_package_is_gone_is_reported_before_anything_runs(tmp_path):
     (tmp_path / "docindex.toml").write_text('[llm]\nprovider = "program"\n')
-    told = docindex(tmp_path, tmp_path, "status")
+    result = docindex(tmp_path, tmp_path, "status")
 
-    assert told.returncode == 1
-    assert "there is no 'program'; must be one of 'none', 'openai', 'anthropic'" in " ".join(told.stderr.split())
+    assert result.returncode == 1
+    assert "there is no 'program'; must be one of 'none', 'openai', 'anthropic'" in " ".join(result.stderr.split())

@@ -78,7 +78,7 @@ def test_what_passes_is_asked_again(llm, provider):
 
 
 @BOTH
-def test_what_stays_is_told(llm, provider):
+def test_what_stays_is_reported(llm, provider):
     llm.fails = 3
 
     with pytest.raises(LLMError, match=r"127\.0\.0\.1 answered 503: it failed"):
@@ -123,7 +123,7 @@ def test_a_time_that_is_none_is_not_waited_for(llm, value):
         (418, "answered 418"),
     ],
 )
-def test_a_refusal_is_told_at_once_with_what_to_do_and_without_what_the_server_says(llm, provider, status, why):
+def test_a_refusal_is_reported_at_once_with_what_to_do_and_without_what_the_server_says(llm, provider, status, why):
     llm.status = status
 
     with pytest.raises(LLMError, match=why) as caught:
@@ -187,11 +187,11 @@ def test_an_answer_that_takes_too_long_is_not_waited_for_and_not_asked_for_again
 
 
 @BOTH
-def test_nobody_there_is_told(provider):
-    nobody = LLMSettings(provider=provider, model="small-1", base_url=unused_url(), retries=1)
+def test_an_unreachable_server_is_reported(provider):
+    unreachable = LLMSettings(provider=provider, model="small-1", base_url=unused_url(), retries=1)
 
     with pytest.raises(LLMError, match=r"127\.0\.0\.1 cannot be reached"):
-        ask(load_llm(nobody))
+        ask(load_llm(unreachable))
 
 
 # Keys
@@ -228,7 +228,7 @@ def test_the_vendor_wants_a_key_and_its_own_variable_will_do(llm, monkeypatch, p
 
 
 @BOTH
-def test_the_key_is_told_nowhere(llm, caplog, provider):
+def test_the_key_is_shown_nowhere(llm, caplog, provider):
     caplog.set_level(logging.DEBUG)
     model = of(llm, provider)
     ask(model)
@@ -260,7 +260,7 @@ def test_a_key_in_the_file_is_refused(tmp_path):
         ({"summaries": {"source_types": ["commit"]}}, "'doc', 'code', 'test' or 'config'"),
     ],
 )
-def test_a_mistake_in_the_settings_is_told_before_anything_runs(tmp_path, values, problem):
+def test_a_mistake_in_the_settings_is_reported_before_anything_runs(tmp_path, values, problem):
     with pytest.raises(SettingsError, match=problem):
         check_settings(tmp_path, values)
 

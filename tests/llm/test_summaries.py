@@ -85,7 +85,7 @@ class Project:
         return [event.text for event in self.events if isinstance(event, Notice)]
 
     @property
-    def told(self) -> dict[str, str | None]:
+    def written(self) -> dict[str, str | None]:
         """The summary of each file's first chunk, as the table has it."""
         table = tables.read(self.layout.table("chunks", KEY_OF_SOURCE))
         return {row["path"]: row["summary"] for row in reversed(table.to_pylist())}
@@ -131,14 +131,14 @@ def test_off_is_the_default_and_asks_nobody(project):
     project.summaries = ""
 
     assert project.index() == []
-    assert set(project.told.values()) == {None}
+    assert set(project.written.values()) == {None}
     assert not project.layout.summaries(KEY_OF_SOURCE).exists()
 
 
 def test_every_chunk_gets_its_summary_under_its_header(project):
     asked = project.index()
 
-    assert project.told == SUMMARIES
+    assert project.written == SUMMARIES
     assert sorted(piece.splitlines()[0] for piece in asked) == [
         "pump.py push function",
         "tank.md Tank",
@@ -174,13 +174,13 @@ def test_short_chunks_tests_settings_and_what_else_is_not_wanted_cost_nothing(pr
     project.write("conf.toml", "[pump]\n" + "speed = 1  # turns a second\n" * 20)
     project.index()
 
-    told = project.told
-    assert {name for name, text in told.items() if text} == set(SUMMARIES)
+    written = project.written
+    assert {name for name, text in written.items() if text} == set(SUMMARIES)
 
-    project.summaries = 'enabled = true\nsource_types = ["test"]\nmin_chars = 0'
+    project.written = 'enabled = true\nsource_types = ["test"]\nmin_chars = 0'
     assert [piece.split()[0] for piece in project.index()] == ["test_pump.py"]
-    assert project.told["test_pump.py"] == "Deals with test_pump.py."
-    assert project.told[PUMP] is None
+    assert project.written["test_pump.py"] == "Deals with test_pump.py."
+    assert project.written[PUMP] is None
 
 
 # What was paid for
@@ -190,7 +190,7 @@ def test_a_second_run_and_a_full_one_ask_nothing(project):
     project.index()
     assert project.index() == []
     assert project.index(full=True) == []
-    assert project.told == SUMMARIES
+    assert project.written == SUMMARIES
 
 
 def test_an_edit_of_one_function_asks_about_that_one(project):
@@ -211,7 +211,7 @@ def test_what_comes_back_is_not_asked_about_again(project):
 
     project.write(PUMP, before)
     assert project.index() == []
-    assert project.told[PUMP] == SUMMARIES[PUMP]
+    assert project.written[PUMP] == SUMMARIES[PUMP]
 
 
 def test_switched_off_they_leave_and_switched_on_they_come_back_unasked(project):
@@ -219,14 +219,14 @@ def test_switched_off_they_leave_and_switched_on_they_come_back_unasked(project)
     project.summaries = ""
     assert not project.is_current
     project.index()
-    assert set(project.told.values()) == {None}
+    assert set(project.written.values()) == {None}
     assert project.search("impeller", Mode.BM25) == []
     project.assert_as_from_nothing()
 
-    project.summaries = "enabled = true"
+    project.written = "enabled = true"
     assert not project.is_current
     assert project.index() == []
-    assert project.told == SUMMARIES
+    assert project.written == SUMMARIES
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_another_model_or_length_is_another_summary(project, monkeypatch, variab
 def test_another_endpoint_time_limit_or_budget_is_not(project):
     project.index()
     project.llm_options = "concurrency = 1\ntimeout_s = 9\nretries = 1"
-    project.summaries = "enabled = true\nbudget_tokens = 5000"
+    project.written = "enabled = true\nbudget_tokens = 5000"
 
     assert project.is_current
     assert project.index() == []
@@ -271,7 +271,7 @@ def test_the_budget_of_a_run_is_kept_and_the_next_run_goes_on(project):
     for at in range(9):
         project.write(f"f{at}.py", function(f"f{at}", "water"))
     project.llm.usage = {"prompt_tokens": 900, "completion_tokens": 20}
-    project.summaries = "enabled = true\nbudget_tokens = 4000"
+    project.written = "enabled = true\nbudget_tokens = 4000"
     runs: list[int] = []
     while not runs or runs[-1]:
         runs.append(len(project.index()))
@@ -281,10 +281,10 @@ def test_the_budget_of_a_run_is_kept_and_the_next_run_goes_on(project):
             assert not project.is_current
 
     assert runs == [4, 4, 4, 0]
-    assert all(project.told.values())
+    assert all(project.written.values())
     assert project.is_current
     assert project.notices == []
-    project.summaries = "enabled = true"
+    project.written = "enabled = true"
     project.assert_as_from_nothing()
 
 
@@ -294,25 +294,25 @@ def test_what_is_under_way_counts_before_its_tokens_are_known(project):
     project.llm_options = "concurrency = 16\ntimeout_s = 5\nretries = 0"
     project.llm.delay_s = 0.2
     project.llm.usage = {"prompt_tokens": 300, "completion_tokens": 100}
-    project.summaries = "enabled = true\nbudget_tokens = 2000"
+    project.written = "enabled = true\nbudget_tokens = 2000"
 
     assert 0 < len(project.index()) * 400 <= 2000
 
 
 def test_a_server_that_tells_no_tokens_does_not_get_round_it(project):
     project.llm.usage = None
-    project.summaries = "enabled = true\nbudget_tokens = 700"
+    project.written = "enabled = true\nbudget_tokens = 700"
 
     assert len(project.index()) == 1
 
 
 def test_without_a_budget_those_that_are_there_stay(project):
     project.index()
-    project.summaries = "enabled = true\nbudget_tokens = 0"
+    project.written = "enabled = true\nbudget_tokens = 0"
     project.write(PUMP, function("push", "air"))
 
     assert project.index() == []
-    assert project.told == SUMMARIES | {PUMP: None}
+    assert project.written == SUMMARIES | {PUMP: None}
 
 
 def test_as_many_requests_are_under_way_as_the_settings_say(project):
@@ -322,7 +322,7 @@ def test_as_many_requests_are_under_way_as_the_settings_say(project):
     project.llm.delay_s = 0.1
     project.index()
 
-    assert project.llm.at_once == 3
+    assert project.llm.concurrency == 3
 
 
 # Failures
@@ -368,10 +368,10 @@ def test_a_failing_llm_leaves_the_index_complete_and_is_asked_again_in_the_next_
         assert notice.endswith("the next run asks again")
         assert index_is_complete(project)
         assert not project.is_current
-        assert set(project.told.values()) == {None}
+        assert set(project.written.values()) == {None}
 
     assert len(project.index()) == 3
-    assert project.told == SUMMARIES
+    assert project.written == SUMMARIES
     assert project.notices == []
     assert project.is_current
     project.assert_as_from_nothing()
@@ -393,7 +393,7 @@ def test_those_that_always_fail_do_not_keep_the_others_from_their_summaries(proj
     project.llm.write = lambda piece: "" if "poison" in piece else summary_of(piece)
     runs = [project.index() for _ in range(3)]
 
-    assert {name: project.told[name] for name in SUMMARIES} == SUMMARIES
+    assert {name: project.written[name] for name in SUMMARIES} == SUMMARIES
     assert sum(len(asked) for asked in runs) < 25
 
 
@@ -401,7 +401,7 @@ def test_one_failure_costs_one_summary(project):
     project.llm.write = lambda piece: "" if piece.startswith(VALVE) else summary_of(piece)
     project.index()
 
-    assert project.told == SUMMARIES | {VALVE: None}
+    assert project.written == SUMMARIES | {VALVE: None}
     assert "1 chunk has no summary" in project.notices[0]
 
 
@@ -409,7 +409,7 @@ def test_what_it_writes_cannot_steer_a_terminal_nor_fill_the_index(project):
     project.llm.write = lambda _: "Fills\x1b[31m\nthe tank. " + "word " * 10_000
     project.index()
 
-    assert all(len(text) <= 1000 and "\x1b" not in text and "\n" not in text for text in project.told.values())
+    assert all(len(text) <= 1000 and "\x1b" not in text and "\n" not in text for text in project.written.values())
 
 
 def test_a_model_that_cannot_be_loaded_stops_no_run(project, monkeypatch):
@@ -457,7 +457,7 @@ def test_a_run_that_is_killed_half_way_pays_for_nothing_twice(project, tmp_path)
 
     # The one that was under way was not answered.
     assert len(project.index()) - (33 - paid_for) in {0, 1}
-    assert all(project.told.values())
+    assert all(project.written.values())
     project.assert_as_from_nothing()
 
 
@@ -469,7 +469,7 @@ def test_a_torn_line_costs_its_summary_alone(project):
 
     assert len(project.index(full=True)) == 1
     assert project.index(full=True) == []
-    assert project.told == SUMMARIES
+    assert project.written == SUMMARIES
 
 
 # Keys

@@ -27,7 +27,7 @@ from tests.conftest import PAGE_WITHOUT_TEXT
 from tests.defs.conftest import KEY, Project, new_project
 
 LONG_AGO_S = 1_600_000_000
-Told = tuple[dict[str, dict[str, Any]], dict[str, bool]]
+Reported = tuple[dict[str, dict[str, Any]], dict[str, bool]]
 
 # What depends on where and when it is asked.
 _OWN = {
@@ -67,7 +67,7 @@ def run_of_library(settings: Settings) -> Ran:
         return run.run_stages(SourceRun(settings, source, StaticEmbedder))
 
 
-def of_dagster(result: dg.ExecuteInProcessResult) -> Told:
+def of_dagster(result: dg.ExecuteInProcessResult) -> Reported:
     """The numbers of each asset but the catalogue, and how the checks of stages went."""
     numbers = {
         event.asset_key.to_user_string(): {
@@ -86,7 +86,7 @@ def of_dagster(result: dg.ExecuteInProcessResult) -> Told:
     return numbers, checks
 
 
-def of_library(ran: Ran) -> Told:
+def of_library(ran: Ran) -> Reported:
     known = stages.by_name()
     numbers = {
         name: {key: value for key, value in report.numbers.items() if key not in _OWN}
@@ -226,14 +226,14 @@ def test_a_removed_source_leaves_no_table_of_a_stage_of_a_package(project, token
     assert not table.exists()
 
 
-def test_what_a_stage_warns_of_is_told(project, token_counts):
+def test_what_a_stage_warns_of_is_reported(project, token_counts):
     (project.notes / "page.html").write_text(PAGE_WITHOUT_TEXT)
-    told: list[str] = []
+    reported: list[str] = []
 
-    with listening(lambda event: told.append(event.text) if isinstance(event, Notice) else None):
+    with listening(lambda event: reported.append(event.text) if isinstance(event, Notice) else None):
         run_of_library(elsewhere(project))
 
-    assert any(text.startswith("1 of 3 files is cut as text") for text in told)
+    assert any(text.startswith("1 of 3 files is cut as text") for text in reported)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_what_a_stage_warns_of_is_told(project, token_counts):
         (("MOST = 0.5", "import nowhere_at_all"), "cannot be loaded: No module named 'nowhere_at_all'"),
     ],
 )
-def test_a_stage_that_does_not_fit_is_told(tmp_path, monkeypatch, edit, problem):
+def test_a_stage_that_does_not_fit_is_reported(tmp_path, monkeypatch, edit, problem):
     offering.install(tmp_path, "A stage", monkeypatch, edit=edit)
     try:
         with pytest.raises(PluginError, match=problem):

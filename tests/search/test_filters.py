@@ -84,7 +84,7 @@ def meets(hit: Hit, filters: Filters) -> bool:
 
 
 def fits(path: str, glob: str) -> bool:
-    """The few globs of this module, told in another way than the filters tell them."""
+    """The few globs of this module, written in another way than in the filters."""
     folder, _, name = path.rpartition("/")
     expected = {
         "*.py": name.endswith(".py"),

@@ -136,7 +136,7 @@ def test_the_cursor_leads_through_every_match_in_its_order(tools):
     assert found == sorted(set(found))
 
 
-def test_what_is_behind_the_last_answer_is_said(tools):
+def test_what_is_behind_the_last_answer_is_reported(tools):
     assert "There are no more results." in tools.search("valve", cursor="5000")
     assert "There are no more edges." in tools.graph("callers", "pump", cursor="5000")
     assert "There are no more lines." in tools.show("manual.md", cursor="50000")

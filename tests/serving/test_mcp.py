@@ -190,7 +190,7 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("nothing", {}, "there is no tool 'nothing'; there are search, "),
     ],
 )
-def test_a_mistake_is_told_in_words_and_the_server_goes_on(shared, tool, arguments, problem):
+def test_a_mistake_is_reported_in_words_and_the_server_goes_on(shared, tool, arguments, problem):
     is_error, text = shared(tool, arguments)
 
     assert is_error

@@ -1,4 +1,4 @@
-"""The tool `status`: agents are told in the same words as people how each source stands."""
+"""The tool `status`: it has the states of `docindex status`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_a_source_whose_run_failed_is_failed_with_the_reason(settings):
     assert Tools(settings, lambda _: {"library/a": FAILED}).status() == "- library/a: failed; no space left"
 
 
-def test_a_record_of_runs_that_cannot_be_read_is_said_and_the_rest_is_told(settings):
+def test_a_record_of_runs_that_cannot_be_read_is_reported_and_the_rest_is_reported(settings):
     def broken(_: Settings) -> Mapping[str, Runs]:
         raise SettingsError("dagster.yaml is not YAML")
 
@@ -38,9 +38,9 @@ def test_a_record_of_runs_that_cannot_be_read_is_said_and_the_rest_is_told(setti
     assert line.startswith("- library/a: not indexed; ")
 
 
-def test_what_is_cut_as_text_is_said_however_little():
-    told = answers.of_sources(
+def test_what_is_cut_as_text_is_reported_however_little():
+    answer = answers.of_sources(
         [Present(SourceState("git/a", ENTRY, Runs(), State.OK), None, was_left=False)], [], 0, 2000
     )
 
-    assert told == "- git/a: ok; 1 of 100 files is cut as text; 100 files, 7 chunks, go; content of 2026-11-21"
+    assert answer == "- git/a: ok; 1 of 100 files is cut as text; 100 files, 7 chunks, go; content of 2026-11-21"

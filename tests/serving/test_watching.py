@@ -67,9 +67,9 @@ def test_what_is_saved_is_found_in_the_same_session_by_a_recorded_run(root, tmp_
         runs = instance.get_runs(dg.RunsFilter(job_name="index_source"))
     assert len(runs) >= 2
     assert {run.status for run in runs} == {dg.DagsterRunStatus.SUCCESS}
-    said = (tmp_path / "errors").read_text()
-    assert "watching 1 source" in said
-    assert "Traceback" not in said
+    reported = (tmp_path / "errors").read_text()
+    assert "watching 1 source" in reported
+    assert "Traceback" not in reported
     ends_at = time.monotonic() + LONGEST_S
     while processes_of(root) and time.monotonic() < ends_at:
         time.sleep(0.1)

@@ -146,7 +146,7 @@ def a_sparse_checkout(tree):
 
 
 @step
-def a_changed_file_that_git_was_told_not_to_compare(tree):
+def a_changed_file_that_git_was_asked_not_to_compare(tree):
     tree.git("update-index", "--skip-worktree", "src/a.py")
     tree.write("src/a.py", "a = 5000\n")
 

@@ -319,7 +319,7 @@ def holding(folder: Path, secret: bytes) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
 
 
-def test_branches_of_one_repository_can_be_fetched_at_once(followed):
+def test_branches_of_one_repository_can_be_fetched_concurrently(followed):
     wanted = [followed.at(ref) for ref in (None, "feature/x", "v1", "main")]
 
     with ThreadPoolExecutor(4) as pool:

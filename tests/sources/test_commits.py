@@ -247,7 +247,7 @@ def test_a_clone_without_file_contents_has_messages_and_names_and_fetches_nothin
 
 
 @pytest.mark.parametrize("path", [".env", "deploy.pem", "credentials.json", "notes.txt", "values.yaml", "key_of_ours"])
-def test_nothing_of_a_file_that_may_hold_a_secret_is_told_but_its_name(repository, path):
+def test_nothing_of_a_file_that_may_hold_a_secret_is_recorded_but_its_name(repository, path):
     edit(repository, path, KEY + "TOKEN=hunter2\n" + "x\n" * 9)
     edit(repository, path, KEY + "TOKEN=hunter2\n" + "x\n" * 9 + "y\n")
 

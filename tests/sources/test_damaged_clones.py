@@ -123,7 +123,7 @@ def test_a_clone_is_mended_or_made_anew(followed, upstream, damage):
     assert [place.name for place in clone_of(followed).parent.iterdir()] == ["up.git"]
 
 
-def test_making_a_clone_anew_is_said(followed):
+def test_making_a_clone_anew_is_reported(followed):
     shutil.rmtree(clone_of(followed) / "objects")
 
     followed.update()

@@ -57,7 +57,7 @@ def test_files_that_a_rule_skips_do_not_count(tree):
     assert fingerprint(tree.source()) == before
 
 
-def test_a_file_that_git_was_told_not_to_compare_counts(repository):
+def test_a_file_that_git_was_asked_not_to_compare_counts(repository):
     repository.write("a.md", "one\n")
     repository.commit()
     repository.git("update-index", "--assume-unchanged", "a.md")

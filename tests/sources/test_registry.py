@@ -158,7 +158,7 @@ def test_sources_written_as_an_inline_array_can_be_added_to(tmp_path):
     assert load_settings(tmp_path).search.top_k == 3
 
 
-def test_edits_at_once_lose_nothing(tmp_path):
+def test_concurrent_edits_lose_nothing(tmp_path):
     names = [f"lib{number}" for number in range(12)]
     project(tmp_path, "", *names)
 

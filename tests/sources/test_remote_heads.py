@@ -153,7 +153,7 @@ def test_a_remote_that_does_not_answer_is_given_up_and_no_program_goes_on_asking
     assert mute.is_left_alone()
 
 
-def test_several_are_asked_at_once_and_one_that_fails_fails_alone(remote, bare, mute):
+def test_several_are_asked_concurrently_and_one_that_fails_fails_alone(remote, bare, mute):
     asked = {f"mute {number}": remote(url=f"{mute.url}{number}") for number in range(4)}
     asked |= {"main": remote(), "old": remote("old"), "gone": remote("gone"), "id": remote("a" * 40, mute.url)}
     started = time.monotonic()

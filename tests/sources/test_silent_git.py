@@ -71,7 +71,7 @@ def test_nor_one_that_settings_include(tree):
     assert not is_waited_for(place)
 
 
-def test_nor_one_that_decides_how_changes_are_told(tree):
+def test_nor_one_that_decides_how_changes_are_reported(tree):
     fifo(tree, ".gitattributes")
 
     with git.within(PATIENCE_S), pytest.raises(NoAnswerError):

@@ -415,11 +415,11 @@ def test_an_index_of_another_schema_version_answers_until_every_source_is_rebuil
 
     publication = publish_files(layout, FILES)
 
-    told = "the index goes over to the form of this version of docindex: 1 of 2 sources are done"
-    assert publication.warnings == (f"{told}; searches use the old one until all are",)
+    reported = "the index goes over to the form of this version of docindex: 1 of 2 sources are done"
+    assert publication.warnings == (f"{reported}; searches use the old one until all are",)
     assert layout.current.read_bytes() == before
     assert open_reader(layout).searcher.num_docs == 4
-    assert str(takeover.under_way(layout, MODEL.name)) == told
+    assert str(takeover.under_way(layout, MODEL.name)) == reported
 
     publish_files(layout, {"o.py": ["other text"]}, "git/other")
     assert list(read_generation(layout).sources) == ["git/other", KEY]
@@ -523,7 +523,7 @@ def test_a_rebuild_extracts_no_graph_again(layout, monkeypatch):
     assert read_generation(layout).sources["git/other"].graph == before.graph
 
 
-def test_a_source_that_cannot_be_taken_over_is_said(layout):
+def test_a_source_that_cannot_be_taken_over_is_reported(layout):
     publish_files(layout, FILES)
     publish_files(layout, {"o.py": ["other text"]}, "git/other")
     publish_files(layout, {"p.py": ["old table"]}, "git/old")

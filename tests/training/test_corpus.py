@@ -75,7 +75,7 @@ def test_what_is_left_out_is_of_the_corpus():
     assert set(read_exclusions(FOLDER / "exclusions.csv")) <= {entry.repository for entry in CORPUS}
 
 
-def test_a_licence_that_is_not_allowed_is_told(tmp_path, mirror):
+def test_a_licence_that_is_not_allowed_is_reported(tmp_path, mirror):
     entry = mirror("GNU GENERAL PUBLIC LICENSE Version 3, 29 June 2007 " + "and so on " * 90)
 
     assert "LICENSE: GPL is not an allowed licence" in problems_of(entry, tmp_path, NEVER)

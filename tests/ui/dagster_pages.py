@@ -71,9 +71,9 @@ def open_newest_run(page: Page) -> None:
 
 def open_launched_run(page: Page) -> str:
     """The run that a click has launched; it is named for a moment, and returned."""
-    told = page.get_by_text("Launched run")
-    expect(told).to_be_visible()
-    run: str = told.inner_text().split()[-1]
+    launched = page.get_by_text("Launched run")
+    expect(launched).to_be_visible()
+    run: str = launched.inner_text().split()[-1]
     page.goto("/runs")
     page.get_by_text(run, exact=True).first.click()
     return run

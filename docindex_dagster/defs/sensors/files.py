@@ -56,7 +56,7 @@ class Seen(Remembered):
 
 
 class RemoteSeen(Remembered):
-    """What a remote said when it was last asked."""
+    """The answer of a remote when it was last asked."""
 
     remote: str = ""  # which one it is
     commit: str | None = None  # empty: it has no such branch or tag; None: it never answered

@@ -10,7 +10,7 @@ from docindex_dagster.documents.words import words as words_of
 from docindex_dagster.graph.prose import Paragraph
 
 RELATIONS = ("uses", "requires", "contains", "implements", "refines", "similar_to")
-"""What may be said between two concepts."""
+"""The kinds of relations between two concepts."""
 
 _LONGEST_NAME = 80
 _ARTICLE = re.compile(r"^(?:the|an?|our|your|its|this|these)\s+", re.IGNORECASE)

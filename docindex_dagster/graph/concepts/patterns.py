@@ -120,7 +120,7 @@ def _abbreviations(paragraph: Paragraph) -> Iterator[Relation]:
 
 
 def _combined(paragraph: Paragraph) -> Iterator[Relation]:
-    """What is said to combine two other things."""
+    """A concept that a sentence defines as a combination of two others."""
     for verb in _COMBINES.finditer(paragraph.text):
         whole = _LAST.search(paragraph.text[max(0, verb.start() - _NEAR) : verb.start()])
         parts = _PARTS.match(paragraph.text, verb.end(), verb.end() + _NEAR)

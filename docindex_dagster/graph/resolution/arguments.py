@@ -89,7 +89,7 @@ class Arguments(NameResolver):
             return wanted
         if is_declared and any(value.kind is not Kind.EXTERNAL_OBJECT and not self._is_open(value) for value in found):
             return found
-        if is_declared and unit.policy.tells_apart:
+        if is_declared and unit.policy.separates_kinds:
             return (
                 found if builtins.is_value(declared[0][1:]) else [*found, *self._given_functions(unit, function, name)]
             )
@@ -153,7 +153,7 @@ class Arguments(NameResolver):
         """Whether a function runs when an object of a class is made."""
         has_its_name = definition.name == self.definition(owner).name
         return definition.name in policy.constructors or (
-            has_its_name and (policy.tells_apart or policy.is_made_by_name)
+            has_its_name and (policy.separates_kinds or policy.is_made_by_name)
         )
 
     def _given(self, target: Value, position: int, name: str) -> Values:

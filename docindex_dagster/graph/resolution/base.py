@@ -103,7 +103,7 @@ class NameResolver(ABC):
 
     @abstractmethod
     def bases(self, unit: Unit, definition: Definition) -> Iterator[tuple[Reference, Values]]:
-        """What a class is made from, as far as it is said beside this definition."""
+        """The base classes that a definition names, each with what the name stands for."""
 
     @abstractmethod
     def visible(self, unit: Unit) -> frozenset[str]:
@@ -248,7 +248,7 @@ class NameResolver(ABC):
 
     @abstractmethod
     def _held_by(self, owner: Value) -> dict[str, Value]:
-        """What the type parameters of a class are in an object, as far as that is said."""
+        """What the type parameters of a class stand for in an object, as far as that is declared."""
 
     @abstractmethod
     def _children(self, unit: Unit, definition: Definition, name: str) -> Iterator[tuple[Unit, Definition]]:

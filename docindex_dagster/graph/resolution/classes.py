@@ -29,7 +29,7 @@ class Classes(NameResolver):
     """What definitions stand for."""
 
     def bases(self, unit: Unit, definition: Definition) -> Iterator[tuple[Reference, Values]]:
-        """What a class is made from, as far as it is said beside this definition."""
+        """The base classes that a definition names, each with what the name stands for."""
         for reference in unit.bases.get(definition.id, ()):
             name = reference.value.partition("<")[0]
             inside = unit.children.get(definition.qualified, {}).get(name, ()) if reference.kind == "companion" else ()
@@ -65,7 +65,7 @@ class Classes(NameResolver):
         if definition.kind in FUNCTIONS:
             function = Value(Kind.FUNCTION, unit.path, definition.id, how)
             return [function, *self._decorated(unit, definition)] if policy.has_decorators else [function]
-        if definition.kind == "type" and policy.tells_apart and definition.returns:  # of functions
+        if definition.kind == "type" and policy.separates_kinds and definition.returns:  # of functions
             return [Value(Kind.EXTERNAL_OBJECT, "", definition.name, how)]
         inside = unit.binds.get(definition.id, {}) if definition.kind in {"type", "constant"} else {}
         bound = inside.get(definition.name) or unit.binds.get(definition.parent, {}).get(definition.name, ())
@@ -215,7 +215,7 @@ class Classes(NameResolver):
             if unit.path == cls.path or policy.has_partial_classes or policy.has_impls:
                 for member in self._children(unit, definition, name):
                     found += self._as_member(owner, *member)
-            if not found or (policy.tells_apart and name in unit.binds.get(definition.id, ())):
+            if not found or (policy.separates_kinds and name in unit.binds.get(definition.id, ())):
                 found += self._fields(owner, unit, definition, name)
             if not found and definition.kind == "module" and policy.has_module_paths:
                 found = self._used_in(unit, definition.id, name)
@@ -228,13 +228,13 @@ class Classes(NameResolver):
         policy = unit.policy
         found = self._declared_fields(owner, unit, definition, name)
         assigned = unit.attributes.get(definition.qualified, {}).get(name, ())[:MOST_VALUES]
-        if policy.tells_apart:  # of what has a declared type, just functions matter
+        if policy.separates_kinds:  # of what has a declared type, just functions matter
             assigned = assigned if all(_may_be_function(value) for value in found) else ()
         for scope, expression in assigned:
             written = unit.children.get(f"{scope}.this", {}).get(name, ())
             found += [value for one in written for value in self.defined(unit, one, How.RECEIVER)]
             values = self._values(unit, scope, notation.parse(expression))
-            found += [value for value in values if value.kind is Kind.FUNCTION or not policy.tells_apart]
+            found += [value for value in values if value.kind is Kind.FUNCTION or not policy.separates_kinds]
         found = self._with_methods(unit, definition, name, found)
         return [*found, *self._filled_in(unit, definition, name, found)]
 
@@ -259,7 +259,7 @@ class Classes(NameResolver):
         """What others put into an attribute, where the class alone does not tell what it is."""
         policy = unit.policy
         names = [parameter for parameter, _ in unit.parameters.get(definition.id, ())] if is_class(definition) else []
-        if name in names and not policy.tells_apart:
+        if name in names and not policy.separates_kinds:
             yield from self._given(Value(Kind.CLASS, unit.path, definition.id), names.index(name), name)
         is_field = name in unit.binds.get(definition.id, ())
         if policy.has_pointers and is_field and not any(map(is_known, found)):
@@ -277,7 +277,7 @@ class Classes(NameResolver):
         return [Value(Kind.LITERAL, unit.path, literal, How.RECEIVER, distinct(found)), *others]
 
     def _held_by(self, owner: Value) -> dict[str, Value]:
-        """What the type parameters of a class are in an object, as far as that is said."""
+        """What the type parameters of a class stand for in an object, as far as that is declared."""
         if owner.kind is not Kind.OBJECT or not owner.path:
             return {}
         unit = self.unit(owner.path)

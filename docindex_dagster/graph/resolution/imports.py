@@ -126,7 +126,7 @@ class Imports(NameResolver):
     def _of_module(self, unit: Unit, module: str, name: str) -> list[Value]:
         """What a module has under a name; without one, the module."""
         policy = unit.policy
-        if policy.tells_apart:
+        if policy.separates_kinds:
             return self._of_namespace(policy, module, name, unit.path)
         if policy.has_namespaces:
             full = ".".join(filter(None, (module.replace("\\", "."), name)))

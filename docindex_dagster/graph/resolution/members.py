@@ -20,7 +20,7 @@ class Members(NameResolver):
     def _held_functions(self, unit: Unit, scope: str, of: Expression, name: str) -> Iterable[Value]:
         """The functions that a variable holds, where a method is read that calls them."""
         policy = unit.policy
-        if not policy.tells_apart or name not in policy.callers:
+        if not policy.separates_kinds or name not in policy.callers:
             return ()
         written = of.name if isinstance(of, Name | Member) else ""
         functions = (value for value in self._values(unit, scope, of) if value.kind is Kind.FUNCTION)
@@ -34,7 +34,7 @@ class Members(NameResolver):
             for value in values
             for found in ((has_impls and self._added(unit, value, name)) or self.member(value, name))
         ]
-        if unit.policy.tells_apart and all(value.kind is Kind.EXTERNAL for value in found):
+        if unit.policy.separates_kinds and all(value.kind is Kind.EXTERNAL for value in found):
             found = [*self._extensions(unit, scope, values, name)] or found
         return found
 
@@ -59,7 +59,7 @@ class Members(NameResolver):
 
     def _any_member(self, value: Value, name: str) -> Iterable[Value]:  # noqa: C901, PLR0911, PLR0912 one a kind
         match value.kind:
-            case Kind.CLASS if name in {"this", "super"} and self._policy(value).tells_apart:  # of an outer class
+            case Kind.CLASS if name in {"this", "super"} and self._policy(value).separates_kinds:  # of an outer class
                 is_interface = self.definition(value).kind == "interface"
                 is_itself = name == "this" or is_interface
                 return [value._replace(kind=Kind.OBJECT if is_itself else Kind.PARENT)]
@@ -83,7 +83,7 @@ class Members(NameResolver):
                 first, *others = self.ancestors(value)
                 owner = first._replace(kind=Kind.OBJECT)
                 return self._members(owner, others, name)
-            case Kind.MODULE if value.name and self._policy(value).tells_apart:
+            case Kind.MODULE if value.name and self._policy(value).separates_kinds:
                 return self._in_space(value, name)
             case Kind.MODULE:
                 if value.name:

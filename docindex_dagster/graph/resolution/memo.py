@@ -53,8 +53,8 @@ class Limits:
     """How much the names of a file may take, and the files of a source together."""
 
     steps: int = 1_000_000  # questions that are followed, a file
-    file_s: float = 60.0  # wall time
-    source_s: float = 600.0  # wall time
+    file_s: float = 60.0  # elapsed
+    source_s: float = 600.0  # elapsed
 
 
 @dataclass(slots=True)

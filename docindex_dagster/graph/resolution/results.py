@@ -29,7 +29,7 @@ class Results(NameResolver):
     def _callees(self, unit: Unit, scope: str, expression: Expression) -> Values:
         """What an expression stands for where it is called."""
         found = self._values(unit, scope, expression)
-        if not unit.policy.tells_apart:
+        if not unit.policy.separates_kinds:
             return found
         functions = tuple(value for value in found if value.kind in {Kind.FUNCTION, Kind.CLASS})
         if not functions and isinstance(expression, Name):
@@ -39,7 +39,7 @@ class Results(NameResolver):
     def _read(self, unit: Unit, scope: str, expression: Expression) -> Values:
         """What an expression stands for where it is not called."""
         found = self._values(unit, scope, expression)
-        if not unit.policy.tells_apart:
+        if not unit.policy.separates_kinds:
             return found
         return tuple(value for value in found if value.kind is not Kind.FUNCTION) or found
 
@@ -51,7 +51,7 @@ class Results(NameResolver):
             case Kind.FUNCTION:
                 return self._returned(value)
             case Kind.EXTERNAL:
-                if unit.policy.tells_apart and (plain := builtins.plain_result(value)):
+                if unit.policy.separates_kinds and (plain := builtins.plain_result(value)):
                     return [plain]
                 if value.held:
                     return builtins.result_of(unit.policy.family, value)
@@ -76,7 +76,7 @@ class Results(NameResolver):
             found = [
                 value._replace(kind=Kind.CLASS)
                 for value in values
-                if value.kind is Kind.OBJECT and self._policy(value).tells_apart
+                if value.kind is Kind.OBJECT and self._policy(value).separates_kinds
             ]
         return found or [made for value in values for made in self._made(value)]
 
@@ -127,7 +127,7 @@ class Results(NameResolver):
             found = [found.found(How.RETURNED) for found in typed]
             if any(not self._is_open(one) for one in found):
                 return found
-            if unit.policy.tells_apart:
+            if unit.policy.separates_kinds:
                 return found
         returned: list[Value] = [one for one in found if one.held or one.kind is Kind.OBJECT]
         for expression in self._results(unit, value)[:MOST_VALUES]:
@@ -200,7 +200,7 @@ class Results(NameResolver):
                     )
             if self._policy(value).has_pointers:
                 return [value]
-            if self._policy(value).tells_apart:
+            if self._policy(value).separates_kinds:
                 return self._items_of_bases(value)
             return self._inherited_items(value)
         return ()

@@ -55,7 +55,7 @@ class Scopes(NameResolver):
             if found is not None:
                 return found
             is_open = policy.has_implicit_members and (
-                policy.has_open_classes or (policy.tells_apart and not policy.extends_receiver)
+                policy.has_open_classes or (policy.separates_kinds and not policy.extends_receiver)
             )
             if is_open and around.parent and around.parent not in unit.definitions:
                 beside = self._of_literal(Value(Kind.LITERAL, unit.path, around.parent), name)
@@ -65,7 +65,7 @@ class Scopes(NameResolver):
 
     def _outermost(self, unit: Unit, wanted: Name) -> Iterable[Value]:
         """What a name stands for outside of all functions and classes of a file."""
-        if unit.policy.tells_apart:
+        if unit.policy.separates_kinds:
             return self._in_namespaces(unit, wanted, unit.policy)
         return self._in_file(unit, wanted.name, unit.policy)
 
@@ -221,10 +221,10 @@ class Scopes(NameResolver):
         """What a name stands for in one of the scopes around it; None where that says nothing of it."""
         name = wanted.name
         bounds = [bound for parameter, bound in unit.generics.get(around.id, ()) if parameter == name]
-        if bounds and not policy.tells_apart:
+        if bounds and not policy.separates_kinds:
             return [value for bound in bounds for value in self._values(unit, around.id, notation.parse(bound))]
         if is_class(around):
-            if policy.tells_apart and name == around.name and around.kind != "module":  # and not its constructor
+            if policy.separates_kinds and name == around.name and around.kind != "module":  # and not its constructor
                 return [Value(Kind.CLASS, unit.path, around.id)]
             if (
                 policy.has_implicit_members
@@ -238,8 +238,8 @@ class Scopes(NameResolver):
                 found = self._members_of(unit, scope, (owner,), name) if extended else self.member(owner, name)
                 return self._implied(found, wanted, policy)
             return None
-        if policy.tells_apart and (wanted.wanted or around.id in unit.bases or around.id in unit.receivers):
-            return self._told_apart(unit, around, wanted, policy)
+        if policy.separates_kinds and (wanted.wanted or around.id in unit.bases or around.id in unit.receivers):
+            return self._in_member(unit, around, wanted, policy)
         imported = self._used_in(unit, around.qualified, name) if policy.has_local_imports else []
         is_parameter = unit.takes(around.id, name)
         if name in unit.binds.get(around.id, ()):
@@ -255,13 +255,13 @@ class Scopes(NameResolver):
 
     def _implied(self, found: Iterable[Value], wanted: Name, policy: Policy) -> list[Value] | None:
         """Of members that need no object those that are wanted; None where there are none."""
-        if not policy.tells_apart:
+        if not policy.separates_kinds:
             return [*found] or None
         kinds = _WANTED.get(wanted.wanted)
         fitting = [value for value in found if value.kind is not Kind.EXTERNAL and (not kinds or value.kind in kinds)]
         return fitting or None
 
-    def _told_apart(self, unit: Unit, around: Definition, wanted: Name, policy: Policy) -> list[Value] | None:
+    def _in_member(self, unit: Unit, around: Definition, wanted: Name, policy: Policy) -> list[Value] | None:
         """What a name stands for in a function that is a member of something else than what it is written in."""
         name = wanted.name
         if not wanted.wanted:
@@ -330,7 +330,7 @@ class Scopes(NameResolver):
             if len(differing) > _MOST_MEANINGS and policy.has_prototypes:
                 return []  # variables of different blocks
         inside = unit.children.get(qualified)
-        if not inside or unit.policy.tells_apart or not unit.policy.has_class_scope:
+        if not inside or unit.policy.separates_kinds or not unit.policy.has_class_scope:
             return found
         functions = [
             value for members in inside.values() for one in members for value in self.defined(unit, one, How.SCOPE)

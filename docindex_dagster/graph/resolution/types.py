@@ -41,7 +41,7 @@ class Types(NameResolver):
             return [one._replace(kind=Kind.CLASS) if is_class and one.kind is Kind.OBJECT else one for one in wrapped]
         if name in {"Self", "self", "this", "static"} and (owner := self.owner(unit, scope)):
             return [owner._replace(kind=Kind.OBJECT)]
-        bound = self._bound_of(unit, scope, name) if policy.tells_apart else None
+        bound = self._bound_of(unit, scope, name) if policy.separates_kinds else None
         if bound is not None:
             known = self._values(unit, scope, Typed(bound.partition("<")[0])) if bound else ()
             return [*known] or [Value(Kind.EXTERNAL_OBJECT, "", _ANYTHING)]

@@ -41,8 +41,8 @@ def api():
 
 
 def ask(reader: Reader, reranker: RemoteReranker | None, warnings: list[str] | None = None) -> list[Hit]:
-    told = [] if warnings is None else warnings
-    return search(reader, QUERY, StaticEmbedder, mode=Mode.BM25, reranker=reranker, warn=told.append)
+    reported = [] if warnings is None else warnings
+    return search(reader, QUERY, StaticEmbedder, mode=Mode.BM25, reranker=reranker, warn=reported.append)
 
 
 def of(api: RerankApi, **options: Any) -> RemoteReranker:
@@ -160,7 +160,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(reader, api, slow):
     assert "did not answer within 0.5 s" in warnings[0]
 
 
-def test_nobody_there_degrades(reader):
+def test_an_unreachable_server_degrades(reader):
     warnings: list[str] = []
 
     assert ask(reader, RemoteReranker(unused_url(), "m"), warnings) == ask(reader, None)
@@ -175,7 +175,7 @@ def test_it_is_given_as_many_as_it_looks_at_and_the_others_follow(reader, api):
     assert found[2] == ask(reader, None)[2]
 
 
-def test_the_key_is_told_nowhere(reader, api, caplog):
+def test_the_key_is_shown_nowhere(reader, api, caplog):
     caplog.set_level(logging.DEBUG)
     warnings: list[str] = []
     reranker = of(api)
