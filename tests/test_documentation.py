@@ -2,8 +2,11 @@
 
 import re
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores.reader import open_reader
@@ -11,7 +14,15 @@ from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "docindex_dagster"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+MEASURED = ROOT / "benchmarks" / "README.md"
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TESTS = {
+    name
+    for file in (ROOT / "tests").rglob("test_*.py")
+    for name in re.findall(r"def (test_\w+)", file.read_text(encoding="utf-8"))
+}
 
 
 def test_the_rooms_are_listed_in_the_order_of_the_import_contract():
@@ -28,15 +39,29 @@ def test_the_rooms_are_listed_in_the_order_of_the_import_contract():
 
 
 def test_all_modules_are_in_rooms_but_the_entry_points():
-    package = ROOT / "docindex_dagster"
-    rooms = [init.parent for init in package.rglob("*/__init__.py")]
+    rooms = [init.parent for init in PACKAGE.rglob("*/__init__.py")]
 
-    assert {path.stem for path in package.glob("*.py")} == {"__init__", "api", "definitions"}
+    assert {path.stem for path in PACKAGE.glob("*.py")} == {"__init__", "api", "definitions"}
     assert len(rooms) <= 25  # with the rooms in rooms
 
 
+@pytest.mark.parametrize("page", [*PAGES, MEASURED], ids=lambda page: page.name)
+def test_what_a_page_names_exists(page):
+    text = page.read_text(encoding="utf-8")
+    files = [name for name in re.findall(r"`((?:\w+/)+\w+\.(?:py|csv|npz|txt))`", text) if "NAME" not in name]
+    modules = re.findall(r"`python -m ((?:benchmarks|tests|training)[.\w]*)", text)
+    targets = re.findall(r"`make ([\w-]+)", text)
+
+    assert [
+        name for name in files if not any((folder / name).exists() for folder in (ROOT, PACKAGE, page.parent))
+    ] == []
+    assert [name for name in modules if find_spec(name) is None] == []
+    assert [name for name in targets if f"\n{name}:" not in MAKEFILE] == []
+    assert [name for name in re.findall(r"`(test_\w+)`", text) if name not in TESTS] == []
+
+
 def test_nothing_tells_to_install_a_package_of_the_index_under_our_name():
-    sources = (ROOT / "docindex_dagster").rglob("*.py")
+    sources = PACKAGE.rglob("*.py")
     misleading = {
         file.relative_to(ROOT): found
         for file in (*PAGES, *sources)
