@@ -162,7 +162,7 @@ index(settings, find(settings, "notes"), load_embedder(settings.embedding))
 """
 
 
-def test_a_script_without_a_main_guard_is_reported_so_and_does_not_wait_for_itself(tmp_path):
+def test_a_script_without_a_main_guard_gets_an_error_and_does_not_wait_for_itself(tmp_path):
     job(tmp_path, "a.py")
     (tmp_path / "notes").mkdir()
     (tmp_path / "a.py").rename(tmp_path / "notes" / "a.py")

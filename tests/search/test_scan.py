@@ -61,7 +61,7 @@ def test_what_matched_is_highlighted(reader):
     assert [hit.snippet.text[start:end] for start, end in hit.snippet.highlights] == ["'weiß'"]
 
 
-def test_how_often_it_is_there_is_reported(reader):
+def test_occurrences_are_counted(reader):
     hit = next(hit for hit in find(reader, "->>", Mode.LITERAL) if hit.path == "lib/arrows.py")
 
     assert [(signal.name, signal.score) for signal in hit.signals if signal.rank] == [("literal", 2.0)]

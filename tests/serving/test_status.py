@@ -28,7 +28,7 @@ def test_a_source_whose_run_failed_is_failed_with_the_reason(settings):
     assert Tools(settings, lambda _: {"library/a": FAILED}).status() == "- library/a: failed; no space left"
 
 
-def test_a_record_of_runs_that_cannot_be_read_is_reported_and_the_rest_is_reported(settings):
+def test_a_record_of_runs_that_cannot_be_read_is_reported_and_so_is_the_rest(settings):
     def broken(_: Settings) -> Mapping[str, Runs]:
         raise SettingsError("dagster.yaml is not YAML")
 

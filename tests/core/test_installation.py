@@ -11,7 +11,7 @@ import pytest
 
 from docindex_dagster.core.installation import DISTRIBUTION, needs_extra
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

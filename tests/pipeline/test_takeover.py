@@ -184,7 +184,7 @@ def test_the_golden_query_asks_what_was_just_written(half, tiny):
     assert golden_query(Layout(half.home), KEYS[0], lambda: tiny) == ""
 
 
-def test_agents_are_reported(half):
+def test_agents_learn_how_far_it_is(half):
     tools = Tools(half, lambda _: None)
 
     assert f"Note: {HALF_WAY}" in tools.search("which opens a socket")
