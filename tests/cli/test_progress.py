@@ -15,7 +15,7 @@ _CLI = (sys.executable, "-m", "docindex_dagster.cli")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (["index"], "docindex: indexing all sources …\n"),
         (["--project", "x", "index", "a", "--full", "b\x1b[2J"], "docindex: indexing a, b␛[2J …\n"),
