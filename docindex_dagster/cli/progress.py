@@ -52,7 +52,7 @@ def _live(source: str, position: str) -> Iterator[None]:
     with Progress(*columns, console=err, transient=True) as line:
         task = line.add_task(f"{name}: starting", total=None)
 
-        def show_message(event: events.Event) -> None:
+        def update(event: events.Event) -> None:
             show_message(event)
             if isinstance(event, events.StageBegan):
                 line.update(task, description=f"{name}: {Step(event.stage)}", completed=0, total=None)
@@ -60,7 +60,7 @@ def _live(source: str, position: str) -> Iterator[None]:
                 step = Step(event.stage, event.done, event.total, event.unit)
                 line.update(task, description=f"{name}: {step}", completed=event.done, total=event.total or None)
 
-        with events.listening(show_message):
+        with events.listening(update):
             yield
 
 

@@ -177,7 +177,7 @@ def test_short_chunks_tests_settings_and_what_else_is_not_wanted_cost_nothing(pr
     written = project.written
     assert {name for name, text in written.items() if text} == set(SUMMARIES)
 
-    project.written = 'enabled = true\nsource_types = ["test"]\nmin_chars = 0'
+    project.summaries = 'enabled = true\nsource_types = ["test"]\nmin_chars = 0'
     assert [piece.split()[0] for piece in project.index()] == ["test_pump.py"]
     assert project.written["test_pump.py"] == "Deals with test_pump.py."
     assert project.written[PUMP] is None
@@ -223,7 +223,7 @@ def test_switched_off_they_leave_and_switched_on_they_come_back_unasked(project)
     assert project.search("impeller", Mode.BM25) == []
     project.assert_as_from_nothing()
 
-    project.written = "enabled = true"
+    project.summaries = "enabled = true"
     assert not project.is_current
     assert project.index() == []
     assert project.written == SUMMARIES
@@ -243,7 +243,7 @@ def test_another_model_or_length_is_another_summary(project, monkeypatch, variab
 def test_another_endpoint_time_limit_or_budget_is_not(project):
     project.index()
     project.llm_options = "concurrency = 1\ntimeout_s = 9\nretries = 1"
-    project.written = "enabled = true\nbudget_tokens = 5000"
+    project.summaries = "enabled = true\nbudget_tokens = 5000"
 
     assert project.is_current
     assert project.index() == []
@@ -271,7 +271,7 @@ def test_the_budget_of_a_run_is_kept_and_the_next_run_goes_on(project):
     for at in range(9):
         project.write(f"f{at}.py", function(f"f{at}", "water"))
     project.llm.usage = {"prompt_tokens": 900, "completion_tokens": 20}
-    project.written = "enabled = true\nbudget_tokens = 4000"
+    project.summaries = "enabled = true\nbudget_tokens = 4000"
     runs: list[int] = []
     while not runs or runs[-1]:
         runs.append(len(project.index()))
@@ -284,7 +284,7 @@ def test_the_budget_of_a_run_is_kept_and_the_next_run_goes_on(project):
     assert all(project.written.values())
     assert project.is_current
     assert project.notices == []
-    project.written = "enabled = true"
+    project.summaries = "enabled = true"
     project.assert_as_from_nothing()
 
 
@@ -294,21 +294,21 @@ def test_what_is_under_way_counts_before_its_tokens_are_known(project):
     project.llm_options = "concurrency = 16\ntimeout_s = 5\nretries = 0"
     project.llm.delay_s = 0.2
     project.llm.usage = {"prompt_tokens": 300, "completion_tokens": 100}
-    project.written = "enabled = true\nbudget_tokens = 2000"
+    project.summaries = "enabled = true\nbudget_tokens = 2000"
 
     assert 0 < len(project.index()) * 400 <= 2000
 
 
 def test_a_server_that_tells_no_tokens_does_not_get_round_it(project):
     project.llm.usage = None
-    project.written = "enabled = true\nbudget_tokens = 700"
+    project.summaries = "enabled = true\nbudget_tokens = 700"
 
     assert len(project.index()) == 1
 
 
 def test_without_a_budget_those_that_are_there_stay(project):
     project.index()
-    project.written = "enabled = true\nbudget_tokens = 0"
+    project.summaries = "enabled = true\nbudget_tokens = 0"
     project.write(PUMP, function("push", "air"))
 
     assert project.index() == []
