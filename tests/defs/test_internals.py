@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -29,13 +30,20 @@ def letters():
     return dg.MaterializeResult(check_results=[dg.AssetCheckResult(passed=True)])
 
 
-@pytest.fixture
-def instance(tmp_path) -> Iterator[dg.DagsterInstance]:
+@contextmanager
+def recorded(folder: Path) -> Iterator[dg.DagsterInstance]:
     """Dagster's own storage, with a run of two assets and a check, and an event without a run."""
-    with dg.DagsterInstance.local_temp(str(tmp_path), overrides={"telemetry": {"enabled": False}}) as opened:
+    with dg.DagsterInstance.local_temp(str(folder), overrides={"telemetry": {"enabled": False}}) as opened:
         opened.add_dynamic_partitions("shelves", ["a"])
         dg.materialize([words, letters], instance=opened, partition_key="a", tags={internals.BACKFILL_ID_TAG: "b"})
         opened.report_runless_asset_event(dg.AssetMaterialization("atlas"))
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory) -> Iterator[dg.DagsterInstance]:
+    """One for all tests that only read it."""
+    with recorded(tmp_path_factory.mktemp("dagster")) as opened:
         yield opened
 
 
@@ -213,10 +221,13 @@ def test_our_storage_makes_the_same_databases(tmp_path):
     assert made[storage.EventLogStorage] == made[internals.SqliteEventLogStorage] != []
 
 
-def test_rows_of_tables_stand_where_erasure_looks(instance):
+def test_rows_of_tables_stand_where_erasure_looks(tmp_path):
     """Erasing rewrites the stored form of events, which Dagster describes nowhere."""
-    samples.erase_samples(instance)
-    folder = Path(instance.event_log_storage.path_for_shard(internals.INDEX_SHARD_NAME)).parent
-    assert not [path.name for path in folder.iterdir() if b"shelf-mark" in path.read_bytes()]
-    entry = instance.get_latest_materialization_event(dg.AssetKey("words"))
-    assert entry.asset_materialization.metadata["words"].records == []
+    with recorded(tmp_path) as instance:
+        events = instance.event_log_storage
+        assert isinstance(events, internals.SqliteEventLogStorage)
+        samples.erase_samples(instance)
+        folder = Path(events.path_for_shard(internals.INDEX_SHARD_NAME)).parent
+        assert not [path.name for path in folder.iterdir() if b"shelf-mark" in path.read_bytes()]
+        entry = instance.get_latest_materialization_event(dg.AssetKey("words"))
+        assert entry.asset_materialization.metadata["words"].records == []
