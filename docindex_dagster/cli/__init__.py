@@ -12,12 +12,12 @@ from docindex_dagster.cli.greeting import greet
 INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 # Of gc.set_threshold. What imports and stages make lives long; looking through it as often as Python does by default
 # takes a tenth of a run.
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     try:
         greet(sys.argv[1:])
         from docindex_dagster.cli.app import main  # parsing workers import the script that started them

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
 import yaml
@@ -26,6 +26,7 @@ from docindex_dagster.stores.lance_table import load_library
 if TYPE_CHECKING:
     import dagster as dg
 
+    from docindex_dagster.serving.jobs.model import Job
     from docindex_dagster.status.source_status import Runs
 
 _INSTANCE_FILE = "dagster.yaml"
@@ -33,6 +34,8 @@ _OWN_STORAGE = ("storage", "run_storage", "event_log_storage", "schedule_storage
 _QUICK_STORAGE = "docindex_dagster.defs.storage"
 # Where local state lies is decided by the folder that holds the file.
 _LOCAL_STATE = ("local_artifact_storage", "compute_logs")
+# What starts a run in a process of its own.
+Launcher = Literal["command line", "watch", "serve"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,7 @@ def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
         OSError: neither may its files be read.
     """
     layout = Layout(settings.home)
-    has_instance = "DAGSTER_HOME" in os.environ or layout.dagster.is_dir()
-    if not layout.home.is_dir() or not has_instance:
+    if not _has_record(layout):
         return None
     from docindex_dagster.defs import outcomes
 
@@ -135,6 +137,11 @@ def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
     keys = {*registry.sources(settings), *(generation.sources if generation else ())}
     with instance(settings) as opened:
         return outcomes.of_sources(opened, keys)
+
+
+def _has_record(layout: Layout) -> bool:
+    """Whether a run may have been recorded; opening the instance would make its folder."""
+    return layout.home.is_dir() and ("DAGSTER_HOME" in os.environ or layout.dagster.is_dir())
 
 
 def index(
@@ -145,11 +152,14 @@ def index(
     full: bool = False,
     verify: bool = False,
     only: Sequence[str] = (),
+    run_id: str | None = None,
+    launched_by: Launcher = "command line",
 ) -> RunOutcome:
     """Run `index_source` for one source, adding its partition and reporting those of it that were killed first.
 
     With `full` nothing is reused; with `verify` every file is read and every row of the stores compared. With `only`,
-    paths as tables name them, the run looks at these files alone, and makes up for no killed one.
+    paths as tables name them, the run looks at these files alone, and makes up for no killed one. A `run_id` that was
+    chosen before is a new one.
 
     Raises:
         WorkerError: a script without a main guard called this; its parsing workers would run it again.
@@ -158,7 +168,7 @@ def index(
     from docindex_dagster.chunking.pool import check_main_guard
     from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
     from docindex_dagster.defs.partitions import SOURCES_NAME
-    from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
+    from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
     from docindex_dagster.sources import withdrawn
 
     check_main_guard()
@@ -166,8 +176,9 @@ def index(
         report_dead_runs(opened, {PARTITION_TAG: key})
     withdrawn.forget(Layout(settings.home), key)
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
-    run_id = str(uuid4())
-    tags = process_tags(run_id)  # from the start, so that a run that dies before its first step is known for dead
+    run_id = run_id or str(uuid4())
+    # From the start, so that a run that dies before its first step is known for dead.
+    tags = {**process_tags(run_id), LAUNCHER_TAG: launched_by}
     if full:
         tags[FULL_TAG] = "true"
     elif verify:
@@ -188,17 +199,25 @@ def _registered(settings: Settings, outcome: RunOutcome) -> RunOutcome:
     return outcome
 
 
-def remove(settings: Settings, key: str, opened: "dg.DagsterInstance") -> RunOutcome:
-    """Run `remove_source` for one source.
+def remove(
+    settings: Settings,
+    key: str,
+    opened: "dg.DagsterInstance",
+    *,
+    run_id: str | None = None,
+    launched_by: Launcher = "command line",
+) -> RunOutcome:
+    """Run `remove_source` for one source; a `run_id` that was chosen before is a new one.
 
     Raises:
         KeyboardInterrupt: the user stopped the run.
     """
     from docindex_dagster.defs.dead_runs import process_tags
     from docindex_dagster.defs.jobs import removal_config
+    from docindex_dagster.defs.resources import LAUNCHER_TAG, SOURCE_TAG
 
-    run_id = str(uuid4())
-    tags = process_tags(run_id)
+    run_id = run_id or str(uuid4())
+    tags = {**process_tags(run_id), LAUNCHER_TAG: launched_by, SOURCE_TAG: key}
     return _execute(settings, opened, "remove_source", run_id=run_id, run_config=removal_config(key), tags=tags)
 
 
@@ -252,3 +271,68 @@ def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]
         asset: {name: value for name, value in values.items() if isinstance(value, (int, float))}
         for asset, values in metadata.items()
     }
+
+
+class DagsterRuns:
+    """Dagster's record of runs, as jobs need it. Each call opens the instance, so that it never sees an old one."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def prepare(self) -> None:
+        """Load Dagster, which takes seconds."""
+        from docindex_dagster.defs import recorded_runs  # noqa: F401 it is loaded
+
+    def newest(self, limit: int) -> "list[Job]":
+        """The newest runs that index or remove a source, as jobs."""
+        from docindex_dagster.defs import recorded_runs
+
+        if not self._is_there():
+            return []
+        with instance(self._settings) as opened:
+            return recorded_runs.newest(opened, self._settings, limit)
+
+    def get(self, run_id: str) -> "Job | None":
+        """One run as a job; None where there is none."""
+        from docindex_dagster.defs import recorded_runs
+
+        if not self._is_there():
+            return None
+        with instance(self._settings) as opened:
+            return recorded_runs.one(opened, self._settings, run_id)
+
+    def cancel(self, run_id: str) -> None:
+        """Stop a run.
+
+        Raises:
+            EndedJobError: it has ended.
+            JobError: it is not known how to reach it.
+        """
+        from docindex_dagster.defs import recorded_runs
+
+        with instance(self._settings) as opened:
+            recorded_runs.cancel(opened, self._settings, run_id)
+
+    def mark_cancelling(self, run_id: str) -> None:
+        """Note that a run is about to be stopped on purpose, if there is one."""
+        from docindex_dagster.defs import recorded_runs
+
+        with instance(self._settings) as opened:
+            recorded_runs.mark_cancelling(opened, run_id)
+
+    def mark_canceled(self, run_id: str) -> None:
+        """Note that a run was stopped on purpose, if there is one."""
+        from docindex_dagster.defs import recorded_runs
+
+        with instance(self._settings) as opened:
+            recorded_runs.mark_canceled(opened, self._settings, run_id)
+
+    def mark_lost(self, run_id: str) -> None:
+        """Note that the process of a run is gone, if there is such a run and it has not ended."""
+        from docindex_dagster.defs.dead_runs import report_lost_run
+
+        with instance(self._settings) as opened:
+            report_lost_run(opened, run_id)
+
+    def _is_there(self) -> bool:
+        return _has_record(Layout(self._settings.home))

@@ -89,6 +89,11 @@ def remove(settings: Settings, key: str) -> bool:
     """
     edit.check_removable(settings.root, key)
     _withdraw(settings, [key])
+    return undeclare(settings, key)
+
+
+def undeclare(settings: Settings, key: str) -> bool:
+    """Take a source that has left the index out of docindex.toml; False where that did not declare it."""
     was_declared = edit.remove(settings.root, key)
     withdrawn.forget(Layout(settings.home), key)  # the removal noted it, since the source was declared then
     return was_declared

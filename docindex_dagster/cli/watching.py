@@ -205,7 +205,7 @@ class _Runner:
         started = time.monotonic()
         try:
             with self._showing(key):
-                outcome = launch.index(settings, key, self._open(settings))
+                outcome = launch.index(settings, key, self._open(settings), launched_by="watch")
         except Exception as error:
             if is_debugging():
                 raise

@@ -135,6 +135,34 @@ class RerankError(DocindexError):
     """A reranker cannot be loaded or reached, or answers what cannot be used."""
 
 
+class JobError(DocindexError):
+    """A job cannot be made, found or ended as asked."""
+
+
+class UnknownJobError(JobError):
+    """There is no job with this id, or no longer."""
+
+
+class EndedJobError(JobError):
+    """A job has ended already."""
+
+
+class FullQueueError(JobError):
+    """As many jobs wait as may; it is worth trying again after `retry_after_s` seconds."""
+
+    def __init__(self, message: str, retry_after_s: int) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(message)
+
+
+class UsedKeyError(JobError):
+    """The key of a request was used for another one."""
+
+
+class JobsOffError(JobError):
+    """The server takes no jobs."""
+
+
 class DocindexWarning(UserWarning):
     """Something made an answer worse, and did not stop it: the Python API's warnings."""
 

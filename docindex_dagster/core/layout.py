@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 from docindex_dagster.core.hashing import digest
@@ -155,6 +156,15 @@ class Layout:
         """The storage of the Dagster instance."""
         return self.home / "dagster"
 
+    @property
+    def jobs(self) -> Path:
+        """The folder of the jobs that were asked for over HTTP."""
+        return self.home / "jobs"
+
+    def job(self, job: str, kind: Literal["json", "events", "lock", "log"]) -> Path:
+        """A file of a job: its record, its events, the lock that its process holds, or what that printed."""
+        return self.jobs / f"{file_name(job)}.{kind}"
+
     def source_lock(self, source: str) -> Path:
         """Held from the discovery of a source to its publication."""
         return self.home / "locks" / f"{file_name(source)}.lock"
@@ -194,6 +204,11 @@ class Layout:
     def watch_lock(self) -> Path:
         """Held by the process that indexes edits of all sources as they happen."""
         return self.home / "locks" / "watch.lock"
+
+    @property
+    def jobs_lock(self) -> Path:
+        """Held by the server that works on the jobs."""
+        return self.home / "locks" / "jobs.lock"
 
     @property
     def publication_lock(self) -> Path:

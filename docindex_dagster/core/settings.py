@@ -348,6 +348,12 @@ class RetentionSettings(_Section):
     days: int = Field(default=30, ge=1)
 
 
+class ServeSettings(_Section):
+    """What `docindex serve` offers."""
+
+    queue: int = Field(default=50, ge=1, le=10_000)  # jobs that may wait
+
+
 def _secret_url(value: SecretStr) -> SecretStr:
     _http(value.get_secret_value())
     return value
@@ -395,6 +401,7 @@ class Settings(BaseSettings):
     retention: RetentionSettings = RetentionSettings()
     alerts: AlertSettings = AlertSettings()
     access: AccessSettings = AccessSettings()
+    serve: ServeSettings = ServeSettings()
 
     @field_validator("summaries")
     @classmethod

@@ -50,9 +50,28 @@ def report_dead_runs(instance: dg.DagsterInstance, tags: Mapping[str, str] | Non
     unfinished = dg.RunsFilter(statuses=_UNFINISHED, tags={**(tags or {}), _HOST: here[_HOST]})
     dead = [run for run in instance.get_runs(unfinished) if _is_its_own(run) and _is_dead(run.tags, here)]
     for run in dead:
-        instance.add_run_tags(run.run_id, {LOST_TAG: "true"})
-        instance.report_run_failed(run, f"process {run.tags.get(_PID)} of this run is gone")
+        _report(instance, run)
     return dead
+
+
+def report_lost_run(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Report a run as failed whose process is known to be gone, if there is such a run and it has not ended."""
+    run = instance.get_run_by_id(run_id)
+    if run is not None and run.status in _UNFINISHED:
+        _report(instance, run)
+
+
+def live_process(run: dg.DagsterRun) -> int | None:
+    """The process that a run works in; None where that is gone, or is not known to be one of this machine."""
+    here = _place()
+    is_here = all(run.tags.get(name, "") == value for name, value in here.items())
+    pid = run.tags.get(_PID, "")
+    return int(pid) if is_here and _is_its_own(run) and pid.isdecimal() and _is_alive(run.tags) else None
+
+
+def _report(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    instance.add_run_tags(run.run_id, {LOST_TAG: "true"})
+    instance.report_run_failed(run, f"process {run.tags.get(_PID)} of this run is gone")
 
 
 def _place() -> dict[str, str]:

@@ -31,6 +31,8 @@ VERIFY_TAG = "docindex/verify"
 REASON_TAG = "docindex/reason"
 # The source that a run of `remove_source` takes out.
 SOURCE_TAG = "docindex/source"
+# What started a run in a process of its own: "command line", "watch" or "serve".
+LAUNCHER_TAG = "docindex/launched_by"
 # A run with this tag looks at some files of its source alone: a JSON list of their paths, as tables name them.
 ONLY_TAG = "docindex/only"
 

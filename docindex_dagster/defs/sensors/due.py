@@ -11,10 +11,13 @@ from docindex_dagster.defs.resources import FULL_TAG, VERIFY_TAG
 
 # Dagster takes half a second to make a run that a tick asks for, and the next tick waits for it.
 MOST_REQUESTS = 25
+# Of a run that a user cancelled: the state of its source at that time, as the sensors on files see it.
+DECLINED_TAG = "docindex/declined"
 _FIRST_DELAY_S = 60
 _LONGEST_DELAY_S = 6 * 60 * 60
 # With the first delay doubled each time, the longest is reached before.
 _LOOKED_AT = 12
+_CANCELED = {dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED}
 _FINISHED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
 
 
@@ -31,6 +34,7 @@ class LastRuns:
     began: float = 0  # when the newest was asked for
     ended: float = 0  # when the newest ended
     failures: int = 0  # in a row, up to the newest
+    declined: str | None = None  # the state of the source for which a user cancelled the newest
     is_lost: bool = False  # the newest failed because its process was gone
     demands: Mapping[str, str] = field(
         default_factory=dict
@@ -64,6 +68,7 @@ def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str], lost_tag: s
         began=newest.create_timestamp.timestamp(),
         ended=newest.end_time or newest.update_timestamp.timestamp(),
         failures=len(failed),
+        declined=newest.dagster_run.tags.get(DECLINED_TAG) if newest.dagster_run.status in _CANCELED else None,
         is_lost=lost_tag in newest.dagster_run.tags,
         demands={tag: "true" for tag in (FULL_TAG, VERIFY_TAG) if any(tag in run.dagster_run.tags for run in failed)},
     )

@@ -235,6 +235,8 @@ def _step(last: LastRuns, before: Seen | None, seen: Seen, is_indexed: Callable[
     if last.is_unfinished:
         return Step.WAIT
     has_new_settings = before is not None and before.made_with != seen.made_with
+    if last.declined == seen.state and not has_new_settings:
+        return Step.SETTLED
     # Whoever asked for the last run, it may have indexed what there is now.
     if not last.failures and is_indexed():
         return Step.SETTLED
@@ -294,6 +296,22 @@ class _Look:
                 **({"commit": self.commit} if self.commit else {}),
             },
         )
+
+
+def state_now(source: Source) -> str:
+    """What a look at a source would show, asking its remote for news if it follows one.
+
+    Raises:
+        SourceError: it cannot be looked at, or its remote does not answer.
+        OSError: its files cannot be listed.
+    """
+    commit = None
+    if source.remote is not None:
+        answer = heads({source.key: source.remote}, _REMOTE_TIMEOUT_S)[source.key]
+        if isinstance(answer, SourceError):
+            raise answer
+        commit = answer or ""
+    return _Look(source, _files(source), commit).state
 
 
 def _made_with(settings: Settings, source: Source) -> str:

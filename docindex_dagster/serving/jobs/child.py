@@ -1,0 +1,110 @@
+"""The process of a job: started in a session of its own, and alive for as long as the kernel says that it holds a lock.
+
+The server takes the lock and leaves it to the process, which inherits it, so that there is no moment at which a job
+that was started seems not to be; and a server that is started again sees who is alive, whoever started it.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Self
+
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.serving.jobs.model import JobRequest
+
+_TAIL_BYTES = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the process of a job is started with."""
+
+    id: str
+    request: JobRequest
+    lock: int  # the descriptor of the job's lock
+
+    def to_json(self) -> str:
+        """As an argument of the process."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_json(cls, text: str) -> Self:
+        """From that argument."""
+        values = json.loads(text)
+        request = values["request"]
+        return cls(values["id"], JobRequest(**{**request, "paths": tuple(request["paths"])}), values["lock"])
+
+
+def start(settings: Settings, command: Sequence[str], job: str, request: JobRequest) -> int:
+    """Start the process of a job, which goes on when this one ends, and return its number.
+
+    Args:
+        settings: the project.
+        command: the program; the order becomes its last argument.
+        job: the id of the job.
+        request: what it is to do.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    layout = Layout(settings.home)
+    lock = os.open(layout.job(job, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with layout.job(job, "log").open("wb") as log:
+            process = subprocess.Popen(
+                [*command, Order(job, request, lock).to_json()],
+                cwd=settings.root,
+                env={**os.environ, "DOCINDEX_ROOT": str(settings.root), "DOCINDEX_HOME": str(settings.home)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=[lock],
+            )
+    finally:
+        os.close(lock)
+    # Nobody else learns that it has ended, and it would stay a zombie.
+    Thread(target=process.wait, name=f"reaper of {process.pid}", daemon=True).start()
+    return process.pid
+
+
+def is_alive(layout: Layout, job: str) -> bool:
+    """Whether the process of a job runs."""
+    try:
+        descriptor = os.open(layout.job(job, "lock"), os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def send(pid: int, signal_: signal.Signals) -> None:
+    """Send a signal to the process of a job and to those that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal_)
+
+
+def last_words(log: Path) -> str:
+    """The last line that the process of a job printed; empty where it printed nothing."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1] if lines else ""

@@ -1,0 +1,71 @@
+"""What a job is, as it is shown to others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+Kind = Literal["index", "remove"]
+Mode = Literal["changes", "verify", "full"]
+
+
+class State(StrEnum):
+    """How a job does."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    LOST = "lost"  # its process was gone before its end
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will become of it."""
+        return self in _ENDED
+
+
+_ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELED, State.LOST)
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """What a job is to do with one source: index it, or remove it from the index and from `docindex.toml`.
+
+    With `paths`, as tables name files, it indexes these alone.
+    """
+
+    kind: Kind
+    source: str
+    mode: Mode = "changes"
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job, or a run that others started. Times are UTC in ISO 8601."""
+
+    id: str  # also the id of its run, once that has begun
+    request: JobRequest
+    state: State
+    phase: str | None  # what it does now
+    done: int | None  # of the phase; None where it counts nothing
+    total: int | None
+    percent: int  # of the whole job
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    run_id: str | None  # None: no run has begun
+    summary: Mapping[str, Any] | None  # what `docindex index --json` prints of a run
+    failures: tuple[str, ...]
+    launched_by: str  # "serve", "sensor", "schedule", "command line", …
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """Something that happened in a job. Numbers begin with 1; the last event of a job is `ended`."""
+
+    number: int
+    name: str
+    data: Mapping[str, Any]
