@@ -73,6 +73,7 @@ class Jobs:
         self._tails: OrderedDict[str, Tail] = OrderedDict()
         self._runs: tuple[float, list[Job]] = (-_RUNS_AGE_S, [])
         self._worker = Thread(target=self._work, name="jobs", daemon=True)
+        self._loader = Thread(target=recorded.prepare, name="loader of jobs", daemon=True)
 
     def open(self) -> Self:
         """Take up the work where an earlier server left it.
@@ -302,11 +303,10 @@ class Jobs:
         while not self._is_closing:
             try:
                 with self._changed:
-                    record = self._next()
-                    if record is None:
-                        self._changed.wait()
-                        continue
-                self._do(record)
+                    self._changed.wait_for(lambda: self._is_closing or self._next() is not None)
+                    record = None if self._is_closing else self._next()
+                if record is not None:
+                    self._do(record)
             except Exception:  # noqa: BLE001 it is logged, and a thread that ends would say nothing
                 # The jobs that wait are worth another attempt, whatever is wrong: a full disk will be freed.
                 _LOG.exception("the work on the jobs goes on in %s s", _AFTER_A_FAILURE_S)
@@ -322,8 +322,8 @@ class Jobs:
     def _do(self, record: Record) -> None:
         """Bring a job to its end, unless it is closed before."""
         pid = self._started(record) if record.state is State.QUEUED else None
-        if pid is not None:
-            self._recorded.prepare()  # meanwhile its process loads the same
+        if not self._loader.ident:  # while the process of the job loads the same
+            self._loader.start()
         if self._follow(record.id, pid):
             self._end(record.id)
 

@@ -1,0 +1,89 @@
+"""A project with a library, and the jobs of it."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.cli.jobs import jobs_of
+from docindex_dagster.cli.launch import DagsterRuns
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.serving.jobs.model import Job, JobEvent, JobRequest
+from docindex_dagster.serving.jobs.queue import Jobs
+from tests.defs.conftest import CODE, CONFIG, GUIDE, KEY
+
+LONGEST_S = 120.0  # for a busy machine
+INDEX = JobRequest("index", KEY)
+
+
+@pytest.fixture(autouse=True)
+def _only_the_settings_of_the_test(monkeypatch):
+    for name in ("DAGSTER_HOME", "DOCINDEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "docindex.toml").write_text(CONFIG)
+    (tmp_path / "notes" / "guide.md").write_text(GUIDE)
+    (tmp_path / "notes" / "sums.py").write_text(CODE)
+    return tmp_path
+
+
+@pytest.fixture
+def layout(root: Path) -> Layout:
+    return Layout(root / ".docindex")
+
+
+Opened = Callable[..., Jobs]
+
+
+@pytest.fixture
+def opened(root: Path) -> Iterator[Opened]:
+    """Open the jobs of the project; with `program`, a script of Python does them instead of docindex."""
+    with ExitStack() as stack:
+
+        def open_jobs(program: str | None = None) -> Jobs:
+            settings = load_settings(root)
+            if program is None:
+                return stack.enter_context(jobs_of(settings))
+            return stack.enter_context(Jobs(settings, DagsterRuns(settings), (sys.executable, "-c", program)))
+
+        yield open_jobs
+
+
+@contextmanager
+def busy(layout: Layout, key: str = KEY) -> Iterator[None]:
+    """Another process is at work on a source, so that runs of it wait."""
+    with exclusive(layout.source_lock(key), f"another process than {os.getpid()}", on_wait=print):
+        yield
+
+
+def events_until(jobs: Jobs, job: Job, name: str) -> list[JobEvent]:
+    """The events of a job up to the first with a name, as a client that follows them gets them."""
+    found: list[JobEvent] = []
+    until = time.monotonic() + LONGEST_S
+    while not found or found[-1].name != name:
+        assert time.monotonic() < until, f"no {name}: {found}"
+        assert found[-1:] == [] or found[-1].name != "ended", f"no {name}: {found}"
+        for event in jobs.events(job.id, found[-1].number if found else 0, wait_s=5.0):
+            found.append(event)
+            if event.name == name:
+                break
+    return found
+
+
+def ended(jobs: Jobs, job: Job) -> Job:
+    """A job when it has ended."""
+    until = time.monotonic() + LONGEST_S
+    while not jobs.has_ended(job.id):
+        assert time.monotonic() < until, jobs.get(job.id)
+        time.sleep(0.02)
+    return jobs.get(job.id)
