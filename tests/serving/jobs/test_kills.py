@@ -1,0 +1,185 @@
+"""Server and process of a job may be killed at any moment: no job is lost or done twice without saying so."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import dagster as dg
+import pytest
+
+from docindex_dagster.cli import launch
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.serving.jobs.journal import Tail
+from docindex_dagster.serving.jobs.records import Record, Records
+from tests.incremental.conftest import folder, say  # noqa: F401 they are fixtures
+from tests.incremental.contents import difference, problems
+from tests.incremental.processes import CHECKOUT, anew, contents_of, ended
+from tests.incremental.projects import Project
+
+Victim = Literal["server", "process", "both"]
+_SOURCES = ("git/code", "library/notes")
+_VICTIMS: tuple[Victim, ...] = ("server", "process", "both")
+_ORPHANS_END_WITHIN_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What was killed, where the job was, and what became of it."""
+
+    victim: Victim
+    died_in: str
+    state: str
+
+
+class Server:
+    """A process with the jobs of a project."""
+
+    def __init__(self, project: Project, source: str, key: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "tests.serving.jobs.server", source, key],
+            cwd=CHECKOUT,
+            env=project.environment(os.environ),
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self.says() == "open"
+
+    def says(self) -> str:
+        """The next line that it prints; none when it is gone."""
+        return self.process.stdout.readline().strip()
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def close(self) -> None:
+        """Wait until it is gone."""
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def test_no_job_is_lost_or_done_twice(folder):  # noqa: F811
+    kills = kill_jobs(folder, 3, number=3)
+
+    assert [kill.victim for kill in kills] == list(_VICTIMS)
+
+
+@pytest.mark.kill
+def test_no_job_is_lost_or_done_twice_in_dozens_of_kills(folder, say):  # noqa: F811
+    number = int(os.environ.get("DOCINDEX_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+    wanted = int(os.environ.get("DOCINDEX_TEST_KILLS") or 50)
+    say(f"to repeat: make test-kill DOCINDEX_TEST_SEED={number} DOCINDEX_TEST_KILLS={wanted}")
+
+    kills = kill_jobs(folder, wanted, number=number)
+
+    say(figures(kills))
+    assert len(kills) == wanted
+
+
+def kill_jobs(root: Path, times: int, *, number: int) -> list[Kill]:
+    """Edit, ask for a job, kill, start the server again, look what became of the job; so many times."""
+    project = Project.create(root, number, files=16)
+    chance = random.Random(number)
+    duration = _undisturbed(project, _SOURCES[0])
+    kills: list[Kill] = []
+    for at in range(times):
+        project.edit()
+        source, victim = _SOURCES[at % 2], _VICTIMS[at % 3]
+        server = Server(project, source, f"kill {at}")
+        time.sleep(chance.random() * duration)
+        died_in = kill(project, server, victim, f"kill {at}")
+        server.close()
+        again = Server(project, source, f"kill {at}")
+        job, state = again.says(), again.says()
+        again.close()
+        where = f"{victim} killed in {died_in}, at kill {at} of seed {number}"
+        check(project, job, state, died_in, where)
+        kills.append(Kill(victim, died_in, state))
+    for source in _SOURCES:
+        _undisturbed(project, source)
+    assert difference(contents_of(project), anew(project, "library")) == ""
+    assert problems(project.layout) == []
+    return kills
+
+
+def kill(project: Project, server: Server, victim: Victim, key: str) -> str:
+    """Kill, and say where the job was then: its last stage, or what its process had not yet done."""
+    if victim == "server":
+        server.kill()
+    record = record_of(project.layout, key)
+    pid = process_of(record) if record is not None else None
+    if victim != "server" and pid is not None:
+        os.killpg(pid, signal.SIGKILL)
+    if victim == "both":
+        server.kill()
+    if victim == "process":  # the server sees what became of it
+        while server.says():
+            pass
+    if pid is not None and victim != "server":
+        assert ended(pid, _ORPHANS_END_WITHIN_S)
+    if record is None:
+        return "before it was asked for"
+    events = Tail(project.layout.job(record.id, "events")).read()
+    return str(events[-1].data.get("stage", events[-1].name)) if events else "before it began"
+
+
+def record_of(layout: Layout, key: str) -> Record | None:
+    return next((record for record in Records(layout).all() if record.key == key), None)
+
+
+def process_of(record: Record) -> int | None:
+    """The process of a job, by its argument; None where it does not run."""
+    name = f'"id": "{record.id}"'
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if name in (process / "cmdline").read_text():
+                return int(process.name)
+        except OSError:
+            continue
+    return None
+
+
+def check(project: Project, job: str, state: str, died_in: str, where: str) -> None:
+    """A job has one record, and one run if it began; both say the same, and there is no other run."""
+    records = Records(project.layout).all()
+    record = next(record for record in records if record.id == job)
+    assert (record.state, record.state.has_ended) == (state, True), where
+    assert len({each.key for each in records}) == len(records), where
+    with launch.instance(project.settings) as instance:
+        runs = {run.run_id: run.status for run in instance.get_runs()}
+    assert runs.keys() == {each.id for each in records if each.has_run and each.id in runs}, where
+    if state == "succeeded":
+        assert runs[job] is dg.DagsterRunStatus.SUCCESS, where
+    else:
+        assert state == "lost", where
+        assert record.failures, where
+        assert died_in != "before it was asked for", where
+        assert runs.get(job, dg.DagsterRunStatus.FAILURE) is dg.DagsterRunStatus.FAILURE, where
+    assert problems(project.layout) == [], where
+
+
+def _undisturbed(project: Project, source: str) -> float:
+    """How long a job takes that nobody kills, in seconds."""
+    server = Server(project, source, json.dumps([source, time.time()]))
+    started = time.monotonic()
+    job, state = server.says(), server.says()
+    seconds = time.monotonic() - started
+    server.close()
+    assert state == "succeeded", (job, record_of(project.layout, source))
+    return seconds
+
+
+def figures(kills: list[Kill]) -> str:
+    """What was killed, where the jobs were, and what became of them."""
+    counted = Counter((kill.victim, kill.state) for kill in kills)
+    lines = [f"{len(kills)} kills:", *(f"  {victim:<8} {state:<10} {n:>3}" for (victim, state), n in counted.items())]
+    stages = Counter(kill.died_in for kill in kills)
+    return "\n".join([*lines, "by where the job was:", *(f"  {stage:<24} {n:>3}" for stage, n in stages.items())])
