@@ -131,15 +131,10 @@ def cancel(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> Non
         decline(instance, settings, run)
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGINT)
-    elif _has_launcher(run) and instance.run_coordinator.cancel_run(run_id):
+    elif run.remote_job_origin is not None and instance.run_coordinator.cancel_run(run_id):
         decline(instance, settings, run)
     else:
         raise JobError(f"run {run_id} works in a process that cannot be reached from here; end it where it works")
-
-
-def _has_launcher(run: dg.DagsterRun) -> bool:
-    """Whether Dagster itself starts the run, so that it can also stop it."""
-    return run.status is dg.DagsterRunStatus.QUEUED or run.remote_job_origin is not None
 
 
 def mark_cancelling(instance: dg.DagsterInstance, run_id: str) -> None:

@@ -58,6 +58,15 @@ def test_a_job_is_a_recorded_run_that_says_how_far_it_is_and_what_it_did(opened,
     assert (run.run_id, run.status) == (job.id, dg.DagsterRunStatus.SUCCESS)
     assert [(each.id, each.launched_by) for each in jobs.all()] == [(job.id, "serve")]
 
+    (root / "notes" / "guide.md").write_text("# Guide\n\n## Valves\n\nAnother text of the same file, to be found.\n")
+    (root / "notes" / "sums.py").write_text("def product(): ...\n")
+
+    some = ended(jobs, jobs.submit(JobRequest("index", KEY, "changes", ("guide.md",))))
+
+    assert (some.state, some.summary["changed"]) == (State.SUCCEEDED, 1)
+    with daemon_of(root) as daemon:
+        assert daemon.asks_for() == [KEY]  # for the other file
+
     removal = ended(jobs, jobs.submit(JobRequest("remove", KEY)))
 
     assert removal.state is State.SUCCEEDED
@@ -78,6 +87,10 @@ def test_a_cancelled_job_ends_its_run_as_canceled_and_no_sensor_starts_it_again(
     (run,) = runs_of(root)
     assert (run.run_id, run.status) == (job.id, dg.DagsterRunStatus.CANCELED)
     with daemon_of(root) as daemon:
+        records = daemon.project.instance.get_records_for_run(job.id).records
+        kinds = {record.event_log_entry.dagster_event_type for record in records}
+        assert dg.DagsterEventType.RUN_CANCELED in kinds
+        assert dg.DagsterEventType.RUN_FAILURE not in kinds  # which a sensor might have seen meanwhile
         assert daemon.asks_for() == []
         assert daemon.asks_for() == []
         (root / "notes" / "guide.md").write_text("# New\n\nA text that is worth a run again.\n")
@@ -155,16 +168,3 @@ def test_a_failed_job_says_why_as_the_command_line_does(opened, root):
     assert "nowhere" in " ".join(failed.failures)
     assert failed.phase == "discovery"
     assert [run.status for run in runs_of(root)] == [dg.DagsterRunStatus.FAILURE]
-
-
-def test_some_files_alone_are_indexed(opened, root):
-    jobs = opened()
-    ended(jobs, jobs.submit(INDEX))
-    (root / "notes" / "guide.md").write_text("# Guide\n\n## Valves\n\nAnother text of the same file, to be found.\n")
-    (root / "notes" / "sums.py").write_text("def product(): ...\n")
-
-    done = ended(jobs, jobs.submit(JobRequest("index", KEY, "changes", ("guide.md",))))
-
-    assert done.state is State.SUCCEEDED
-    with daemon_of(root) as daemon:
-        assert daemon.asks_for() == [KEY]  # for the other file
