@@ -63,7 +63,7 @@ def start(settings: Settings, command: Sequence[str], job: str, request: JobRequ
             process = subprocess.Popen(
                 [*command, Order(job, request, lock).to_json()],
                 cwd=settings.root,
-                env={**os.environ, "DOCINDEX_ROOT": str(settings.root), "DOCINDEX_HOME": str(settings.home)},
+                env=_environment(settings),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -75,6 +75,12 @@ def start(settings: Settings, command: Sequence[str], job: str, request: JobRequ
     # Nobody else learns that it has ended, and it would stay a zombie.
     Thread(target=process.wait, name=f"reaper of {process.pid}", daemon=True).start()
     return process.pid
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """What the process sees: not the settings of the server, one of which is secret."""
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("DOCINDEX_SERVE__")}
+    return {**kept, "DOCINDEX_ROOT": str(settings.root), "DOCINDEX_HOME": str(settings.home)}
 
 
 def is_alive(layout: Layout, job: str) -> bool:

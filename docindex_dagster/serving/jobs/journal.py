@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -27,19 +28,33 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._lock = Lock()
+        self._is_torn = False
         self._stage = ""
         self._due = 0.0
 
     def write(self, name: str, data: Mapping[str, Any], *, synced: bool = False) -> None:
-        """Append an event; with `synced`, a power cut does not lose it."""
-        line = json.dumps({"name": name, "data": data}, ensure_ascii=False, default=str)
+        """Append an event; with `synced`, a power cut does not lose it.
+
+        Raises:
+            OSError: it cannot be written, as on a full disk.
+        """
+        text = json.dumps({"name": name, "data": data}, ensure_ascii=False, default=str)
+        line = text.encode("utf-8", "replace") + b"\n"
         with self._lock:
-            os.write(self._descriptor, line.encode("utf-8", "replace") + b"\n")
+            before, self._is_torn = b"\n" * self._is_torn, True
+            self._is_torn = os.write(self._descriptor, before + line) < len(before + line)
             if synced:
                 os.fsync(self._descriptor)
 
     def hear(self, event: events.Event) -> None:
-        """Append what happens in a run: its stages, how far they are, what it waits for and what should be known."""
+        """Append what happens in a run: its stages, how far they are, what it waits for and what should be known.
+
+        What cannot be written is left out: a run does not fail by that.
+        """
+        with suppress(OSError):
+            self._append(event)
+
+    def _append(self, event: events.Event) -> None:
         match event:
             case events.StageBegan(stage=stage):
                 self._progress(stage, None, None, "")
@@ -79,7 +94,8 @@ class Tail:
             return self._events
         whole = new[: new.rfind(b"\n") + 1]
         self._offset += len(whole)
-        for line in whole.splitlines():
-            event = json.loads(line)
-            self._events.append(JobEvent(len(self._events) + 1, event["name"], event["data"]))
+        for line in whole.split(b"\n"):
+            with suppress(ValueError):  # what a full disk cut off
+                event = json.loads(line)
+                self._events.append(JobEvent(len(self._events) + 1, event["name"], event["data"]))
         return self._events

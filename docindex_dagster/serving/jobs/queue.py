@@ -91,7 +91,7 @@ class Jobs:
             self._opened.close()
             who = f"process {other.pid}" if other else "another process"
             raise AccessError(f"{who} serves this project already: stop it first, or give --no-jobs")
-        self._records = Records(self._layout)  # as they are now that nobody else writes them
+        self._records.read().prune()
         self._worker.start()
         return self
 
@@ -256,6 +256,8 @@ class Jobs:
     def _check_on(self) -> None:
         if not self._is_on:
             raise JobsOffError("this server takes no jobs (--no-jobs): run `docindex index` where the project is")
+        if self._is_closing or not self._worker.is_alive():
+            raise JobsOffError("this server takes no jobs now: it is starting or ending; try again")
 
     def _told(self, record: Record) -> list[JobEvent]:
         """The events that others see: the last one is the server's."""

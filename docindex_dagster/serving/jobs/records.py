@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout
@@ -58,17 +58,21 @@ def is_within(at: str, age: timedelta) -> bool:
 
 
 class Records:
-    """The records of one home, which are read once."""
+    """The records of one home; none before they are read."""
 
     def __init__(self, layout: Layout) -> None:
-        """Read them.
+        self._layout = layout
+        self._by_id: dict[str, Record] = {}
+
+    def read(self) -> Self:
+        """Read them from the disk: once, since nobody else writes them.
 
         Raises:
             OSError: a file cannot be read.
         """
-        self._layout = layout
-        found = (_read(file) for file in sorted(layout.jobs.glob("*.json")))
+        found = (_read(file) for file in sorted(self._layout.jobs.glob("*.json")))
         self._by_id = {record.id: record for record in found if record is not None}
+        return self
 
     def get(self, job: str) -> Record | None:
         """The record of a job; None where there is none."""

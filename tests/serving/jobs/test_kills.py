@@ -132,7 +132,7 @@ def kill(project: Project, server: Server, victim: Victim, key: str) -> str:
 
 
 def record_of(layout: Layout, key: str) -> Record | None:
-    return next((record for record in Records(layout).all() if record.key == key), None)
+    return next((record for record in Records(layout).read().all() if record.key == key), None)
 
 
 def process_of(record: Record) -> int | None:
@@ -149,7 +149,7 @@ def process_of(record: Record) -> int | None:
 
 def check(project: Project, job: str, state: str, died_in: str, where: str) -> None:
     """A job has one record, and one run if it began; both say the same, and there is no other run."""
-    records = Records(project.layout).all()
+    records = Records(project.layout).read().all()
     record = next(record for record in records if record.id == job)
     assert (record.state, record.state.has_ended) == (state, True), where
     assert len({each.key for each in records}) == len(records), where

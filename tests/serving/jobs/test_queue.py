@@ -263,6 +263,22 @@ class TestRequests:
             with pytest.raises(errors.UnknownJobError, match="there is no job 'x'"):
                 ask("x")
 
+    def test_a_server_that_ends_takes_no_more(self, opened):
+        jobs = opened(WORKS)
+        jobs.close()
+
+        with pytest.raises(errors.JobsOffError, match="starting or ending"):
+            jobs.submit(INDEX)
+
+    def test_the_process_of_a_job_does_not_see_the_settings_of_the_server(self, opened, monkeypatch):
+        monkeypatch.setenv("DOCINDEX_SERVE__QUEUE", "7")
+        jobs = opened("import os, sys; sys.exit(str(sorted(name for name in os.environ if 'DOCINDEX_' in name)))")
+
+        failed = ended(jobs, jobs.submit(INDEX))
+
+        assert "'DOCINDEX_HOME'" in failed.failures[0]
+        assert "SERVE" not in failed.failures[0]
+
     def test_jobs_can_be_switched_off(self, root):
         with jobs_of(load_settings(root), is_on=False) as jobs:
             assert jobs.all() == []
