@@ -94,7 +94,7 @@ def around(match: Match) -> tuple[str, int, int]:
 def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) -> dict[int, str]:
     """The lines of the file of a match, as indexed, by their numbers."""
     (rows,) = _files(pool, [(match.source, match.path)])
-    pieces = ((first, text.removesuffix("\n").split("\n")) for first, text in _text(rows, original))
+    pieces = ((first, text.removesuffix("\n").split("\n")) for first, text in pieces_of(rows, original))
     return {number: line for first, lines in pieces for number, line in enumerate(lines, start=first)}
 
 
@@ -138,7 +138,7 @@ def _in_file(rows: Sequence[Mapping[str, Any]], pattern: Pattern, original: Orig
     """The matches in one file, in their order."""
     found: dict[tuple[int, int], Match] = {}
     row = rows[0]
-    for start_line, text in _text(rows, original):
+    for start_line, text in pieces_of(rows, original):
         ends = [0]
         lines = text.split("\n")
         for line in lines:
@@ -161,7 +161,7 @@ def _page(rows: Sequence[Mapping[str, Any]], line: int) -> int | None:
     return next((page for page in pages if page is not None), None)
 
 
-def _text(rows: Sequence[Mapping[str, Any]], original: Originals) -> list[tuple[int, str]]:
+def pieces_of(rows: Sequence[Mapping[str, Any]], original: Originals) -> list[tuple[int, str]]:
     """The text of a file in parts, each with the number of its first line."""
     row = rows[0]
     if not all(map(_is_span, rows)) and (text := original(row["source"], row["path"], row["content_hash"])) is not None:
