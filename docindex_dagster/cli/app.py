@@ -47,6 +47,7 @@ for command in (
     upkeep.doctor,
     upkeep.rollback,
     upkeep.prune,
+    serving.serve,
     serving.ui,
     serving.mcp,
 ):

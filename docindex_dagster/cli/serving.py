@@ -12,9 +12,10 @@ import typer
 from docindex_dagster.cli import console
 from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.access import writing
-from docindex_dagster.core.errors import SourceError, is_debugging
+from docindex_dagster.core.errors import SettingsError, SourceError, is_debugging
 from docindex_dagster.core.locks import hold_for_life
 
+_VARIABLE = "DOCINDEX_SERVE__TOKEN"
 _LOCK = "ui.lock"  # in the folder of the Dagster instance, which has one daemon
 
 
@@ -69,8 +70,48 @@ def mcp(
         serve(settings, launch.outcomes)
 
 
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Which address it listens on; any but loopback needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens.")] = 8090,
+    no_ui: Annotated[bool, typer.Option("--no-ui", help="Serve no page, the API and agents alone.")] = False,
+    no_jobs: Annotated[bool, typer.Option("--no-jobs", help="Take no jobs: index nothing.")] = False,
+) -> None:
+    """Serve the index by HTTP: a page to search and read in, an API, and agents at /mcp.
+
+    It listens on loopback. Elsewhere it asks for a token, DOCINDEX_SERVE__TOKEN, as docs/serving.md describes.
+    """
+    from docindex_dagster.cli import launch
+    from docindex_dagster.cli.jobs import jobs_of
+    from docindex_dagster.search.live import Live
+    from docindex_dagster.serving.http.app import build_app, run
+    from docindex_dagster.serving.http.security import Access, is_loopback
+    from docindex_dagster.serving.http.served import Served
+
+    settings = load_project()
+    secret = settings.serve.token
+    if secret is None and not is_loopback(host):
+        raise SettingsError(
+            f"whoever reaches {host} could read all that is indexed: set {_VARIABLE} to a long random text, "
+            f"or listen on 127.0.0.1"
+        )
+    _refuse_busy_port(host, port)
+    os.environ.pop(_VARIABLE, None)  # neither runs nor git need it
+    token = secret.get_secret_value() if secret else None
+    access = Access.of(host, settings.serve.hosts, token, settings.serve.concurrency)
+    served = Served(Live(settings), access, launch.outcomes, jobs_of(settings, is_on=not no_jobs))
+    console.out.print(f"docindex serves {settings.root} at {_address(host, port)}; stop it with Ctrl-C")
+    run(build_app(served, has_page=not no_ui), host, port)
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def _refuse_busy_port(host: str, port: int) -> None:
-    with socket.socket() as probe:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

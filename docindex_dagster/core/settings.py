@@ -38,12 +38,17 @@ _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # What git refuses in the name of a branch or tag.
 _NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|$)|[/.]$|^@?$")
 # They come from the environment alone.
-_SECRETS = (("alerts", "webhook"), ("embedding", "api_key"), ("llm", "api_key"), ("rerank", "api_key"))
+_SECRETS = (
+    ("alerts", "webhook"),
+    *((section, "api_key") for section in ("embedding", "llm", "rerank")),
+    ("serve", "token"),
+)
 # What docindex has to choose from; packages offer more.
 _EMBEDDERS = ("static", "openai", "minilm", "sentence-transformers")
 _LLMS = ("none", "openai", "anthropic")
 _EXTRACTORS = ("patterns", "spacy", "llm", "none")
 _RERANKERS = ("none", "mmr", "cross-encoder", "remote")
+_SHORTEST_TOKEN = 16
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
@@ -342,16 +347,28 @@ class AccessSettings(_Section):
     group: bool = False  # the home's group
 
 
+def _token(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    if len(text) < _SHORTEST_TOKEN or not (text.isascii() and text.isprintable()) or " " in text:
+        raise ValueError(f"must be at least {_SHORTEST_TOKEN} characters of ASCII without spaces")
+    return value
+
+
+class ServeSettings(_Section):
+    """The HTTP server, `docindex serve`."""
+
+    hosts: tuple[str, ...] = ()  # further names by which clients may call it, as those of a reverse proxy
+    concurrency: int = Field(default=64, ge=1, le=10_000)  # requests at once; more are asked to come again
+    max_body_bytes: int = Field(default=1 << 20, ge=1024, le=64 << 20)  # of a request
+    queue: int = Field(default=50, ge=1, le=10_000)  # jobs that wait
+    # A secret, from the environment alone.
+    token: Annotated[SecretStr, AfterValidator(_token)] | None = None
+
+
 class RetentionSettings(_Section):
     """How long Dagster's record of runs and events is kept; the newest of each partition always stays."""
 
     days: int = Field(default=30, ge=1)
-
-
-class ServeSettings(_Section):
-    """What `docindex serve` offers."""
-
-    queue: int = Field(default=50, ge=1, le=10_000)  # jobs that may wait
 
 
 def _secret_url(value: SecretStr) -> SecretStr:
@@ -400,8 +417,8 @@ class Settings(BaseSettings):
     schedule: ScheduleSettings = ScheduleSettings()
     retention: RetentionSettings = RetentionSettings()
     alerts: AlertSettings = AlertSettings()
-    access: AccessSettings = AccessSettings()
     serve: ServeSettings = ServeSettings()
+    access: AccessSettings = AccessSettings()
 
     @field_validator("summaries")
     @classmethod

@@ -1,0 +1,100 @@
+"""The server as one ASGI application: the API, agents' tools over HTTP, and the page, behind the guard."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
+
+from docindex_dagster import __version__
+from docindex_dagster.serving.http import files, health, jobs, problems, searching, security, sources
+from docindex_dagster.serving.http.served import Served
+from docindex_dagster.serving.mcp_server import server
+from docindex_dagster.serving.tools import Tools
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+_ABOUT = """\
+Search, contexts, the knowledge graph and the history of what a project indexes, and the jobs that keep it fresh. Every
+answer is of one published generation. Errors are problem details (RFC 9457); lists are paged by an opaque cursor."""
+_LONGEST_END_S = 3
+_ROUTERS = (health.router, searching.router, files.router, sources.router, jobs.router)
+
+
+def build_app(served: Served, *, has_page: bool = True) -> FastAPI:
+    """The application that serves a project.
+
+    Args:
+        served: the project; its jobs are opened and closed with the application.
+        has_page: whether the page is served beside the API.
+    """
+    tools = server(Tools(served.settings, served.runs_of))
+    app = FastAPI(
+        title="docindex",
+        summary="One fresh, searchable index of code and documentation.",
+        description=_ABOUT,
+        version=__version__,
+        docs_url=None,  # they load scripts from another host
+        redoc_url=None,
+        lifespan=_living(served, tools),
+        generate_unique_id_function=_operation,
+        max_body_size=served.settings.serve.max_body_bytes,
+    )
+    app.state.served = served
+    problems.install(app)
+    api = APIRouter(prefix="/api/v1")
+    for router in _ROUTERS:
+        api.include_router(router)
+    app.include_router(api)
+    app.router.routes.extend(_agents(tools))
+    if has_page:
+        from docindex_dagster.serving.web import pages
+
+        pages.install(app)
+    app.add_middleware(security.Guard, access=served.access)
+    return app
+
+
+def _operation(route: APIRoute) -> str:
+    return route.name
+
+
+def _agents(tools: "MCPServer") -> list[BaseRoute]:
+    """The routes of the Model Context Protocol, without sessions; the guard knows who may call."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return list(tools.streamable_http_app(stateless_http=True, json_response=True, transport_security=unguarded).routes)
+
+
+def _living(served: Served, tools: "MCPServer") -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    """Opens what the application needs as it starts, and closes it as it ends."""
+
+    @asynccontextmanager
+    async def living(_: FastAPI) -> AsyncIterator[None]:
+        with served.jobs:
+            async with tools.session_manager.run():
+                yield
+
+    return living
+
+
+def run(app: FastAPI, host: str, port: int) -> None:
+    """Answer requests until a signal ends it; those under way have some seconds to end."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,  # addresses may hold what users look for
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_LONGEST_END_S,
+    )
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run()

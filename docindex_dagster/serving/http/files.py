@@ -1,0 +1,145 @@
+"""Indexed files, why others are not, and the graph between what they define."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.graph import ask
+from docindex_dagster.graph.analysis import Statistics, statistics
+from docindex_dagster.graph.ask import Step
+from docindex_dagster.search.file_text import FileText, read_file
+from docindex_dagster.search.places import PathAnswer, explain
+from docindex_dagster.search.scope import graph_of
+from docindex_dagster.serving.http.paging import cursor_at, start_of
+from docindex_dagster.serving.http.problems import ProblemError
+from docindex_dagster.serving.http.served import Project
+from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.stores.reader import Reader
+
+router = APIRouter(tags=["files"])
+_LONGEST_NAME = 1000
+_MOST_NAMES = 100
+_Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
+_Question = Literal["callers", "callees", "impact", "neighbors", "path"]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedFile:
+    """A file as it was indexed, and the lines of it that were asked for; None for all."""
+
+    file: FileText
+    start: int | None
+    end: int | None
+    generation: int
+
+
+class GraphAnswer(BaseModel):
+    """Edges, the nearest first, and what is not known."""
+
+    items: list[Step]
+    next: str | None
+    notes: list[str]
+    generation: int
+
+
+@router.get("/files/{place:path}")
+def file(
+    project: Project,
+    place: str,
+    start: Annotated[int | None, Query(alias="from", ge=1, description="The first line that is meant.")] = None,
+    end: Annotated[int | None, Query(alias="to", ge=1, description="The last line; default: the first.")] = None,
+) -> MarkedFile:
+    """Read a file as it was indexed, whole: KIND/NAME/PATH, as results name it."""
+
+    def answer(reader: Reader) -> MarkedFile:
+        key, path = split_place(place, reader.generation.sources)
+        try:
+            found = read_file(project.settings, reader, key, path)
+        except QueryError as error:
+            raise ProblemError("unknown-file", str(error)) from error
+        last = start if end is None else end
+        if start is not None and not start <= (last or start) <= found.last_line:
+            raise ProblemError("invalid-request", f"from and to: the lines of {path} are 1 to {found.last_line}")
+        return MarkedFile(found, start, last if start else None, reader.generation.number)
+
+    return project.reading(answer)
+
+
+def split_place(place: str, keys: Iterable[str]) -> tuple[str, str]:
+    """The source and the path of a place, which are joined by a slash; both may hold some.
+
+    Raises:
+        ProblemError: it begins with none of the sources.
+    """
+    fitting = [key for key in keys if place.startswith(f"{key}/")]
+    if not fitting:
+        raise ProblemError("unknown-source", f"{place} begins with no indexed source")
+    key = max(fitting, key=len)  # of a repository and its branch, the branch
+    return key, place.removeprefix(f"{key}/")
+
+
+@router.get("/why")
+def why(
+    project: Project,
+    source: Annotated[str, Query(max_length=_LONGEST_NAME, description="The key of a source, as git/flask.")],
+    path: Annotated[str, Query(max_length=_LONGEST_NAME, description="A path in it.")],
+) -> PathAnswer:
+    """Say whether a file is indexed, and if not, which rule keeps it out."""
+    folder = project.source(source).path
+    wanted = Path(os.path.normpath(folder / os.fsdecode(name_to_path(path))))
+    if "\0" in path or not wanted.is_relative_to(folder) or wanted == folder:
+        raise ProblemError("unknown-file", f"{path!r} is no path of a file below the folder of {source}")
+    return explain(project.settings, wanted)
+
+
+class StatisticsRequest(BaseModel):
+    """Of which sources the graph is meant."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sources: Annotated[list[_Name], Field(max_length=_MOST_NAMES)] = Field(default=[], description="Default: all.")
+
+
+class GraphRequest(StatisticsRequest):
+    """A question to the graph."""
+
+    symbol: _Name = Field(min_length=1, description="A qualified name or its end, as Store.add; PATH::NAME; a path.")
+    to: _Name = Field(default="", description="The other end of a path.")
+    depth: int | None = Field(default=None, ge=1, le=20, description="How many edges far.")
+    limit: int = Field(default=100, ge=1, le=1000, description="How many edges at most.")
+    cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
+
+
+@router.get("/graph/stats")
+def graph_statistics(project: Project, request: Annotated[StatisticsRequest, Query()]) -> Statistics:
+    """Count what is in the graph, as `docindex graph stats --json` does."""
+    return project.reading(lambda reader: statistics(graph_of(project.settings, reader, request.sources)))
+
+
+@router.get("/graph/{question}")
+def graph(project: Project, question: _Question, request: Annotated[GraphRequest, Query()]) -> GraphAnswer:
+    """Ask who calls a symbol, what it calls, what may break, what is near, how two hang together.
+
+    The items are those of `docindex graph QUESTION --json`.
+    """
+    about = (question, request.model_copy(update={"cursor": None, "limit": 1}))
+    start = start_of(request.cursor, about)
+    end = start + request.limit
+
+    def answer(reader: Reader) -> GraphAnswer:
+        opened = graph_of(project.settings, reader, request.sources)
+        steps = ask.answer(opened, question, request.symbol, request.to, request.depth)
+        return GraphAnswer(
+            items=steps[start:end],
+            next=cursor_at(end, about) if end < len(steps) else None,
+            notes=ask.unanswered(opened, question, request.symbol, request.to, steps),
+            generation=reader.generation.number,
+        )
+
+    return project.reading(answer)

@@ -1,0 +1,47 @@
+"""Whether the server is well, and how its sources stand."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+
+from docindex_dagster import __version__
+from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
+from docindex_dagster.serving.http.served import Project
+from docindex_dagster.status import freshness, source_status
+from docindex_dagster.status.freshness import SourceStatus
+
+router = APIRouter(tags=["status"])
+_LOOK_S = 1.0  # for looking whether files have changed
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """That the server answers, and from what."""
+
+    status: Literal["ok"]
+    version: str
+    generation: int
+    sources: int
+
+
+@router.get("/health")
+def health(project: Project) -> Health:
+    """Say that there is an index that can be read, and which generation of it is published; 503 where there is none."""
+    generation = project.reading(lambda reader: reader.generation)
+    return Health("ok", __version__, generation.number, len(generation.sources))
+
+
+@router.get("/status")
+def status(
+    project: Project,
+    *,
+    look: Annotated[bool, Query(description="Look whether files changed since, for a second at most.")] = True,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Page[SourceStatus]:
+    """List how each source stands, as `docindex status --json` does."""
+    start = start_of(cursor, look)
+    found = freshness.of_all(project.settings, _LOOK_S if look else 0.0, project.runs_of, lambda _: None)
+    change = source_status.change_of_model(project.settings)
+    return page_of(freshness.described(found, change), start, limit, look)

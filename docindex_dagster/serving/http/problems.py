@@ -1,0 +1,175 @@
+"""Errors as problem details (RFC 9457): which there are, and which error of docindex is which.
+
+`docs/serving.md` lists them from the table here, and the server explains each at the address that its `type` names.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from docindex_dagster.core import errors
+from docindex_dagster.core.printable import in_line, shortened
+
+MEDIA_TYPE = "application/problem+json"
+_LONGEST_INPUT = 100  # characters of what a client sent that are repeated
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of problem: the end of its `type`, its HTTP status, its title, and what a client should do."""
+
+    name: str
+    status: int
+    title: str
+    advice: str
+
+    @property
+    def type(self) -> str:
+        """The URI reference that identifies it, at which the server explains it."""
+        return f"/problems/{self.name}"
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("invalid-request", 422, "The request is not valid", "Change what `errors` names."),
+        Kind(
+            "query", 422, "The query cannot be answered as asked", "Change the query or its filters; `detail` says how."
+        ),
+        Kind("source", 422, "The source cannot be used as asked", "`detail` says what is wrong with it."),
+        Kind("unknown-source", 404, "There is no such source", "`GET /api/v1/sources` lists them."),
+        Kind(
+            "unknown-file", 404, "There is no such file in the index", "`GET /api/v1/why` says which rule keeps it out."
+        ),
+        Kind("unknown-job", 404, "There is no such job", "`GET /api/v1/jobs` lists them; old ones are removed."),
+        Kind("not-found", 404, "There is nothing at this address", "`/openapi.json` lists the addresses."),
+        Kind("method", 405, "The address does not take this method", "The header `Allow` names those that it takes."),
+        Kind("exists", 409, "The source is declared already", "Use the one that `detail` names."),
+        Kind("job", 422, "The job cannot be done as asked", "`detail` says why."),
+        Kind("job-ended", 409, "The job has ended", "Nothing is left to be cancelled."),
+        Kind(
+            "key-reused", 409, "The idempotency key was used for another request", "Take a new key for a new request."
+        ),
+        Kind("jobs-off", 409, "This server runs no jobs", "Ask the one that was started without `--no-jobs`."),
+        Kind("queue-full", 429, "Too many jobs wait", "Try again after `Retry-After` seconds."),
+        Kind("busy", 503, "Too many requests at once", "Try again after `Retry-After` seconds."),
+        Kind("too-large", 413, "The request is too large", "Send less; `serve.max_body_bytes` is the limit."),
+        Kind("media-type", 415, "The body is not JSON", "Send `Content-Type: application/json`."),
+        Kind("unauthorized", 401, "A token is needed", "Send `Authorization: Bearer TOKEN`."),
+        Kind("forbidden", 403, "The request is not allowed from here", "`detail` says why."),
+        Kind("host", 421, "The server is not called so", "Use its own address, or name this one in `serve.hosts`."),
+        Kind("no-index", 503, "There is no index that can be read", "Index a source; `detail` says what is missing."),
+        Kind("settings", 503, "The settings of the project are wrong", "Mend docindex.toml as `detail` says."),
+        Kind("upstream", 502, "A model that was asked did not answer", "Try again later, or with another mode."),
+        Kind("internal", 500, "Something went wrong in the server", "Its log says what; please report it."),
+        Kind("http", 400, "The request is not valid", "See its status."),
+    )
+}
+# The first that fits decides, so a subclass stands before its base.
+_BY_ERROR: tuple[tuple[type[BaseException], str], ...] = (
+    (errors.UnknownJobError, "unknown-job"),
+    (errors.EndedJobError, "job-ended"),
+    (errors.FullQueueError, "queue-full"),
+    (errors.UsedKeyError, "key-reused"),
+    (errors.JobsOffError, "jobs-off"),
+    (errors.JobError, "job"),
+    (errors.QueryError, "query"),
+    (errors.SettingsError, "settings"),
+    (errors.SourceError, "source"),
+    (errors.StoreError, "no-index"),
+    (errors.AccessError, "no-index"),
+    (errors.EmbeddingError, "upstream"),
+    (errors.RerankError, "upstream"),
+    (errors.LLMError, "upstream"),
+    (errors.DocindexError, "query"),
+)
+_BY_STATUS = {
+    400: "http",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found",
+    405: "method",
+    413: "too-large",
+    415: "media-type",
+}
+
+
+class ProblemError(Exception):
+    """A request that is answered with a problem; `headers` go with it."""
+
+    def __init__(self, name: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        """`name` is one of `KINDS`."""
+        self.kind = KINDS[name]
+        self.detail = detail
+        self.headers = dict(headers or {})
+        super().__init__(detail)
+
+
+def response(kind: Kind, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> JSONResponse:
+    """The answer that says what went wrong.
+
+    Args:
+        kind: one of `KINDS`.
+        detail: what happened this time.
+        headers: to be sent with it.
+        **members: further members of the problem.
+    """
+    told = shortened(in_line(detail))
+    body = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": told, **members}
+    return JSONResponse(body, kind.status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def of_error(error: Exception) -> JSONResponse:
+    """The answer to a request that an error ended."""
+    if isinstance(error, ProblemError):
+        return response(error.kind, error.detail, error.headers)
+    for of, name in _BY_ERROR:
+        if isinstance(error, of):
+            return response(KINDS[name], str(error), _headers(error))
+    _log.error("a request failed", exc_info=error)
+    return response(KINDS["internal"], "see the log of the server")
+
+
+def _headers(error: Exception) -> dict[str, str]:
+    return {"Retry-After": str(error.retry_after_s)} if isinstance(error, errors.FullQueueError) else {}
+
+
+def install(app: FastAPI) -> None:
+    """Let an application answer with problems, whatever goes wrong."""
+
+    async def answer(_: Request, error: Exception) -> JSONResponse:
+        return of_error(error)
+
+    async def invalid(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)  # noqa: S101 it is registered for it
+        found = _mistakes(error.errors())
+        told = "; ".join(f"{mistake['place']}: {mistake['detail']}" for mistake in found)
+        return response(KINDS["invalid-request"], told, errors=found)
+
+    async def of_status(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)  # noqa: S101 it is registered for it
+        kind = KINDS[_BY_STATUS.get(error.status_code, "http")]
+        return response(kind, str(error.detail), error.headers)
+
+    for of in (ProblemError, errors.DocindexError, Exception):
+        app.add_exception_handler(of, answer)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, of_status)
+
+
+def _mistakes(found: Sequence[Any]) -> list[dict[str, str]]:
+    """What is wrong with each part of a request: where it stands, and what it should be."""
+    return [
+        {
+            "place": ".".join(map(str, mistake["loc"])),
+            "detail": shortened(in_line(str(mistake["msg"])), _LONGEST_INPUT),
+        }
+        for mistake in found
+    ]

@@ -1,0 +1,188 @@
+"""Who may ask what: names of the server, origins, the token, how many at once, and what a browser may do with answers.
+
+It is one layer of ASGI before all routes, so that no route can be forgotten.
+"""
+
+import hashlib
+import hmac
+import ipaddress
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse, Response
+
+from docindex_dagster.serving.http import problems
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE = "docindex_session"
+LOGIN = "/login"
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# What is answered without a token: it holds nothing of what is indexed.
+_OPEN_PATHS = frozenset({LOGIN, "/api/v1/health", "/favicon.ico"})
+_OPEN_FOLDERS = ("/static/",)
+_SESSION_S = 30 * 24 * 60 * 60
+_RETRY_AFTER_S = 1
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name is one that only this machine can reach."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may ask: by which names the server is called, in lower case, and the token, if one is needed."""
+
+    hosts: frozenset[str]
+    token: str | None = field(default=None, repr=False)
+    concurrency: int = 64
+
+    @classmethod
+    def of(cls, listens_on: str, further: tuple[str, ...], token: str | None, concurrency: int) -> "Access":
+        """Access to a server that listens on an address, and that clients may call by further names as well."""
+        own = _LOOPBACK_NAMES if is_loopback(listens_on) else (listens_on, *_LOOPBACK_NAMES)
+        return cls(frozenset(name.lower().strip("[]") for name in (*own, *further)), token, concurrency)
+
+    def admits(self, given: str) -> bool:
+        """Whether it is the token, in a time that does not tell how much of it is right."""
+        return self.token is None or hmac.compare_digest(given.encode(), self.token.encode())
+
+    def session(self) -> str:
+        """The value of a cookie that says that its client knew the token; a new token ends it."""
+        expires = str(int(time.time()) + _SESSION_S)
+        return f"{expires}.{self._signature(expires)}"
+
+    def is_session(self, cookie: str) -> bool:
+        """Whether a cookie is one that `session` gave, and not too old."""
+        expires, _, signature = cookie.partition(".")
+        is_ours = hmac.compare_digest(signature.encode(), self._signature(expires).encode())
+        return is_ours and expires.isdecimal() and int(expires) > time.time()
+
+    def _signature(self, text: str) -> str:
+        return hmac.new((self.token or "").encode(), b"docindex session " + text.encode(), hashlib.sha256).hexdigest()
+
+
+class Guard:
+    """Answers what may not be asked, and passes on the rest."""
+
+    def __init__(self, app: "ASGIApp", access: Access) -> None:
+        """Guard an application."""
+        self._app = app
+        self._access = access
+        self._under_way = 0
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        refusal = self._refusal(scope, Headers(scope=scope))
+        if refusal is None and self._under_way >= self._access.concurrency:
+            told = f"{self._under_way} requests are under way"
+            refusal = problems.response(problems.KINDS["busy"], told, {"Retry-After": str(_RETRY_AFTER_S)})
+        if refusal is not None:
+            await refusal(scope, receive, send_with_headers)
+            return
+        self._under_way += 1
+        try:
+            await self._app(scope, receive, send_with_headers)
+        finally:
+            self._under_way -= 1
+
+    def _refusal(self, scope: "Scope", headers: Headers) -> Response | None:
+        host = _host_of(headers.get("host", ""))
+        if host not in self._access.hosts:
+            return problems.response(problems.KINDS["host"], f"this server is not called {host or 'nothing'}")
+        if scope["method"] not in _SAFE_METHODS and (reason := _foreign(headers)) is not None:
+            return problems.response(problems.KINDS["forbidden"], reason)
+        if self._access.token is None or _is_open(scope["path"]) or self._is_known(headers):
+            return None
+        if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+            return RedirectResponse(LOGIN, 303)
+        told = "this server answers those alone who send its token"
+        return problems.response(problems.KINDS["unauthorized"], told, {"WWW-Authenticate": "Bearer"})
+
+    def _is_known(self, headers: Headers) -> bool:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._access.admits(given.strip()):
+            return True
+        return self._access.is_session(_cookies(headers).get(COOKIE, ""))
+
+
+def is_from_here(scope: "Scope") -> bool:
+    """Whether a request comes from a program on this machine, and through no proxy."""
+    headers = Headers(scope=scope)
+    client = scope.get("client")
+    is_direct = not any(name in headers for name in _FORWARDED)
+    return (
+        is_direct and client is not None and is_loopback(client[0]) and is_loopback(_host_of(headers.get("host", "")))
+    )
+
+
+def _is_open(path: str) -> bool:
+    return path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS)
+
+
+def _host_of(authority: str) -> str:
+    """The name in a `Host` header, without its port; empty where it is none."""
+    try:
+        return (urlsplit(f"//{authority}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _foreign(headers: Headers) -> str | None:
+    """Why a request that changes something comes from another site's page; None where it does not."""
+    site = headers.get("sec-fetch-site", "same-origin")
+    if site not in {"same-origin", "none"}:
+        return f"a page of another site asks for a change (Sec-Fetch-Site: {site})"
+    origin = headers.get("origin")
+    if origin is None:
+        return None
+    try:
+        asked_by = urlsplit(origin).netloc.lower()
+    except ValueError:
+        asked_by = ""
+    if not asked_by or asked_by != headers.get("host", "").lower():
+        return f"a page of another site asks for a change (Origin: {origin})"
+    return None
+
+
+def _cookies(headers: Headers) -> Mapping[str, str]:
+    try:
+        return {name: morsel.value for name, morsel in SimpleCookie(headers.get("cookie", "")).items()}
+    except CookieError:
+        return {}

@@ -1,0 +1,178 @@
+"""Sources: which there are, adding and removing them, the one that searches look at by default, and indexing them."""
+
+import os
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, is_parent_of_libraries
+from docindex_dagster.core.urls import is_url
+from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
+from docindex_dagster.serving.http.problems import ProblemError
+from docindex_dagster.serving.http.security import is_from_here
+from docindex_dagster.serving.http.served import Project
+from docindex_dagster.serving.jobs.model import Job, JobRequest
+from docindex_dagster.sources import edit, registry
+from docindex_dagster.sources.model import Source
+from docindex_dagster.status import catalog
+from docindex_dagster.status.catalog import CatalogEntry
+
+router = APIRouter(tags=["sources"])
+_LONGEST_NAME = 1000
+_MOST_GLOBS, _MOST_PATHS = 100, 1000
+_Globs = Annotated[list[Annotated[str, Field(max_length=_LONGEST_NAME)]], Field(max_length=_MOST_GLOBS)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="The same key again, within a day, gives the job that the first request started.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A declared source, as `docindex source list --json` prints it."""
+
+    source: str
+    path: str
+    url: str | None
+    branch: str | None
+    default: bool
+
+
+class NewSource(BaseModel):
+    """A source to declare: a URL; or a folder of the server's machine, which only clients on it may name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    place: str = Field(min_length=1, max_length=_LONGEST_NAME, description="A URL to clone, or a folder.")
+    kind: Literal["library", "git"] | None = Field(default=None, description="Default: git for a repository.")
+    name: str | None = Field(default=None, max_length=200, description="Default: the folder's or repository's.")
+    branch: str | None = Field(default=None, max_length=200, description="The branch, tag or commit to follow.")
+    submodules: bool = False
+    include: _Globs = []
+    exclude: _Globs = []
+
+
+class IndexRequest(BaseModel):
+    """What a run shall look at."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mode: Literal["changes", "verify", "full"] = Field(
+        default="changes", description="changes: what differs; verify: every file and row; full: reuse nothing."
+    )
+    paths: Annotated[list[Annotated[str, Field(max_length=_LONGEST_NAME)]], Field(max_length=_MOST_PATHS)] = Field(
+        default=[], description="Only these files, as results name them; default: all."
+    )
+
+
+@router.get("/sources")
+def sources(project: Project, limit: Limit = 100, cursor: Cursor = None) -> Page[Declared]:
+    """List the declared sources."""
+    settings = project.settings
+    found = [_declared(settings, source) for source in registry.sources(settings).values()]
+    return page_of(found, start_of(cursor, "sources"), limit, "sources")
+
+
+@router.post("/sources", status_code=201)
+def add(project: Project, new: NewSource, request: Request, response: Response) -> Declared:
+    """Declare a source, as `docindex source add` does. It is indexed by a job of its own."""
+    if is_parent_of_libraries(new.place):
+        raise ProblemError("source", "a folder of folders is declared in docindex.toml, or by `docindex source add`")
+    if not _is_remote(new.place) and not is_from_here(request.scope):
+        raise ProblemError("forbidden", "folders of this machine are declared from this machine alone; give a URL")
+    settings = project.settings
+    known = registry.cloned_from(settings, new.place.rstrip("/"))
+    if known and new.branch is None and new.name is None:
+        raise ProblemError("exists", f"{known[0].key} follows this URL already")
+    values = {
+        "name": new.name,
+        "submodules": new.submodules or None,
+        "include": new.include or None,
+        "exclude": new.exclude or None,
+    }
+    (key,) = edit.declare(settings.root, new.place, new.kind, new.branch, **values)
+    response.headers["Location"] = f"/api/v1/sources/{key}"
+    settings = project.settings
+    return _declared(settings, registry.sources(settings)[key])
+
+
+@router.get("/sources/{kind}/{name:path}/stats")
+def stats(project: Project, kind: str, name: str) -> CatalogEntry:
+    """Give the figures of what is indexed of a source, and of its repository."""
+    key = f"{kind}/{name}"
+    found = {entry.source: entry for entry in catalog.entries(Layout(project.settings.home))}.get(key)
+    if found is None:
+        project.source(key)
+        raise ProblemError("no-index", f"{key} is not indexed yet")
+    return found
+
+
+@router.put("/sources/{kind}/{name:path}/default")
+def use(project: Project, kind: str, name: str) -> Declared:
+    """Choose the source that searches look at by default, as `docindex source use` does."""
+    source = project.source(f"{kind}/{name}")
+    edit.use(project.settings.root, source.key)
+    return _declared(project.settings, source)
+
+
+@router.delete("/sources/{kind}/{name:path}/default", status_code=204)
+def use_all(project: Project, kind: str, name: str) -> None:
+    """Let searches look at all sources by default, if this is the one that they look at."""
+    source = project.source(f"{kind}/{name}")
+    if project.settings.search.default_source == source.key:
+        edit.use(project.settings.root, None)
+
+
+@router.post("/sources/{kind}/{name:path}/index", status_code=202)
+def index(
+    project: Project,
+    kind: str,
+    name: str,
+    response: Response,
+    request: IndexRequest | None = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Job:
+    """Start a job that brings the index of a source up to date: a recorded run, as of `docindex index`."""
+    asked = request or IndexRequest()
+    key = project.source(f"{kind}/{name}").key
+    return _submitted(project, JobRequest("index", key, asked.mode, tuple(asked.paths)), idempotency_key, response)
+
+
+@router.get("/sources/{kind}/{name:path}")
+def source(project: Project, kind: str, name: str) -> Declared:
+    """Give one source."""
+    return _declared(project.settings, project.source(f"{kind}/{name}"))
+
+
+@router.delete("/sources/{kind}/{name:path}", status_code=202)
+def remove(project: Project, kind: str, name: str, response: Response, idempotency_key: IdempotencyKey = None) -> Job:
+    """Start a job that takes a source out of the index, Dagster and docindex.toml. Its files are not touched."""
+    key = project.source(f"{kind}/{name}").key
+    edit.check_removable(project.settings.root, key)
+    return _submitted(project, JobRequest("remove", key), idempotency_key, response)
+
+
+def _submitted(project: Project, request: JobRequest, key: str | None, response: Response) -> Job:
+    job = project.jobs.submit(request, key)
+    response.headers["Location"] = f"/api/v1/jobs/{job.id}"
+    return job
+
+
+def _declared(settings: Settings, source: Source) -> Declared:
+    remote = source.remote
+    is_default = source.key == settings.search.default_source
+    url, branch = (remote.url, remote.ref) if remote else (None, None)
+    return Declared(source.key, str(source.path), url, branch, is_default)
+
+
+def _is_remote(place: str) -> bool:
+    """Whether a place is the URL of another machine."""
+    return is_url(place) and not place.lower().startswith("file:") and not os.path.lexists(place)
