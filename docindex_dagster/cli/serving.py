@@ -99,7 +99,7 @@ def serve(
     _refuse_busy_port(host, port)
     os.environ.pop(_VARIABLE, None)  # neither runs nor git need it
     token = secret.get_secret_value() if secret else None
-    access = Access.of(host, settings.serve.hosts, token, settings.serve.concurrency)
+    access = Access.of(host, token, settings.serve)
     served = Served(Live(settings), access, launch.outcomes, jobs_of(settings, is_on=not no_jobs))
     console.out.print(f"docindex serves {settings.root} at {_address(host, port)}; stop it with Ctrl-C")
     run(build_app(served, has_page=not no_ui), host, port)

@@ -36,6 +36,10 @@ class SourceError(DocindexError):
     """A source is unknown, missing on disk, or cannot be read as what it claims to be."""
 
 
+class DeclaredError(SourceError):
+    """A source is declared already."""
+
+
 class NotThereError(SourceError):
     """A repository answers, but the branch, tag or commit that is followed is not there."""
 

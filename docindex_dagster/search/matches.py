@@ -4,7 +4,6 @@ The chunks that hold one name the files; the text of a file is put together from
 cut are whole, and text that chunks repeat counts once.
 """
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.core.errors import QueryError
 from docindex_dagster.documents.page_anchors import page_at
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.originals import Originals
+from docindex_dagster.search.patience import Patience
 from docindex_dagster.search.scan import LONGEST_S, Pattern, counted
 from docindex_dagster.stores import tantivy_index
 
@@ -23,7 +22,6 @@ _COLUMNS = ["source", "path", "start_byte", "end_byte", "text"]
 _MOST_CHUNKS_A_FILE = 100_000
 _LONGEST_LINE = 300  # characters that are shown of a line
 _BEFORE = 80  # of them before the match
-_TOO_LONG = "the search takes too long: give a simpler pattern, or narrow it by --path or --source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +67,11 @@ def find_matches(
         QueryError: it is no pattern, or looking for it takes too long.
     """
     pattern.check()
-    ends_at = time.monotonic() + longest_s
+    patience = Patience.of(longest_s)
     shown: list[Match] = []
     total = files = 0
-    for rows in _files(pool, _paths(pool, pattern, ends_at)):
-        if time.monotonic() > ends_at:
-            raise QueryError(_TOO_LONG)
+    for rows in _files(pool, _paths(pool, pattern, patience)):
+        patience.check()
         found = _in_file(rows, pattern, original)
         total += len(found)
         files += bool(found)
@@ -98,7 +95,7 @@ def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) ->
     return {number: line for first, lines in pieces for number, line in enumerate(lines, start=first)}
 
 
-def _paths(pool: Pool, pattern: Pattern, ends_at: float) -> list[tuple[str, str]]:
+def _paths(pool: Pool, pattern: Pattern, patience: Patience) -> list[tuple[str, str]]:
     """The files of which a chunk may hold a pattern, in order: also if it was converted, or a line was cut."""
     found: set[tuple[str, str]] = set()
     rows = pool.reader.table.search().where(pool.filters.to_sql()).select(_COLUMNS).limit(None)
@@ -107,7 +104,7 @@ def _paths(pool: Pool, pattern: Pattern, ends_at: float) -> list[tuple[str, str]
         is_converted = pc.not_equal(
             pc.subtract(batch["end_byte"], batch["start_byte"]), pc.binary_length(batch["text"])
         )
-        has_it = pc.greater(counted(batch["text"], pattern, ends_at), 0)
+        has_it = pc.greater(counted(batch["text"], pattern, patience), 0)
         is_match = pc.or_(has_it, pc.fill_null(is_converted, fill_value=True))
         hits = batch.filter(is_match)
         found.update(zip(hits["source"].to_pylist(), hits["path"].to_pylist(), strict=True))

@@ -4,7 +4,6 @@ Patterns have RE2's syntax, which takes time in proportion to the text whatever 
 """
 
 import re
-import time
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.search.candidates import Pool, Ranking
+from docindex_dagster.search.patience import Patience
 
 _COLUMNS = ["chunk_id", "source_type", "path", "chunk_index", "text"]
 _TESTS = "test"
@@ -151,16 +151,15 @@ def _in_characters(line: str, start: int, length: int) -> tuple[int, int]:
     return first, first + len(encoded[start : start + length].decode(errors="ignore"))
 
 
-def counted(texts: pa.Array, pattern: Pattern, ends_at: float) -> pa.Array:
+def counted(texts: pa.Array, pattern: Pattern, patience: Patience) -> pa.Array:
     """How often each text holds a pattern.
 
     Raises:
-        QueryError: it takes until `ends_at`, of `time.monotonic`.
+        QueryError: patience ends.
     """
     counts = []
     for start in range(0, max(1, len(texts)), _TEXTS_A_LOOK):
-        if time.monotonic() > ends_at:
-            raise QueryError("the search takes too long: give a simpler pattern, or narrow it by --path or --source")
+        patience.check()
         counts.append(pattern.counts(texts.slice(start, _TEXTS_A_LOOK)))
     return pa.concat_arrays(counts)
 
@@ -173,10 +172,10 @@ def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranki
     """
     pattern.check()
     found = []
-    ends_at = time.monotonic() + longest_s
+    patience = Patience.of(longest_s)
     rows = pool.reader.table.search().where(pool.filters.to_sql()).select(_COLUMNS).limit(None)
     for batch in rows.to_batches():
-        counts = counted(batch["text"], pattern, ends_at)
+        counts = counted(batch["text"], pattern, patience)
         is_match = pc.greater(counts, 0)
         hits = pa.record_batch([*batch.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"])
         found.append(hits.filter(is_match))

@@ -13,6 +13,7 @@ from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import shortened
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.search.live import Live
 from docindex_dagster.serving.tools import Tools
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _BEYOND_ANY_BOUND = b"1e400"
 def serve(settings: Settings, runs_of: "RunsOf") -> None:
     """Answer until the client closes the input; `runs_of` gives how the runs of sources ended."""
     _replace_input()
-    tools = Tools(settings, runs_of)
+    tools = Tools(Live(settings), runs_of)
     # What the first search needs takes a while to load; meanwhile the client says what it is.
     Thread(target=tools.prepare, daemon=True).start()
     server(tools).run("stdio")

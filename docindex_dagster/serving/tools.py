@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
@@ -80,8 +79,8 @@ Place = Annotated[
 class Tools:
     """The tools over one project; see `Live` for which index they read."""
 
-    def __init__(self, settings: Settings, runs_of: "RunsOf") -> None:
-        self._live = Live(settings)
+    def __init__(self, live: Live, runs_of: "RunsOf") -> None:
+        self._live = live
         self._runs_of = runs_of
 
     def search(

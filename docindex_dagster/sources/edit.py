@@ -12,7 +12,7 @@ import tomlkit
 from tomlkit.exceptions import ParseError
 from tomlkit.items import AoT
 
-from docindex_dagster.core.errors import SettingsError, SourceError
+from docindex_dagster.core.errors import DeclaredError, SettingsError, SourceError
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.keys import base_key, is_branch
 from docindex_dagster.core.layout import Layout
@@ -40,6 +40,7 @@ def declare(root: Path, place: str, kind: str | None = None, branch: str | None 
         The keys of the sources that are new.
 
     Raises:
+        DeclaredError: it is declared already.
         SourceError: there is no such folder, or it is not what `kind` says.
         SettingsError: as `add`, or the URL is not one that can be followed.
     """
@@ -94,13 +95,13 @@ def _refuse_again(root: Path, where: dict[str, str]) -> None:
     folder = registry.folder(root, where["path"]) if "path" in where else None
     if folder is not None and is_parent_of_libraries(where["path"]):
         if registry.children(settings, folder.parent) is not None:
-            raise SourceError(f"each folder in {folder.parent} is declared already; `docindex index` looks at all")
+            raise DeclaredError(f"each folder in {folder.parent} is declared already; `docindex index` looks at all")
         return
     for source in registry.sources(settings).values():
         remote = source.remote
         if (source.path == folder and remote is None) or (remote is not None and remote.url == where.get("url")):
             place = shlex.quote(where.get("url") or where["path"])
-            raise SourceError(
+            raise DeclaredError(
                 f"{source.key} is declared already: index it with `docindex index {source.key}`; another source of the "
                 f"same place needs a name of its own, as with `docindex source add {place} --name NAME`"
             )
@@ -117,7 +118,7 @@ def _add_branch(root: Path, where: dict[str, str], branch: str, given: Collectio
             options = ", ".join(f"--{name}" for name in given)
             raise SourceError(f"{options} cannot be given: a further branch shares the settings of its repository")
         if branch in {*table.get("branches", ()), table.get("branch")}:
-            raise SourceError(f"branch {branch} of this repository is declared already")
+            raise DeclaredError(f"branch {branch} of this repository is declared already")
         table["branches"] = [*table.get("branches", ()), branch]
     return sorted(set(registry.sources(load_settings(root))) - before)
 

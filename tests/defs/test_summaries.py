@@ -148,10 +148,11 @@ def test_a_search_and_show_print_them(shown):
 
 def test_agents_see_them_as_such(summarised):
     from docindex_dagster.core.settings import load_settings
+    from docindex_dagster.search.live import Live
     from docindex_dagster.serving.tools import Tools
 
     summarised.index()
-    tools = Tools(load_settings(summarised.root), lambda _: None)
+    tools = Tools(Live(load_settings(summarised.root)), lambda _: None)
 
     assert f"   summary: {ABOUT}\n" in tools.search("monetary amounts", mode="bm25")
     assert f"\nsummary: {ABOUT}\n" in tools.show("sums.py:5")

@@ -14,6 +14,7 @@ from docindex_dagster.pipeline.run import index, is_current
 from docindex_dagster.search import ask
 from docindex_dagster.search.ask import Request, context_of, hits_of
 from docindex_dagster.search.golden import golden_query
+from docindex_dagster.search.live import Live
 from docindex_dagster.search.log import log
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.serving.tools import Tools
@@ -185,7 +186,7 @@ def test_the_golden_query_asks_what_was_just_written(half, tiny):
 
 
 def test_agents_learn_how_far_it_is(half):
-    tools = Tools(half, lambda _: None)
+    tools = Tools(Live(half), lambda _: None)
 
     assert f"Note: {HALF_WAY}" in tools.search("which opens a socket")
     assert f"Note: {HALF_WAY}" in tools.context("which opens a socket")

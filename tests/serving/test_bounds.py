@@ -13,6 +13,7 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.run import index
+from docindex_dagster.search.live import Live
 from docindex_dagster.serving import budget
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.sources import registry
@@ -46,7 +47,7 @@ def tools(tmp_path_factory) -> Tools:
     (root / "docindex.toml").write_text("".join(declared))
     settings = load_settings(root)
     index(settings, registry.sources(settings)["library/plant"], StaticEmbedder())
-    return Tools(settings, lambda _: {})
+    return Tools(Live(settings), lambda _: {})
 
 
 CALLS: dict[str, Callable[..., Callable[[Tools], str]]] = {

@@ -7,6 +7,7 @@ import pytest
 
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.search.live import Live
 from docindex_dagster.serving import answers
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.status.catalog import CatalogEntry
@@ -25,14 +26,14 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def test_a_source_whose_run_failed_is_failed_with_the_reason(settings):
-    assert Tools(settings, lambda _: {"library/a": FAILED}).status() == "- library/a: failed; no space left"
+    assert Tools(Live(settings), lambda _: {"library/a": FAILED}).status() == "- library/a: failed; no space left"
 
 
 def test_a_record_of_runs_that_cannot_be_read_is_reported_and_so_is_the_rest(settings):
     def broken(_: Settings) -> Mapping[str, Runs]:
         raise SettingsError("dagster.yaml is not YAML")
 
-    note, _, line = Tools(settings, broken).status().splitlines()
+    note, _, line = Tools(Live(settings), broken).status().splitlines()
 
     assert note == "Note: how runs ended is not known: dagster.yaml is not YAML"
     assert line.startswith("- library/a: not indexed; ")

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI
@@ -9,7 +10,8 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from docindex_dagster import __version__
-from docindex_dagster.serving.http import files, health, jobs, problems, searching, security, sources
+from docindex_dagster.serving.http import files, health, history, jobs, problems, searching, security, sources
+from docindex_dagster.serving.http.description import Application
 from docindex_dagster.serving.http.served import Served
 from docindex_dagster.serving.mcp_server import server
 from docindex_dagster.serving.tools import Tools
@@ -21,7 +23,7 @@ _ABOUT = """\
 Search, contexts, the knowledge graph and the history of what a project indexes, and the jobs that keep it fresh. Every
 answer is of one published generation. Errors are problem details (RFC 9457); lists are paged by an opaque cursor."""
 _LONGEST_END_S = 3
-_ROUTERS = (health.router, searching.router, files.router, sources.router, jobs.router)
+_ROUTERS = (health.router, searching.router, history.router, files.router, sources.router, jobs.router)
 
 
 def build_app(served: Served, *, has_page: bool = True) -> FastAPI:
@@ -31,15 +33,16 @@ def build_app(served: Served, *, has_page: bool = True) -> FastAPI:
         served: the project; its jobs are opened and closed with the application.
         has_page: whether the page is served beside the API.
     """
-    tools = server(Tools(served.settings, served.runs_of))
-    app = FastAPI(
+    tools = Tools(served.live, served.runs_of)
+    agents = server(tools)
+    app = Application(
         title="docindex",
         summary="One fresh, searchable index of code and documentation.",
         description=_ABOUT,
         version=__version__,
         docs_url=None,  # they load scripts from another host
         redoc_url=None,
-        lifespan=_living(served, tools),
+        lifespan=_living(served, tools, agents),
         generate_unique_id_function=_operation,
         max_body_size=served.settings.serve.max_body_bytes,
     )
@@ -49,7 +52,7 @@ def build_app(served: Served, *, has_page: bool = True) -> FastAPI:
     for router in _ROUTERS:
         api.include_router(router)
     app.include_router(api)
-    app.router.routes.extend(_agents(tools))
+    app.router.routes.extend(_agents(agents))
     if has_page:
         from docindex_dagster.serving.web import pages
 
@@ -62,21 +65,27 @@ def _operation(route: APIRoute) -> str:
     return route.name
 
 
-def _agents(tools: "MCPServer") -> list[BaseRoute]:
+def _agents(agents: "MCPServer") -> list[BaseRoute]:
     """The routes of the Model Context Protocol, without sessions; the guard knows who may call."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return list(tools.streamable_http_app(stateless_http=True, json_response=True, transport_security=unguarded).routes)
+    return list(
+        agents.streamable_http_app(stateless_http=True, json_response=True, transport_security=unguarded).routes
+    )
 
 
-def _living(served: Served, tools: "MCPServer") -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _living(
+    served: Served, tools: Tools, agents: "MCPServer"
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """Opens what the application needs as it starts, and closes it as it ends."""
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
+        # What the first search needs takes a while to load.
+        Thread(target=tools.prepare, daemon=True).start()
         with served.jobs:
-            async with tools.session_manager.run():
+            async with agents.session_manager.run():
                 yield
 
     return living

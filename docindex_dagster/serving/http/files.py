@@ -17,12 +17,13 @@ from docindex_dagster.search.file_text import FileText, read_file
 from docindex_dagster.search.places import PathAnswer, explain
 from docindex_dagster.search.scope import graph_of
 from docindex_dagster.serving.http.paging import cursor_at, start_of
-from docindex_dagster.serving.http.problems import ProblemError
+from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(tags=["files"])
+_PROBLEMS = documented("query", "unknown-source", "no-index", "settings")
 _LONGEST_NAME = 1000
 _MOST_NAMES = 100
 _Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
@@ -48,7 +49,7 @@ class GraphAnswer(BaseModel):
     generation: int
 
 
-@router.get("/files/{place:path}")
+@router.get("/files/{place:path}", responses=documented("unknown-source", "unknown-file", "no-index", "settings"))
 def file(
     project: Project,
     place: str,
@@ -84,7 +85,7 @@ def split_place(place: str, keys: Iterable[str]) -> tuple[str, str]:
     return key, place.removeprefix(f"{key}/")
 
 
-@router.get("/why")
+@router.get("/why", responses=documented("unknown-source", "unknown-file", "source", "settings"))
 def why(
     project: Project,
     source: Annotated[str, Query(max_length=_LONGEST_NAME, description="The key of a source, as git/flask.")],
@@ -116,13 +117,13 @@ class GraphRequest(StatisticsRequest):
     cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
 
 
-@router.get("/graph/stats")
+@router.get("/graph/stats", responses=_PROBLEMS)
 def graph_statistics(project: Project, request: Annotated[StatisticsRequest, Query()]) -> Statistics:
     """Count what is in the graph, as `docindex graph stats --json` does."""
     return project.reading(lambda reader: statistics(graph_of(project.settings, reader, request.sources)))
 
 
-@router.get("/graph/{question}")
+@router.get("/graph/{question}", responses=_PROBLEMS)
 def graph(project: Project, question: _Question, request: Annotated[GraphRequest, Query()]) -> GraphAnswer:
     """Ask who calls a symbol, what it calls, what may break, what is near, how two hang together.
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 
 from docindex_dagster import __version__
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
+from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.status import freshness, source_status
 from docindex_dagster.status.freshness import SourceStatus
@@ -25,14 +26,14 @@ class Health:
     sources: int
 
 
-@router.get("/health")
+@router.get("/health", responses=documented("no-index"))
 def health(project: Project) -> Health:
     """Say that there is an index that can be read, and which generation of it is published; 503 where there is none."""
     generation = project.reading(lambda reader: reader.generation)
     return Health("ok", __version__, generation.number, len(generation.sources))
 
 
-@router.get("/status")
+@router.get("/status", responses=documented("no-index", "settings", "source"))
 def status(
     project: Project,
     *,
@@ -41,7 +42,8 @@ def status(
     cursor: Cursor = None,
 ) -> Page[SourceStatus]:
     """List how each source stands, as `docindex status --json` does."""
-    start = start_of(cursor, look)
+    about = ("status", look)
+    start = start_of(cursor, about)
     found = freshness.of_all(project.settings, _LOOK_S if look else 0.0, project.runs_of, lambda _: None)
     change = source_status.change_of_model(project.settings)
-    return page_of(freshness.described(found, change), start, limit, look)
+    return page_of(freshness.described(found, change), start, limit, about)

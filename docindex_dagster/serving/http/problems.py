@@ -5,19 +5,24 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from docindex_dagster.core import errors
 from docindex_dagster.core.printable import in_line, shortened
 
 MEDIA_TYPE = "application/problem+json"
 _LONGEST_INPUT = 100  # characters of what a client sent that are repeated
+_MOST_MISTAKES = 20
+_NOT_ALLOWED = 405
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
+router = APIRouter(tags=["problems"])
 _log = logging.getLogger(__name__)
 
 
@@ -60,6 +65,7 @@ KINDS: dict[str, Kind] = {
         Kind("jobs-off", 409, "This server runs no jobs", "Ask the one that was started without `--no-jobs`."),
         Kind("queue-full", 429, "Too many jobs wait", "Try again after `Retry-After` seconds."),
         Kind("busy", 503, "Too many requests at once", "Try again after `Retry-After` seconds."),
+        Kind("too-long", 414, "The address is too long", "Send a long query as the body of a `POST`."),
         Kind("too-large", 413, "The request is too large", "Send less; `serve.max_body_bytes` is the limit."),
         Kind("media-type", 415, "The body is not JSON", "Send `Content-Type: application/json`."),
         Kind("unauthorized", 401, "A token is needed", "Send `Authorization: Bearer TOKEN`."),
@@ -82,6 +88,7 @@ _BY_ERROR: tuple[tuple[type[BaseException], str], ...] = (
     (errors.JobError, "job"),
     (errors.QueryError, "query"),
     (errors.SettingsError, "settings"),
+    (errors.DeclaredError, "exists"),
     (errors.SourceError, "source"),
     (errors.StoreError, "no-index"),
     (errors.AccessError, "no-index"),
@@ -95,10 +102,44 @@ _BY_STATUS = {
     401: "unauthorized",
     403: "forbidden",
     404: "not-found",
-    405: "method",
     413: "too-large",
     415: "media-type",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with a part of a request: where it stands, and what it should be."""
+
+    place: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What went wrong (RFC 9457). `type` is one of those in docs/serving.md, and an address that explains it."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[Mistake] | None = None  # of an invalid request
+
+
+# What any request may meet.
+_ANYWHERE = ("invalid-request", "unauthorized", "forbidden", "host", "too-large", "too-long", "busy", "internal")
+
+
+def documented(*names: str) -> dict[int | str, dict[str, Any]]:
+    """The answers of a route that are problems, for its description: these, and those that any request may meet."""
+    by_status: dict[int | str, list[Kind]] = {}
+    for name in dict.fromkeys((*names, *_ANYWHERE)):
+        by_status.setdefault(KINDS[name].status, []).append(KINDS[name])
+    content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
+    return {
+        status: {"description": "; ".join(f"`{kind.name}`: {kind.title}" for kind in kinds), "content": content}
+        for status, kinds in sorted(by_status.items())
+    }
 
 
 class ProblemError(Exception):
@@ -112,16 +153,16 @@ class ProblemError(Exception):
         super().__init__(detail)
 
 
-def response(kind: Kind, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> JSONResponse:
+def answer(name: str, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> JSONResponse:
     """The answer that says what went wrong.
 
     Args:
-        kind: one of `KINDS`.
+        name: of one of `KINDS`.
         detail: what happened this time.
         headers: to be sent with it.
         **members: further members of the problem.
     """
-    told = shortened(in_line(detail))
+    kind, told = KINDS[name], shortened(in_line(detail))
     body = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": told, **members}
     return JSONResponse(body, kind.status, headers=headers, media_type=MEDIA_TYPE)
 
@@ -129,12 +170,12 @@ def response(kind: Kind, detail: str, headers: Mapping[str, str] | None = None, 
 def of_error(error: Exception) -> JSONResponse:
     """The answer to a request that an error ended."""
     if isinstance(error, ProblemError):
-        return response(error.kind, error.detail, error.headers)
+        return answer(error.kind.name, error.detail, error.headers)
     for of, name in _BY_ERROR:
         if isinstance(error, of):
-            return response(KINDS[name], str(error), _headers(error))
+            return answer(name, str(error), _headers(error))
     _log.error("a request failed", exc_info=error)
-    return response(KINDS["internal"], "see the log of the server")
+    return answer("internal", "see the log of the server")
 
 
 def _headers(error: Exception) -> dict[str, str]:
@@ -142,34 +183,58 @@ def _headers(error: Exception) -> dict[str, str]:
 
 
 def install(app: FastAPI) -> None:
-    """Let an application answer with problems, whatever goes wrong."""
+    """Let an application answer with problems, whatever goes wrong; what it did not expect is the guard's."""
 
-    async def answer(_: Request, error: Exception) -> JSONResponse:
+    async def expected(_: Request, error: Exception) -> Response:
         return of_error(error)
 
-    async def invalid(_: Request, error: Exception) -> JSONResponse:
+    async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101 it is registered for it
         found = _mistakes(error.errors())
-        told = "; ".join(f"{mistake['place']}: {mistake['detail']}" for mistake in found)
-        return response(KINDS["invalid-request"], told, errors=found)
+        told = "; ".join(f"{mistake.place}: {mistake.detail}" for mistake in found)
+        return answer("invalid-request", told, errors=[asdict(mistake) for mistake in found])
 
-    async def of_status(_: Request, error: Exception) -> JSONResponse:
+    async def of_status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 it is registered for it
-        kind = KINDS[_BY_STATUS.get(error.status_code, "http")]
-        return response(kind, str(error.detail), error.headers)
+        if error.status_code == _NOT_ALLOWED:
+            return _of_method(request)
+        return answer(_BY_STATUS.get(error.status_code, "http"), str(error.detail), error.headers)
 
-    for of in (ProblemError, errors.DocindexError, Exception):
-        app.add_exception_handler(of, answer)
+    for of in (ProblemError, errors.DocindexError):
+        app.add_exception_handler(of, expected)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, of_status)
+    app.include_router(router)
 
 
-def _mistakes(found: Sequence[Any]) -> list[dict[str, str]]:
-    """What is wrong with each part of a request: where it stands, and what it should be."""
+def _of_method(request: Request) -> Response:
+    """That an address does not take a method, with those that it takes, of all its routes; these, to OPTIONS."""
+
+    def takes(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+
+    allow = {"Allow": ", ".join(method for method in _METHODS if takes("GET" if method == "HEAD" else method))}
+    if request.method == "OPTIONS":
+        return Response(status_code=204, headers=allow)
+    return answer("method", f"{request.method} is not one of {allow['Allow']}", allow)
+
+
+def _mistakes(found: Sequence[Any]) -> list[Mistake]:
+    """What is wrong with each part of a request."""
     return [
-        {
-            "place": ".".join(map(str, mistake["loc"])),
-            "detail": shortened(in_line(str(mistake["msg"])), _LONGEST_INPUT),
-        }
-        for mistake in found
+        Mistake(_short(".".join(map(str, mistake["loc"]))), _short(str(mistake["msg"])))
+        for mistake in found[:_MOST_MISTAKES]
     ]
+
+
+def _short(text: str) -> str:
+    return shortened(in_line(text), _LONGEST_INPUT)
+
+
+@router.get("/problems/{name}", responses=documented("not-found"))
+def problem(name: str) -> Kind:
+    """Explain a kind of problem, at the address that its `type` is."""
+    if name not in KINDS:
+        raise ProblemError("not-found", "there is no such kind of problem")
+    return KINDS[name]

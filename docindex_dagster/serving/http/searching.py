@@ -1,31 +1,32 @@
-"""Search, contexts, exact matches, places that resemble one, and the history."""
+"""Search, contexts, exact matches, and places that resemble one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
 from docindex_dagster.search.context import ContextPassage
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.log import CommitFilters, log
 from docindex_dagster.search.matches import Match
 from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
-from docindex_dagster.search.scope import Narrowing, filters_of, keys_of
+from docindex_dagster.search.scope import Narrowing, filters_of
+from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.paging import Page, cursor_at, start_of
+from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.stores.reader import Reader
 
-router = APIRouter(tags=["search"])
-_LONGEST_QUERY = 20_000
+router = APIRouter(tags=["search"], dependencies=[Depends(until_it_leaves)])
+_PROBLEMS = documented("query", "unknown-source", "no-index", "settings", "upstream")
+LONGEST_QUERY = 20_000
 _LONGEST_NAME, _MOST_NAMES = 1000, 100
-_MOST_RESULTS = 1000  # of a search, over all its pages
-_Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
-_Names = Annotated[list[_Name], Field(max_length=_MOST_NAMES)]
+MOST_RESULTS = 1000  # of a search, over all its pages
+Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
+Names = Annotated[list[Name], Field(max_length=_MOST_NAMES)]
 _Answer = TypeVar("_Answer")
 
 
@@ -41,14 +42,14 @@ class Filtering(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    sources: _Names = Field(default=[], description="Only these sources, by key or name. Default: all but branches.")
-    languages: _Names = Field(default=[], description="Only these languages, such as python or markdown.")
-    human_languages: _Names = Field(default=[], description="Only documents written in these, such as en.")
+    sources: Names = Field(default=[], description="Only these sources, by key or name. Default: all but branches.")
+    languages: Names = Field(default=[], description="Only these languages, such as python or markdown.")
+    human_languages: Names = Field(default=[], description="Only documents written in these, such as en.")
     types: Annotated[list[SourceType], Field(max_length=_MOST_NAMES)] = Field(
         default=[], description="Only files for this purpose. Commits are found only where they are asked for."
     )
-    kinds: _Names = Field(default=[], description="Only these kinds of symbols, such as function or class.")
-    path: _Name | None = Field(default=None, description="Only paths in this folder of a source, or that match a glob.")
+    kinds: Names = Field(default=[], description="Only these kinds of symbols, such as function or class.")
+    path: Name | None = Field(default=None, description="Only paths in this folder of a source, or that match a glob.")
 
     def filters(self, project: Served, reader: Reader) -> Filters:
         """The filters that are meant; a path is always one in a source, never one on the disk of the server."""
@@ -77,16 +78,16 @@ class _Listing(Filtering):
 class SearchRequest(_Listing):
     """A search."""
 
-    query: Annotated[str, Field(max_length=_LONGEST_QUERY, description="Words, a question, a name, a path, an error.")]
+    query: Annotated[str, Field(max_length=LONGEST_QUERY, description="Words, a question, a name, a path, an error.")]
     mode: ModeName = Field(default="hybrid", description="Which retrievers answer; literal and regex read every text.")
     granularity: GranularityName = Field(default="chunk", description="The best chunks, or the best one of each file.")
-    rerank: _Name | None = Field(default=None, description="A reranker in place of the one in the settings.")
+    rerank: Name | None = Field(default=None, description="A reranker in place of the one in the settings.")
 
 
 class MatchesRequest(_Listing):
     """A search for an exact text or a pattern."""
 
-    query: Annotated[str, Field(min_length=1, max_length=_LONGEST_QUERY)]
+    query: Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY)]
     mode: Annotated[str, Field(pattern="^(literal|regex)$")] = "literal"
     limit: int = Field(default=100, ge=1, le=1000, description="How many matches at most.")
 
@@ -101,29 +102,8 @@ class SimilarRequest(_Listing):
 class ContextRequest(Filtering):
     """A context for a prompt."""
 
-    query: Annotated[str, Field(max_length=_LONGEST_QUERY)]
+    query: Annotated[str, Field(max_length=LONGEST_QUERY)]
     tokens: int = Field(default=4000, ge=1, le=200_000, description="The budget.")
-
-
-class LogRequest(BaseModel):
-    """Which commits are meant."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    query: Annotated[str, Field(max_length=_LONGEST_QUERY)] = Field(default="", description="Empty: the latest.")
-    sources: _Names = Field(default=[], description="Only these sources, by key or name.")
-    author: _Name | None = Field(default=None, description="Part of the author's name or e-mail address.")
-    since: datetime | None = Field(default=None, description="Not before this moment; UTC where it names no zone.")
-    path: _Name | None = Field(default=None, description="One of its files matches this glob.")
-    limit: int = Field(default=10, ge=1, le=200, description="How many commits at most.")
-    cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
-
-    def filters(self, project: Served, reader: Reader) -> CommitFilters:
-        """What every commit must meet."""
-        keys = keys_of(project.settings, reader.generation, self.sources)
-        since = self.since
-        moment = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
-        return CommitFilters(keys, self.author, moment, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +127,13 @@ class MatchesAnswer(Answer[Match]):
     files: int
 
 
-@router.get("/search")
+@router.get("/search", responses=_PROBLEMS)
 def search(project: Project, request: Annotated[SearchRequest, Query()]) -> Answer[Hit]:
     """Find chunks, best first. The items are those of `docindex search --json`."""
     return _search(project, request)
 
 
-@router.post("/search", operation_id="search_by_body")
+@router.post("/search", operation_id="search_by_body", responses=_PROBLEMS)
 def search_by_body(project: Project, request: SearchRequest) -> Answer[Hit]:
     """Find chunks as `GET /search` does, for queries that are long or private."""
     return _search(project, request)
@@ -164,12 +144,17 @@ def _search(project: Served, request: SearchRequest) -> Answer[Hit]:
         granularity = Granularity(request.granularity)
         filters = request.filters(project, reader)
         asked = Request(request.query, Mode(request.mode), granularity, most, filters, request.rerank)
-        return hits_of(project.settings, reader, asked, warn)
+        try:
+            return hits_of(project.settings, reader, asked, warn)
+        except SettingsError as error:
+            if request.rerank is None:
+                raise
+            raise ProblemError("query", f"rerank: {error}") from error
 
     return _listed(project, request, ask)
 
 
-@router.get("/similar")
+@router.get("/similar", responses=_PROBLEMS)
 def similar(project: Project, request: Annotated[SimilarRequest, Query()]) -> Answer[Hit]:
     """Find what resembles an indexed place, by the cosine of their vectors; filters are of what is found."""
 
@@ -186,7 +171,7 @@ def _listed(
 ) -> Answer[Hit]:
     """A page of what is found, of one generation. `ask` gets how many results are wanted, those before included."""
     start = start_of(request.cursor, request.about())
-    most = min(start + request.limit + 1, _MOST_RESULTS)
+    most = min(start + request.limit + 1, MOST_RESULTS)
     warnings: list[str] = []
 
     def page(reader: Reader) -> Answer[Hit]:
@@ -202,7 +187,7 @@ def _listed(
     return project.reading(page)
 
 
-@router.get("/matches")
+@router.get("/matches", responses=_PROBLEMS)
 def matches(project: Project, request: Annotated[MatchesRequest, Query()]) -> MatchesAnswer:
     """List every place of an exact text or of a pattern (RE2), in order of source, path and line."""
     start = start_of(request.cursor, request.about())
@@ -224,13 +209,13 @@ def matches(project: Project, request: Annotated[MatchesRequest, Query()]) -> Ma
     return project.reading(page)
 
 
-@router.get("/context")
+@router.get("/context", responses=_PROBLEMS)
 def context(project: Project, request: Annotated[ContextRequest, Query()]) -> PackedContext:
     """Pack the best passages into a budget of tokens, in reading order, without repeats."""
     return _context(project, request)
 
 
-@router.post("/context", operation_id="context_by_body")
+@router.post("/context", operation_id="context_by_body", responses=_PROBLEMS)
 def context_by_body(project: Project, request: ContextRequest) -> PackedContext:
     """Pack passages as `GET /context` does, for queries that are long or private."""
     return _context(project, request)
@@ -244,33 +229,5 @@ def _context(project: Served, request: ContextRequest) -> PackedContext:
         packed = context_of(project.settings, reader, asked, request.tokens, warnings.append)
         told = (packed.query, packed.found, packed.budget, packed.tokens, packed.passages, packed.markdown)
         return PackedContext(*told, generation=reader.generation.number, warnings=warnings)
-
-    return project.reading(ask)
-
-
-@router.get("/log")
-def commits(project: Project, request: Annotated[LogRequest, Query()]) -> Answer[dict[str, Any]]:
-    """List commits as `docindex log --json` does: the best for a query, else the latest first."""
-    about = request.model_copy(update={"cursor": None, "limit": 1})
-    start = start_of(request.cursor, about)
-    end = start + request.limit
-    warnings: list[str] = []
-
-    def ask(reader: Reader) -> Answer[dict[str, Any]]:
-        found = log(
-            reader,
-            request.query,
-            lambda: load_embedder(project.settings.embedding),
-            top_k=min(end + 1, _MOST_RESULTS),
-            filters=request.filters(project, reader),
-            pool=project.settings.search.candidates,
-            warn=warnings.append,
-        )
-        return Answer(
-            items=found[start:end],
-            next=cursor_at(end, about) if end < len(found) else None,
-            generation=reader.generation.number,
-            warnings=warnings,
-        )
 
     return project.reading(ask)

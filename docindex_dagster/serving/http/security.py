@@ -6,16 +6,19 @@ It is one layer of ASGI before all routes, so that no route can be forgotten.
 import hashlib
 import hmac
 import ipaddress
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 
+from docindex_dagster.core.settings import ServeSettings
 from docindex_dagster.serving.http import problems
 
 if TYPE_CHECKING:
@@ -27,10 +30,12 @@ _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # What is answered without a token: it holds nothing of what is indexed.
 _OPEN_PATHS = frozenset({LOGIN, "/api/v1/health", "/favicon.ico"})
-_OPEN_FOLDERS = ("/static/",)
+_OPEN_FOLDERS = ("/static/", "/problems/")
+_AUTHORITY = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
+_LONGEST_ADDRESS = 32 * 1024  # bytes of a path and its query
 _SESSION_S = 30 * 24 * 60 * 60
 _RETRY_AFTER_S = 1
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -42,6 +47,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",  # what is indexed may be private, and may change at any moment
 }
 
 
@@ -55,17 +61,19 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may ask: by which names the server is called, in lower case, and the token, if one is needed."""
+    """Who may ask: by which names the server is called, in lower case, the token, if one is needed, and how much."""
 
     hosts: frozenset[str]
     token: str | None = field(default=None, repr=False)
     concurrency: int = 64
+    max_body_bytes: int = 1 << 20
 
     @classmethod
-    def of(cls, listens_on: str, further: tuple[str, ...], token: str | None, concurrency: int) -> "Access":
+    def of(cls, listens_on: str, token: str | None, limits: ServeSettings) -> "Access":
         """Access to a server that listens on an address, and that clients may call by further names as well."""
-        own = _LOOPBACK_NAMES if is_loopback(listens_on) else (listens_on, *_LOOPBACK_NAMES)
-        return cls(frozenset(name.lower().strip("[]") for name in (*own, *further)), token, concurrency)
+        names = (listens_on, *_LOOPBACK_NAMES, *limits.hosts)
+        hosts = frozenset(name.lower().strip("[]") for name in names)
+        return cls(hosts, token, limits.concurrency, limits.max_body_bytes)
 
     def admits(self, given: str) -> bool:
         """Whether it is the token, in a time that does not tell how much of it is right."""
@@ -100,40 +108,55 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-
-        async def send_with_headers(message: "Message") -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", "no-store")
-            await send(message)
-
+        guarded = _WithHeaders(send)
         refusal = self._refusal(scope, Headers(scope=scope))
-        if refusal is None and self._under_way >= self._access.concurrency:
-            told = f"{self._under_way} requests are under way"
-            refusal = problems.response(problems.KINDS["busy"], told, {"Retry-After": str(_RETRY_AFTER_S)})
         if refusal is not None:
-            await refusal(scope, receive, send_with_headers)
+            await refusal(scope, receive, guarded)
             return
         self._under_way += 1
         try:
-            await self._app(scope, receive, send_with_headers)
+            await (self._headers_alone if scope["method"] == "HEAD" else self._app)(scope, receive, guarded)
+        except Exception as error:
+            if guarded.has_begun:
+                raise
+            await problems.of_error(error)(scope, receive, guarded)
         finally:
             self._under_way -= 1
 
+    async def _headers_alone(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer HEAD as GET, and end where the body would begin, which may have no end."""
+        with anyio.CancelScope() as until_the_body:
+
+            async def send_start(message: "Message") -> None:
+                if message["type"] == "http.response.start":
+                    await send(message)
+                    await send({"type": "http.response.body", "body": b""})
+                    until_the_body.cancel()
+
+            await self._app({**scope, "method": "GET"}, receive, send_start)
+
     def _refusal(self, scope: "Scope", headers: Headers) -> Response | None:
-        host = _host_of(headers.get("host", ""))
+        """The answer to what may not be asked; None for what may."""
+        host = _host_of(headers.getlist("host"))
         if host not in self._access.hosts:
-            return problems.response(problems.KINDS["host"], f"this server is not called {host or 'nothing'}")
+            return problems.answer("host", f"this server is not called {host or 'nothing'}")
         if scope["method"] not in _SAFE_METHODS and (reason := _foreign(headers)) is not None:
-            return problems.response(problems.KINDS["forbidden"], reason)
-        if self._access.token is None or _is_open(scope["path"]) or self._is_known(headers):
-            return None
-        if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
-            return RedirectResponse(LOGIN, 303)
-        told = "this server answers those alone who send its token"
-        return problems.response(problems.KINDS["unauthorized"], told, {"WWW-Authenticate": "Bearer"})
+            return problems.answer("forbidden", reason)
+        if self._access.token is not None and not _is_open(scope["path"]) and not self._is_known(headers):
+            return _unauthorized(scope, headers)
+        return self._excess(scope, headers)
+
+    def _excess(self, scope: "Scope", headers: Headers) -> Response | None:
+        """The answer to what is too much; None for what is not. A body without a length is looked at as it is read."""
+        if len(scope["raw_path"]) + len(scope["query_string"]) > _LONGEST_ADDRESS:
+            return problems.answer("too-long", f"an address has {_LONGEST_ADDRESS:,} bytes at most")
+        length, most = headers.get("content-length", ""), self._access.max_body_bytes
+        if length.isdecimal() and int(length) > most:
+            return problems.answer("too-large", f"a body has {most:,} bytes at most")
+        if self._under_way >= self._access.concurrency:
+            told = f"{self._under_way} requests are under way"
+            return problems.answer("busy", told, {"Retry-After": str(_RETRY_AFTER_S)})
+        return None
 
     def _is_known(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
@@ -142,13 +165,37 @@ class Guard:
         return self._access.is_session(_cookies(headers).get(COOKIE, ""))
 
 
+class _WithHeaders:
+    """Sends an answer with the headers that each has."""
+
+    def __init__(self, send: "Send") -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: "Message") -> None:
+        if message["type"] == "http.response.start":
+            self.has_begun = True
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await self._send(message)
+
+
+def _unauthorized(scope: "Scope", headers: Headers) -> Response:
+    """Where to give the token, for people; that it is missing, for programs."""
+    if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+        return RedirectResponse(LOGIN, 303)
+    told = "this server answers those alone who send its token"
+    return problems.answer("unauthorized", told, {"WWW-Authenticate": "Bearer"})
+
+
 def is_from_here(scope: "Scope") -> bool:
     """Whether a request comes from a program on this machine, and through no proxy."""
     headers = Headers(scope=scope)
     client = scope.get("client")
     is_direct = not any(name in headers for name in _FORWARDED)
     return (
-        is_direct and client is not None and is_loopback(client[0]) and is_loopback(_host_of(headers.get("host", "")))
+        is_direct and client is not None and is_loopback(client[0]) and is_loopback(_host_of(headers.getlist("host")))
     )
 
 
@@ -156,12 +203,10 @@ def _is_open(path: str) -> bool:
     return path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS)
 
 
-def _host_of(authority: str) -> str:
-    """The name in a `Host` header, without its port; empty where it is none."""
-    try:
-        return (urlsplit(f"//{authority}").hostname or "").lower()
-    except ValueError:
-        return ""
+def _host_of(authorities: Sequence[str]) -> str:
+    """The name in the one `Host` header of a request, without its port; empty where it is none, or not the only one."""
+    found = _AUTHORITY.fullmatch(authorities[0]) if len(authorities) == 1 else None
+    return found["name"].strip("[]").lower() if found else ""
 
 
 def _foreign(headers: Headers) -> str | None:

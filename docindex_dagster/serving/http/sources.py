@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
-from docindex_dagster.serving.http.problems import ProblemError
+from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.security import is_from_here
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.serving.jobs.model import Job, JobRequest
@@ -24,6 +25,8 @@ router = APIRouter(tags=["sources"])
 _LONGEST_NAME = 1000
 _MOST_GLOBS, _MOST_PATHS = 100, 1000
 _Globs = Annotated[list[Annotated[str, Field(max_length=_LONGEST_NAME)]], Field(max_length=_MOST_GLOBS)]
+# What may go wrong where a job is started.
+_STARTING = ("unknown-source", "source", "key-reused", "jobs-off", "queue-full", "settings")
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -73,7 +76,7 @@ class IndexRequest(BaseModel):
     )
 
 
-@router.get("/sources")
+@router.get("/sources", responses=documented("settings", "source"))
 def sources(project: Project, limit: Limit = 100, cursor: Cursor = None) -> Page[Declared]:
     """List the declared sources."""
     settings = project.settings
@@ -81,7 +84,7 @@ def sources(project: Project, limit: Limit = 100, cursor: Cursor = None) -> Page
     return page_of(found, start_of(cursor, "sources"), limit, "sources")
 
 
-@router.post("/sources", status_code=201)
+@router.post("/sources", status_code=201, responses=documented("exists", "source", "settings"))
 def add(project: Project, new: NewSource, request: Request, response: Response) -> Declared:
     """Declare a source, as `docindex source add` does. It is indexed by a job of its own."""
     if is_parent_of_libraries(new.place):
@@ -98,13 +101,16 @@ def add(project: Project, new: NewSource, request: Request, response: Response) 
         "include": new.include or None,
         "exclude": new.exclude or None,
     }
-    (key,) = edit.declare(settings.root, new.place, new.kind, new.branch, **values)
+    try:
+        (key,) = edit.declare(settings.root, new.place, new.kind, new.branch, **values)
+    except SettingsError as error:  # what was asked for is wrong, not the settings as they are
+        raise ProblemError("source", str(error)) from error
     response.headers["Location"] = f"/api/v1/sources/{key}"
     settings = project.settings
     return _declared(settings, registry.sources(settings)[key])
 
 
-@router.get("/sources/{kind}/{name:path}/stats")
+@router.get("/sources/{kind}/{name:path}/stats", responses=documented("unknown-source", "no-index", "settings"))
 def stats(project: Project, kind: str, name: str) -> CatalogEntry:
     """Give the figures of what is indexed of a source, and of its repository."""
     key = f"{kind}/{name}"
@@ -115,7 +121,7 @@ def stats(project: Project, kind: str, name: str) -> CatalogEntry:
     return found
 
 
-@router.put("/sources/{kind}/{name:path}/default")
+@router.put("/sources/{kind}/{name:path}/default", responses=documented("unknown-source", "settings"))
 def use(project: Project, kind: str, name: str) -> Declared:
     """Choose the source that searches look at by default, as `docindex source use` does."""
     source = project.source(f"{kind}/{name}")
@@ -123,7 +129,9 @@ def use(project: Project, kind: str, name: str) -> Declared:
     return _declared(project.settings, source)
 
 
-@router.delete("/sources/{kind}/{name:path}/default", status_code=204)
+@router.delete(
+    "/sources/{kind}/{name:path}/default", status_code=204, responses=documented("unknown-source", "settings")
+)
 def use_all(project: Project, kind: str, name: str) -> None:
     """Let searches look at all sources by default, if this is the one that they look at."""
     source = project.source(f"{kind}/{name}")
@@ -131,7 +139,7 @@ def use_all(project: Project, kind: str, name: str) -> None:
         edit.use(project.settings.root, None)
 
 
-@router.post("/sources/{kind}/{name:path}/index", status_code=202)
+@router.post("/sources/{kind}/{name:path}/index", status_code=202, responses=documented(*_STARTING, "job"))
 def index(
     project: Project,
     kind: str,
@@ -146,13 +154,13 @@ def index(
     return _submitted(project, JobRequest("index", key, asked.mode, tuple(asked.paths)), idempotency_key, response)
 
 
-@router.get("/sources/{kind}/{name:path}")
+@router.get("/sources/{kind}/{name:path}", responses=documented("unknown-source", "settings"))
 def source(project: Project, kind: str, name: str) -> Declared:
     """Give one source."""
     return _declared(project.settings, project.source(f"{kind}/{name}"))
 
 
-@router.delete("/sources/{kind}/{name:path}", status_code=202)
+@router.delete("/sources/{kind}/{name:path}", status_code=202, responses=documented(*_STARTING))
 def remove(project: Project, kind: str, name: str, response: Response, idempotency_key: IdempotencyKey = None) -> Job:
     """Start a job that takes a source out of the index, Dagster and docindex.toml. Its files are not touched."""
     key = project.source(f"{kind}/{name}").key

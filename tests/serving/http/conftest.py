@@ -1,0 +1,129 @@
+"""A small project of a library and a repository, indexed once, and the application that serves it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from docindex_dagster.cli import launch
+from docindex_dagster.cli.jobs import jobs_of
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.pipeline.run import index
+from docindex_dagster.search.live import Live
+from docindex_dagster.serving.http.app import build_app
+from docindex_dagster.serving.http.security import Access
+from docindex_dagster.serving.http.served import Served
+from docindex_dagster.sources import registry
+
+ADDRESS = "http://127.0.0.1:8090"
+HERE = ("127.0.0.1", 50_000)
+MANUAL = """\
+# Pumps
+
+## Start
+
+How a pump is started: open the valve first, then prime it with water.
+
+## Stop
+
+How a pump is stopped: close the valve slowly, so that no water hammers.
+"""
+TANK = '''\
+class Tank:
+    """Holds water."""
+
+    def fill(self, litres):
+        """Fill the tank."""
+        return pump(litres)
+
+
+def pump(litres):
+    """Move water from the well."""
+    return check(litres)
+
+
+def check(litres):
+    """Refuse what is no amount."""
+    if litres < 0:
+        raise ValueError(litres)
+    return litres
+'''
+Client = Callable[..., AbstractContextManager[TestClient]]
+
+
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory) -> Path:
+    """The project; no test writes into it."""
+    root: Path = tmp_path_factory.mktemp("served")
+    (root / "manual" / "old").mkdir(parents=True)
+    (root / "manual" / "pumps.md").write_text(MANUAL)
+    for number in range(30):
+        text = f"# Note {number}\n\nWhat was written down about the valve on day {number}.\n"
+        (root / "manual" / "old" / f"note{number:02}.md").write_text(text)
+    (root / "manual" / "yarn.lock").write_text("pump@1.0\n")
+    shop = root / "shop"
+    shop.mkdir()
+    git(shop, "init", "-q")
+    (shop / "tank.py").write_text(TANK)
+    git(shop, "add", ".")
+    git(shop, "commit", "-q", "-m", "Add the tank")
+    (shop / "README.md").write_text("# Shop\n\nIt sells tanks.\n")
+    git(shop, "add", ".")
+    git(shop, "commit", "-q", "-m", "Say what the shop sells")
+    write_settings(root)
+    settings = load_settings(root)
+    for source in registry.sources(settings).values():
+        index(settings, source, StaticEmbedder())
+    return root
+
+
+def write_settings(root: Path, further: str = "") -> None:
+    sources = '[[source]]\nkind = "library"\npath = "manual"\n\n[[source]]\nkind = "git"\npath = "shop"\n'
+    (root / "docindex.toml").write_text(f"{further}\n{sources}")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "init.defaultBranch=main")
+    command = ["git", *identity, *arguments]
+    environment = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": "/usr/bin:/bin"}
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, env=environment)
+
+
+@pytest.fixture
+def root(indexed: Path, tmp_path: Path) -> Path:
+    """A copy of the project that a test may change."""
+    return Path(shutil.copytree(indexed, tmp_path / "project", symlinks=True))
+
+
+@contextmanager
+def serving(
+    root: Path, *, token: str | None = None, host: str = "127.0.0.1", takes_jobs: bool = False, client: Any = HERE
+) -> Iterator[TestClient]:
+    """A client of the application on a project, as `docindex serve` makes it."""
+    settings = load_settings(root)
+    access = Access.of(host, token, settings.serve)
+    served = Served(Live(settings), access, launch.outcomes, jobs_of(settings, is_on=takes_jobs))
+    app = build_app(served)
+    with TestClient(app, base_url=ADDRESS, client=client, raise_server_exceptions=False) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def api(indexed: Path) -> Iterator[TestClient]:
+    """A client of a server that runs no jobs and asks for no token."""
+    with serving(indexed) as client:
+        yield client
+
+
+def command(root: Path, *arguments: str) -> Any:
+    """What a command prints with `--json`."""
+    line = [sys.executable, "-m", "docindex_dagster.cli", *arguments, "--json"]
+    return json.loads(subprocess.run(line, cwd=root, check=True, capture_output=True, text=True).stdout)
