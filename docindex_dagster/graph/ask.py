@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.traces import span
 from docindex_dagster.graph.lookup import LAST, SYMBOL_MARK, one, symbol_of, symbols
 from docindex_dagster.graph.opened import OpenGraph
 
@@ -153,6 +154,11 @@ def answer(graph: OpenGraph, question: str, symbol: str, to: str = "", depth: in
     Raises:
         QueryError: there is no such question, or what it asks about is not there.
     """
+    with span("graph question", question=question):
+        return _answer(graph, question, symbol, to, depth)
+
+
+def _answer(graph: OpenGraph, question: str, symbol: str, to: str, depth: int | None) -> list[Step]:
     if not symbol or (question == "path" and not to):
         raise QueryError(f"{question} needs {'two symbols' if question == 'path' else 'a symbol'}")
     match question:

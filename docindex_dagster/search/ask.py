@@ -14,6 +14,7 @@ from docindex_dagster.core.errors import QueryError, SettingsError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import EmbeddingSettings, RerankSettings, Settings
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
 from docindex_dagster.search.candidates import Pool
@@ -87,6 +88,7 @@ def hits_of(
     return located(found, registry.sources(settings))
 
 
+@spanned("matches")
 def matches_of(
     settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = ignore_warning
 ) -> Matches:
@@ -119,6 +121,7 @@ def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[t
     return {key: lines_of(pool, match, original) for key, match in files.items()}
 
 
+@spanned("similar")
 def similar_to(
     settings: Settings,
     reader: Reader,
@@ -151,6 +154,7 @@ def similar_to(
     return located(found, registry.sources(settings))
 
 
+@spanned("context")
 def context_of(
     settings: Settings, reader: Reader, request: Request, budget: int, warn: Callable[[str], None] = ignore_warning
 ) -> Context:
@@ -166,6 +170,7 @@ def context_of(
     return pack(request.query, hits_of(settings, reader, tried, warn), budget)
 
 
+@spanned("look for edits")
 def _warn_of_edits(
     settings: Settings, reader: Reader, request: Request, found_in: Sequence[str], warn: Callable[[str], None]
 ) -> None:

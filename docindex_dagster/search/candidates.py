@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.query import Query
 from docindex_dagster.search.weights import Weights
@@ -34,6 +35,7 @@ _REFINE = 10
 _TYPOS = 1
 
 
+@spanned("retrieve bm25")
 def bm25(pool: Pool, query: Query, weights: Weights) -> Ranking:
     """Chunks by BM25 over text, symbols, headings and path.
 
@@ -60,6 +62,7 @@ def bm25(pool: Pool, query: Query, weights: Weights) -> Ranking:
     return _matching(pool, clauses)
 
 
+@spanned("retrieve similar names")
 def similar_names(pool: Pool, query: Query) -> Ranking:
     """Chunks whose symbols are named as the query is, but for one typing error."""
     from tantivy import Query as Clause
@@ -85,6 +88,7 @@ def _matching(pool: Pool, clauses: "Sequence[tantivy.Query]") -> Ranking:
     return _ordered(ids, [score for score, _ in hits])[: pool.limit]
 
 
+@spanned("retrieve vector")
 def vector(pool: Pool, query: "Vectors") -> Ranking:
     """Chunks by the cosine between their vectors and the query's, which has shape (dimension,).
 

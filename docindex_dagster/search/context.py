@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.tokenizer import count_tokens
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.model import Hit
 
 _FENCE = re.compile(r"`{3,}")
@@ -63,6 +64,7 @@ def nothing_in(context: Context) -> str:
     return f"The best result does not fit into {context.budget} tokens. Ask for more."
 
 
+@spanned("pack context")
 def pack(query: str, hits: Sequence[Hit], budget: int) -> Context:
     """Take hits, best first, as long as they fit.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from docindex_dagster.core.errors import EmbeddingError, QueryError
 from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.search import candidates, closeness, graph, naming, scan, snippets, translations
@@ -71,45 +72,49 @@ def search(
         DamagedStoreError: a store cannot be read, or the graph is asked, and a file of it is missing or damaged.
     """
     query = well_formed(query)  # it may come from a shell, with bytes that are no text
-    if not query.strip():
-        raise QueryError("the query is empty: say what to search for")
-    filters = filters or Filters()
-    filters.check(reader.index.schema)
-    choice = naming.named(reader, query, filters) if mode in RETRIEVING else naming.Named((), query)
-    vector = None
-    if mode in _BY_MEANING:
-        words_alone = warn if mode is Mode.HYBRID else None
-        vector = _meaning(reader, choice.query, embedder, former, words_alone)
-    is_by_file = granularity is Granularity.FILE
-    wanted = max(top_k, reranker.candidates) if reranker else top_k
-    ranked = max(_RANKED, wanted)
-    chunks = candidates.Pool(reader, filters, max(pool, ranked))
-    most = chunks.limit if is_by_file else ranked
-    while True:
-        with reading_stores():
+    with span("search", mode=mode.value, granularity=granularity.value, top_k=top_k) as told:
+        told.note(generation=reader.generation.number)
+        told.quote(query=query)
+        if not query.strip():
+            raise QueryError("the query is empty: say what to search for")
+        filters = filters or Filters()
+        filters.check(reader.index.schema)
+        choice = naming.named(reader, query, filters) if mode in RETRIEVING else naming.Named((), query)
+        vector = None
+        if mode in _BY_MEANING:
+            words_alone = warn if mode is Mode.HYBRID else None
+            vector = _meaning(reader, choice.query, embedder, former, words_alone)
+        is_by_file = granularity is Granularity.FILE
+        wanted = max(top_k, reranker.candidates) if reranker else top_k
+        ranked = max(_RANKED, wanted)
+        chunks = candidates.Pool(reader, filters, max(pool, ranked))
+        most = chunks.limit if is_by_file else ranked
+        while True:
+            with reading_stores():
+                if mode in RETRIEVING:
+                    asked = _retrieved(chunks, choice, mode, vector, weights, most=most)
+                else:
+                    asked = _scanned(chunks, query, mode)
+                rows = rows_of(reader, asked.found)
+            found = asked.found
             if mode in RETRIEVING:
-                asked = _retrieved(chunks, choice, mode, vector, weights, most=most)
-            else:
-                asked = _scanned(chunks, query, mode)
-            rows = rows_of(reader, asked.found)
-        found = asked.found
-        if mode in RETRIEVING:
-            found = translations.one_of_each(query, asked.query.kind, found, rows)
-        kept = {item.chunk_id: rows[item.chunk_id] for item in found}
-        best = rank(asked.query, found, kept, wanted, weights, wording=asked.wording, is_by_file=is_by_file)
-        is_crowded = is_by_file or len(found) < len(asked.found)
-        if not is_crowded or len(best) >= top_k or len(asked.found) < most or chunks.limit >= _LARGEST_POOL:
-            break
-        # The chunks of few files filled it, or translations of few pages.
-        chunks = replace(chunks, limit=chunks.limit * _LARGER)
-        most = chunks.limit
-    if reranker is not None:
-        passages = [Passage(item, _described(rows[item.chunk_id])) for item in best]
-        best = reranked(reranker, query, passages, warn)
-    if asked.doubt:
-        warn(asked.doubt)
-    about = {"is_weak": bool(asked.doubt), "is_scanned": mode not in RETRIEVING}
-    return [hit_of(rows[item.chunk_id], item, asked.find, **about) for item in best[:top_k]]
+                found = translations.one_of_each(query, asked.query.kind, found, rows)
+            kept = {item.chunk_id: rows[item.chunk_id] for item in found}
+            best = rank(asked.query, found, kept, wanted, weights, wording=asked.wording, is_by_file=is_by_file)
+            is_crowded = is_by_file or len(found) < len(asked.found)
+            if not is_crowded or len(best) >= top_k or len(asked.found) < most or chunks.limit >= _LARGEST_POOL:
+                break
+            # The chunks of few files filled it, or translations of few pages.
+            chunks = replace(chunks, limit=chunks.limit * _LARGER)
+            most = chunks.limit
+        if reranker is not None:
+            passages = [Passage(item, _described(rows[item.chunk_id])) for item in best]
+            best = reranked(reranker, query, passages, warn)
+        if asked.doubt:
+            warn(asked.doubt)
+        about = {"is_weak": bool(asked.doubt), "is_scanned": mode not in RETRIEVING}
+        with span("snippets", count=min(top_k, len(best))):
+            return [hit_of(rows[item.chunk_id], item, asked.find, **about) for item in best[:top_k]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +197,8 @@ def _meaning(
         model = embedder()
         used = model if model.name == published.model else former(published.model)
         if used is not None and endpoint_of(used) == published.endpoint:
-            return used.embed_query(query)
+            with span("embed query", model=used.name):
+                return used.embed_query(query)
     except EmbeddingError as error:
         if warn is None:
             raise

@@ -7,10 +7,12 @@ sure of its first answer counts no more than one that has found fifty alike; the
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.model import Scored, Signal
 from docindex_dagster.search.weights import Weights
 
 
+@spanned("fuse")
 def fuse(
     rankings: Mapping[str, Sequence[tuple[str, float]]],
     shares: Mapping[str, float],

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.walk import walk
 from docindex_dagster.search import candidates
 from docindex_dagster.search.candidates import Pool, Ranking
@@ -13,6 +14,7 @@ SIGNAL = "graph"
 _SEEDS = 20  # of the best that were found: walks begin there
 
 
+@spanned("retrieve graph")
 def reached(pool: Pool, found: Ranking) -> Ranking:
     """The chunks to which the graph leads from the best of those found, of which some may be among them.
 
@@ -26,6 +28,7 @@ def reached(pool: Pool, found: Ranking) -> Ranking:
     return candidates.meeting(pool, shares)
 
 
+@spanned("lift by graph")
 def lifted(reader: Reader, found: Sequence[Scored], weight: float) -> list[Scored]:
     """Chunks by their scores, best first, with what the graph adds to those to which the others lead.
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.documents.attribute_lists import readable
 from docindex_dagster.documents.page_anchors import page_at
 from docindex_dagster.search import snippets
@@ -15,6 +16,7 @@ _MADE = {"heading_path", "snippet", "line", "column", "symbol", "score", "signal
 _COPIED = tuple(name for name in Hit.__dataclass_fields__ if name not in _MADE)
 
 
+@spanned("read rows")
 def rows_of(reader: Reader, found: Sequence[Scored]) -> dict[str, dict[str, Any]]:
     """The chunks that were found, by their ids.
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core.schemas import COMMIT, COMMIT_PATH, COMMITS
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters, glob_to_regex
@@ -28,6 +29,7 @@ class CommitFilters:
     path_glob: str | None = None  # one of its files must match
 
 
+@spanned("log")
 def log(
     reader: Reader,
     query: str,

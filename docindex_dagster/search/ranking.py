@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.query import Kind, Query
 from docindex_dagster.search.weights import Weights
@@ -27,6 +28,7 @@ _WORD_FOR_WORD = 8
 _TESTS = frozenset({"test", "tests", "testing"})
 
 
+@spanned("rank")
 def rank(
     query: Query,
     found: Sequence[Scored],

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.candidates import Pool, Ranking
 from docindex_dagster.search.patience import Patience
 
@@ -164,6 +165,7 @@ def counted(texts: pa.Array, pattern: Pattern, patience: Patience) -> pa.Array:
     return pa.concat_arrays(counts)
 
 
+@spanned("scan")
 def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranking:
     """The chunks whose text holds a pattern, and how often: those of tests last, else in the order of paths.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from docindex_dagster.core.errors import DamagedStoreError, StoreError
 from docindex_dagster.core.files import stamp
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
@@ -135,6 +136,7 @@ def _read_by(reader: Reader | None) -> Mapping[tuple[str, str], Part]:
     return matrix.parts if matrix is not None else reader.known
 
 
+@spanned("open generation")
 def open_generation(layout: Layout, generation: Generation) -> Reader:
     """Open a generation, which must stay while it is opened.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from docindex_dagster.core.errors import RerankError, first_line
+from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.model import Scored
 
 
@@ -37,6 +38,7 @@ class Reranker(Protocol):
         """
 
 
+@spanned("rerank")
 def reranked(reranker: Reranker, query: str, passages: Sequence[Passage], warn: Callable[[str], None]) -> list[Scored]:
     """The passages in a reranker's order; in their own where it fails, of which it warns."""
     first = [passage.scored for passage in passages]
