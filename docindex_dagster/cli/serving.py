@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 import sys
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from typing import Annotated
 
 import typer
@@ -88,6 +88,7 @@ def serve(
     from docindex_dagster.serving.http.app import build_app, run
     from docindex_dagster.serving.http.security import Access, is_loopback
     from docindex_dagster.serving.http.served import Served
+    from docindex_dagster.serving.telemetry.tracing import of_environment
 
     settings = load_project()
     secret = settings.serve.token
@@ -102,7 +103,9 @@ def serve(
     access = Access.of(host, token, settings.serve)
     served = Served(Live(settings), access, launch.outcomes, jobs_of(settings, is_on=not no_jobs))
     console.out.print(f"docindex serves {settings.root} at {_address(host, port)}; stop it with Ctrl-C")
-    run(build_app(served, has_page=not no_ui), host, port)
+    traces = of_environment(console.err.print, has_texts=settings.serve.trace_texts)
+    with closing(traces) if traces else nullcontext():
+        run(build_app(served, has_page=not no_ui, traces=traces), host, port)
 
 
 def _address(host: str, port: int) -> str:

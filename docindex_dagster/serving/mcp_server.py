@@ -13,6 +13,7 @@ from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import shortened
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.traces import span
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.tools import Tools
 
@@ -114,7 +115,8 @@ def _reporting_errors(tool: Callable[..., str]) -> Callable[..., str]:
     @functools.wraps(tool)
     def call(*arguments: object, **options: object) -> str:
         try:
-            return tool(*arguments, **options)
+            with span("tool", tool=tool.__name__):
+                return tool(*arguments, **options)
         except DocindexError as error:
             raise ToolError(shortened(str(error))) from error
         except OSError as error:

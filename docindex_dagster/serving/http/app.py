@@ -14,6 +14,8 @@ from docindex_dagster.serving.http import files, health, history, jobs, problems
 from docindex_dagster.serving.http.description import Application
 from docindex_dagster.serving.http.served import Served
 from docindex_dagster.serving.mcp_server import server
+from docindex_dagster.serving.telemetry import requests, tracing
+from docindex_dagster.serving.telemetry.metrics import Metrics
 from docindex_dagster.serving.tools import Tools
 
 if TYPE_CHECKING:
@@ -26,12 +28,13 @@ _LONGEST_END_S = 3
 _ROUTERS = (health.router, searching.router, history.router, files.router, sources.router, jobs.router)
 
 
-def build_app(served: Served, *, has_page: bool = True) -> FastAPI:
+def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing | None = None) -> FastAPI:
     """The application that serves a project.
 
     Args:
         served: the project; its jobs are opened and closed with the application.
         has_page: whether the page is served beside the API.
+        traces: records what requests go through.
     """
     tools = Tools(served.live, served.runs_of)
     agents = server(tools)
@@ -45,6 +48,7 @@ def build_app(served: Served, *, has_page: bool = True) -> FastAPI:
         lifespan=_living(served, tools, agents),
         generate_unique_id_function=_operation,
         max_body_size=served.settings.serve.max_body_bytes,
+        telemetry=traces.of_requests if traces else tracing.OFF,
     )
     app.state.served = served
     problems.install(app)
@@ -58,6 +62,7 @@ def build_app(served: Served, *, has_page: bool = True) -> FastAPI:
 
         pages.install(app)
     app.add_middleware(security.Guard, access=served.access)
+    requests.install(app, Metrics(served), (traces,) if traces else ())
     return app
 
 

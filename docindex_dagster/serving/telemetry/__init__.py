@@ -1,0 +1,1 @@
+"""What a server tells of itself: figures to Prometheus, and traces to who collects them."""

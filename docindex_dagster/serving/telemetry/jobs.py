@@ -1,0 +1,79 @@
+"""The jobs of a server as metrics, with the runs that others started."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from threading import Lock
+from typing import get_args
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.serving.jobs.model import Job, Kind, State
+from docindex_dagster.serving.jobs.queue import Jobs
+
+_JOBS_S = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
+_KINDS: tuple[str, ...] = get_args(Kind)
+
+
+class JobFigures(Collector):
+    """Counts the jobs when it is asked: those that have ended since it was asked last, each once."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._lock = Lock()
+        self._counted: frozenset[str] | None = None  # None: nobody has asked yet
+        own = CollectorRegistry()
+        self._ended = Counter(
+            "docindex_jobs_ended_total", "Jobs that have ended, by kind and state.", ["kind", "state"], registry=own
+        )
+        self._took = Histogram(
+            "docindex_job_duration_seconds",
+            "How long jobs worked that have ended, by kind.",
+            ["kind"],
+            buckets=_JOBS_S,
+            registry=own,
+        )
+        for kind in _KINDS:
+            self._took.labels(kind)
+            for state in State:
+                if state.has_ended:
+                    self._ended.labels(kind, state.value)
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics; of no jobs where they cannot be read."""
+        found: list[Job] = []
+        with suppress(DocindexError, OSError):
+            found = self._jobs.all()
+            self._count(found)
+        by_state = GaugeMetricFamily(
+            "docindex_jobs", "Jobs that are not over, by kind and state.", labels=["kind", "state"]
+        )
+        for kind in _KINDS:
+            for state in State:
+                if not state.has_ended:
+                    by_state.add_metric([kind, state.value], _number(found, kind, state))
+        yield by_state
+        waiting = GaugeMetricFamily("docindex_jobs_queue_length", "Jobs that wait for others to end.")
+        waiting.add_metric([], sum(job.state is State.QUEUED for job in found))
+        yield waiting
+        yield from self._ended.collect()
+        yield from self._took.collect()
+
+    def _count(self, found: Sequence[Job]) -> None:
+        """Count those that have ended since; the first time none, since they were counted by the server before."""
+        ended = {job.id: job for job in found if job.state.has_ended}
+        with self._lock:
+            fresh = ended.keys() - self._counted if self._counted is not None else set()
+            self._counted = frozenset(ended)
+        for job in map(ended.__getitem__, fresh):
+            self._ended.labels(job.request.kind, job.state.value).inc()
+            if job.started_at is not None and job.ended_at is not None:
+                begun, over = map(datetime.fromisoformat, (job.started_at, job.ended_at))
+                self._took.labels(job.request.kind).observe((over - begun).total_seconds())
+
+
+def _number(jobs: Sequence[Job], kind: str, state: State) -> int:
+    return sum(job.request.kind == kind and job.state is state for job in jobs)

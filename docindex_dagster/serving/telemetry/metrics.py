@@ -1,0 +1,155 @@
+"""The metrics of one server, in a registry of its own: what it counts and times as it happens.
+
+What is published, its jobs and its disk are looked at when Prometheus asks: `published`, `jobs`.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Self
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.process_collector import ProcessCollector
+
+from docindex_dagster import __version__
+from docindex_dagster.core.traces import Attribute
+from docindex_dagster.serving.telemetry.jobs import JobFigures
+from docindex_dagster.serving.telemetry.published import Published
+
+if TYPE_CHECKING:
+    from docindex_dagster.serving.http.served import Served
+
+_ANSWERS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_STEPS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_STREAM = "text/event-stream"
+_REFUSALS = {303: "token", 401: "token", 403: "foreign", 413: "too large", 414: "too large", 421: "host", 503: "busy"}
+
+
+class Metrics:
+    """Counts and times requests and their steps. It is a recorder of spans, and threads may share it."""
+
+    def __init__(self, served: "Served") -> None:
+        """Begin with nothing counted."""
+        self._registry = CollectorRegistry()
+        self._count_requests()
+        self._time_answers()
+        about = Gauge("docindex_build_info", "Which version answers; always 1.", ["version"], registry=self._registry)
+        about.labels(__version__).set(1)
+        self._registry.register(Published(served))
+        self._registry.register(JobFigures(served.jobs))
+        ProcessCollector(registry=self._registry)
+
+    def _count_requests(self) -> None:
+        registry = self._registry
+        self._requests = Counter(
+            "docindex_http_requests_total",
+            "Requests that are over, by method, route, and class of the status, as 2xx.",
+            ["method", "route", "status"],
+            registry=registry,
+        )
+        self._latency = Histogram(
+            "docindex_http_request_duration_seconds",
+            "How long requests took, by method and route; streams of events are not among them.",
+            ["method", "route"],
+            buckets=_ANSWERS_S,
+            registry=registry,
+        )
+        self.under_way = Gauge(
+            "docindex_http_requests_in_progress", "Requests that are being answered.", registry=registry
+        )
+        self.streams = Gauge("docindex_http_event_streams", "Streams of events that are open.", registry=registry)
+        self._refused = Counter(
+            "docindex_http_requests_refused_total",
+            "Requests that the guard refused, by reason: token, host, foreign (of another site), busy, too large.",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in _REFUSALS.values():
+            self._refused.labels(reason)
+
+    def _time_answers(self) -> None:
+        def timed(name: str, told: str, label: str | None, buckets: tuple[float, ...] = _ANSWERS_S) -> Histogram:
+            return Histogram(name, told, [label] if label else [], buckets=buckets, registry=self._registry)
+
+        # By the names of spans; each with the attribute that tells its kinds apart.
+        self._answers: dict[str, tuple[Histogram, str | None]] = {
+            "search": (
+                timed("docindex_search_duration_seconds", "How long searches took, by mode.", "mode"),
+                "mode",
+            ),
+            "context": (
+                timed("docindex_context_duration_seconds", "How long contexts took, their search included.", None),
+                None,
+            ),
+            "graph question": (
+                timed("docindex_graph_question_duration_seconds", "How long questions to the graph took.", "question"),
+                "question",
+            ),
+            "tool": (
+                timed("docindex_mcp_tool_duration_seconds", "How long calls of agents took, by tool.", "tool"),
+                "tool",
+            ),
+        }
+        told = "How long the steps of searches and contexts took, such as each retriever, fusing and ranking."
+        self._steps = timed("docindex_step_duration_seconds", told, "step", _STEPS_S)
+        self._failures = Counter(
+            "docindex_failures_total",
+            "Searches, contexts, questions and tool calls that ended with an error, by its kind.",
+            ["operation", "error"],
+            registry=self._registry,
+        )
+
+    def span(self, name: str, attributes: Mapping[str, Attribute]) -> "_Timed":
+        """Time a step."""
+        return _Timed(self, name, attributes)
+
+    def answered(self, name: str, attributes: Mapping[str, Attribute], seconds: float, error: str | None) -> None:
+        """Note that a step has ended, and with which error."""
+        measured = self._answers.get(name)
+        if measured is None:
+            self._steps.labels(name).observe(seconds)
+            return
+        histogram, label = measured
+        (histogram.labels(attributes[label]) if label else histogram).observe(seconds)
+        if error is not None:
+            self._failures.labels(name, error).inc()
+
+    def requested(self, method: str, route: str | None, status: int, media_type: str, seconds: float) -> None:
+        """Note that a request is over; `route` is None where it came to none, `status` 0 where its client had left."""
+        named = route or "(none)"
+        self._requests.labels(method, named, f"{status // 100}xx" if status else "(none)").inc()
+        if not media_type.startswith(_STREAM):
+            self._latency.labels(method, named).observe(seconds)
+        if route is None and status in _REFUSALS:
+            self._refused.labels(_REFUSALS[status]).inc()
+
+    def text(self, accept: str) -> tuple[bytes, str]:
+        """All metrics in a form that a client accepts, and the media type of it."""
+        encode, media_type = choose_encoder(accept)
+        return encode(self._registry), media_type
+
+
+class _Timed:
+    """A step that is being timed."""
+
+    __slots__ = ("_attributes", "_begun", "_metrics", "_name")
+
+    def __init__(self, metrics: Metrics, name: str, attributes: Mapping[str, Attribute]) -> None:
+        self._metrics = metrics
+        self._name = name
+        self._attributes = attributes
+        self._begun = 0.0
+
+    def __enter__(self) -> Self:
+        self._begun = time.perf_counter()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        seconds = time.perf_counter() - self._begun
+        self._metrics.answered(self._name, self._attributes, seconds, kind.__name__ if kind else None)
+
+    def note(self, **attributes: Attribute) -> None:
+        """Labels are known from the beginning."""
+
+    def quote(self, **texts: str) -> None:
+        """No label is what somebody wrote."""

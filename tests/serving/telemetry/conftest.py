@@ -1,0 +1,98 @@
+"""A small project of a library, indexed once, and the application that serves it with its telemetry."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from docindex_dagster.cli import launch
+from docindex_dagster.cli.jobs import jobs_of
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.pipeline.run import index
+from docindex_dagster.search.live import Live
+from docindex_dagster.serving.http.app import build_app
+from docindex_dagster.serving.http.security import Access
+from docindex_dagster.serving.http.served import Served
+from docindex_dagster.serving.telemetry.tracing import Tracing
+from docindex_dagster.sources import registry
+
+ADDRESS = "http://127.0.0.1:8090"
+TANK = '''\
+class Tank:
+    """Holds water."""
+
+    def fill(self, litres):
+        """Fill the tank."""
+        return pump(litres)
+
+
+def pump(litres):
+    """Move water from the well."""
+    return litres
+'''
+
+
+def write_project(root: Path) -> Path:
+    """A project of one library, not yet indexed."""
+    (root / "shop").mkdir(parents=True)
+    (root / "shop" / "tank.py").write_text(TANK)
+    (root / "shop" / "pumps.md").write_text("# Pumps\n\nHow a pump is started: open the valve first.\n")
+    (root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "shop"\n')
+    return root
+
+
+@pytest.fixture(scope="session")
+def indexed(tmp_path_factory) -> Path:
+    """The project; no test writes into it."""
+    root = write_project(tmp_path_factory.mktemp("measured") / "project")
+    settings = load_settings(root)
+    for source in registry.sources(settings).values():
+        index(settings, source, StaticEmbedder())
+    return root
+
+
+@contextmanager
+def serving(root: Path, *, token: str | None = None, traces: Tracing | None = None) -> Iterator[TestClient]:
+    """A client of an application on a project, which takes no jobs."""
+    settings = load_settings(root)
+    access = Access(frozenset({"127.0.0.1"}), token)
+    app = build_app(Served(Live(settings), access, launch.outcomes, jobs_of(settings, is_on=False)), traces=traces)
+    with TestClient(app, base_url=ADDRESS, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def client(indexed: Path) -> Iterator[TestClient]:
+    """A client of an application that has answered nothing yet."""
+    with serving(indexed) as made:
+        yield made
+
+
+def samples(text: str) -> dict[str, float]:
+    """The samples of a text in Prometheus' format, by name and labels as they are written there."""
+    lines = (line.rpartition(" ") for line in text.splitlines() if line and not line.startswith("#"))
+    return {name: float(value) for name, _, value in lines}
+
+
+def told(client: TestClient) -> dict[str, float]:
+    """What an application tells at `/metrics`."""
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    return samples(answer.text)
+
+
+def call_tool(client: TestClient, name: str, **arguments: object) -> None:
+    """Call a tool of agents, over HTTP."""
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    headers = {"Accept": "application/json, text/event-stream"}
+    assert client.post("/mcp", json=call, headers=headers).status_code == 200
+
+
+def families(text: str) -> list[tuple[str, str, str]]:
+    """The name, type and help of each metric in a text in Prometheus' format."""
+    types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
+    return [(name, types[name], told) for name, told in re.findall(r"^# HELP (\S+) (.+)$", text, re.MULTILINE)]
