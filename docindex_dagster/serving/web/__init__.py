@@ -1,1 +1,1 @@
-"""The page."""
+"""The page: HTML that the server writes, with some JavaScript that makes it quick."""

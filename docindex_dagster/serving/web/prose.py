@@ -1,0 +1,109 @@
+"""Indexed Markdown as prose. It may hold anything: no HTML of it is taken, and no address outside of the index.
+
+Two walls: the renderer makes no element of what is not wanted, and a sanitiser lets pass what is wanted alone.
+"""
+
+import posixpath
+from functools import lru_cache
+from urllib.parse import unquote, urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+from docindex_dagster.core.printable import visible
+from docindex_dagster.serving.web import highlighting, links
+
+_HEADINGS = {f"h{level}": f"h{min(level + 1, 6)}" for level in range(1, 7)}  # the page has a first one of its own
+_TAGS = {
+    *("a", "br", "code", "del", "em", "s", "span", "strong"),
+    *("blockquote", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "ul"),
+    *("table", "tbody", "td", "th", "thead", "tr"),
+}
+_ATTRIBUTES = {"*": {"id", "class"}, "a": {"href"}, "ol": {"start"}, "pre": {"tabindex"}}
+
+
+def rendered(text: str, source: str, path: str) -> Markup:
+    """A Markdown file as HTML.
+
+    Links within its source go to the pages of its files; others are text, with their address beside them. Blocks have
+    the ids of their lines, as those of the file's text have.
+    """
+    tokens = _parser().parse(visible(text))
+    _settle(tokens, source, posixpath.dirname(path))
+    html = _parser().renderer.render(tokens, _parser().options, {})
+    clean = nh3.clean(
+        html,
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        link_rel=None,
+        url_schemes=set(),
+        generic_attribute_prefixes=set(),
+    )
+    return Markup(clean)  # noqa: S704 it is sanitised
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    options = {"html": False, "linkify": False, "highlight": _code}
+    return MarkdownIt("commonmark", options).enable(["table", "strikethrough"]).use(front_matter_plugin)
+
+
+def _code(text: str, language: str, _: str) -> str:
+    return str(Markup("\n").join(highlighting.lines_of(text, language.lower() or None)))
+
+
+def _settle(tokens: list[Token], source: str, folder: str) -> None:
+    """Give blocks their ids, headings their level on the page, links and pictures what they may be."""
+    seen: set[int] = set()
+    for token in tokens:
+        if token.map and token.nesting >= 0 and token.map[0] not in seen and token.tag:
+            seen.add(token.map[0])
+            token.attrSet("id", f"L{token.map[0] + 1}")
+        token.tag = _HEADINGS.get(token.tag, token.tag)
+        if token.children:
+            token.children = [_inline(child, source, folder) for child in token.children]
+            token.children = _links_of(token.children)
+
+
+def _inline(token: Token, source: str, folder: str) -> Token:
+    if token.type == "image":
+        return Token("text", "", 0, content=f"[picture: {token.content or 'without a description'}]")
+    if token.type == "link_open":
+        address = str(token.attrs.get("href", ""))
+        token.attrs = {}
+        if (target := _target(address, source, folder)) is not None:
+            token.attrs["href"] = target
+        token.meta = {"address": address}
+    return token
+
+
+def _links_of(tokens: list[Token]) -> list[Token]:
+    """The same without links that lead nowhere: their text stays, and behind it where they would have led."""
+    kept: list[Token] = []
+    opened: Token | None = None  # links do not nest
+    for token in tokens:
+        if token.type == "link_open":
+            opened = token
+        if opened is None or "href" in opened.attrs or token.type not in {"link_open", "link_close"}:
+            kept.append(token)
+        elif token.type == "link_close":
+            kept.append(Token("text", "", 0, content=f" ({opened.meta['address']})"))
+        if token.type == "link_close":
+            opened = None
+    return kept
+
+
+def _target(address: str, source: str, folder: str) -> str | None:
+    """The page of the file that a link means; None for one outside of its source."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None
+    if parts.scheme or parts.netloc or not parts.path:
+        return None
+    base = "" if parts.path.startswith("/") else folder
+    path = posixpath.normpath(posixpath.join(base, unquote(parts.path).lstrip("/")))
+    return None if path.startswith("..") or path == "." else links.to_file(source, path)

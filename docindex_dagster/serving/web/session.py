@@ -1,0 +1,56 @@
+"""Coming in with the token, and going out. The token is sent once, and a signed cookie stands for it from then on."""
+
+from urllib.parse import parse_qs
+
+import anyio
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from docindex_dagster.serving.http.problems import KINDS
+from docindex_dagster.serving.http.security import COOKIE, LOGIN
+from docindex_dagster.serving.http.served import Project
+from docindex_dagster.serving.web.templating import page
+
+router = APIRouter()
+_WRONG_S = 1.0  # before a wrong token is answered
+_SESSION_S = 30 * 24 * 60 * 60
+
+
+@router.get(LOGIN)
+def form(project: Project, request: Request) -> Response:
+    """Ask for the token."""
+    if project.access.token is None:
+        return RedirectResponse("/", 303)
+    return page(request, "login.html", is_wrong=False)
+
+
+@router.post(LOGIN)
+async def enter(project: Project, request: Request) -> Response:
+    """Take the token; a wrong one is answered late, so that guessing takes for ever."""
+    given = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])[0]
+    if not project.access.admits(given):
+        await anyio.sleep(_WRONG_S)
+        return page(request, "login.html", KINDS["unauthorized"].status, is_wrong=True)
+    answer = RedirectResponse("/", 303)
+    answer.set_cookie(
+        COOKIE,
+        project.access.session(),
+        max_age=_SESSION_S,
+        httponly=True,
+        samesite="strict",
+        secure=_is_encrypted(request),
+    )
+    return answer
+
+
+@router.post("/logout")
+def leave(request: Request) -> Response:
+    """Forget that this browser knew the token."""
+    answer = RedirectResponse(LOGIN, 303)
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=_is_encrypted(request))
+    return answer
+
+
+def _is_encrypted(request: Request) -> bool:
+    """Whether the browser speaks TLS, with us or with the proxy before us."""
+    return "https" in {request.url.scheme, request.headers.get("x-forwarded-proto", "").lower()}

@@ -1,0 +1,103 @@
+"""Sources: how each stands and what to do about it, and all that is known of one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse
+
+from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.serving.http.problems import ProblemError
+from docindex_dagster.serving.http.served import Project, Served
+from docindex_dagster.serving.web import commits, pictures, work
+from docindex_dagster.serving.web.templating import page
+from docindex_dagster.sources import registry
+from docindex_dagster.status import catalog, freshness, source_status
+from docindex_dagster.status.freshness import SourceStatus
+from docindex_dagster.status.skipped import Skipped, skipped_files
+
+router = APIRouter()
+_LOOK_S = 1.0  # for looking whether files have changed
+_COMMITS = 8
+_MOST_FILES = 50  # of a rule that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that keeps files out, and the first of them."""
+
+    name: str
+    count: int
+    files: Sequence[Skipped]
+
+
+@router.get("/sources")
+def sources(project: Project, request: Request) -> HTMLResponse:
+    """The state of each source."""
+    found, warnings = _standing(project)
+    return page(
+        request,
+        "sources.html",
+        sources=found,
+        warnings=warnings,
+        jobs=work.under_way(project),
+        bars=_bars(project),
+        declared=registry.sources(project.settings),
+    )
+
+
+@router.get("/part/sources")
+def part(project: Project, request: Request) -> HTMLResponse:
+    """The table of sources alone."""
+    found, warnings = _standing(project)
+    declared = registry.sources(project.settings)
+    return page(request, "_sources.html", sources=found, warnings=warnings, bars=_bars(project), declared=declared)
+
+
+@router.get("/source/{kind}/{name:path}")
+def source(project: Project, request: Request, kind: str, name: str) -> HTMLResponse:
+    """All that is known of one source."""
+    key = f"{kind}/{name}"
+    standing, warnings = _standing(project)
+    one = next((status for status in standing if status.source == key), None)
+    if one is None:
+        raise ProblemError("unknown-source", f"there is no source {key}")
+    layout = Layout(project.settings.home)
+    entry = next((entry for entry in catalog.entries(layout) if entry.source == key), None)
+    return page(
+        request,
+        "source.html",
+        source=one,
+        entry=entry,
+        declared=registry.sources(project.settings).get(key),
+        bar=pictures.languages(entry.languages) if entry else None,
+        commits=commits.newest(project, key, _COMMITS) if entry and entry.commits else [],
+        rules=_rules(layout, key),
+        jobs=work.under_way(project, key),
+        warnings=warnings,
+    )
+
+
+def _standing(project: Served) -> tuple[list[SourceStatus], list[str]]:
+    """How all sources stand, and what could not be found out."""
+    warnings: list[str] = []
+    settings = project.settings
+    found = freshness.of_all(settings, _LOOK_S, project.runs_of, warnings.append)
+    return freshness.described(found, source_status.change_of_model(settings)), warnings
+
+
+def _bars(project: Served) -> dict[str, str]:
+    entries = catalog.entries(Layout(project.settings.home))
+    return {entry.source: pictures.languages(entry.languages) for entry in entries}
+
+
+def _rules(layout: Layout, key: str) -> list[Rule]:
+    """What the last run left out, by rule, the most first."""
+    try:
+        skipped = skipped_files(layout, key)
+    except DocindexError:
+        return []
+    grouped = [(rule, list(files)) for rule, files in groupby(skipped, key=lambda file: file.rule)]
+    return sorted((Rule(rule, len(files), files[:_MOST_FILES]) for rule, files in grouped), key=lambda one: -one.count)

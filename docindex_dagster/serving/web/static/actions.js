@@ -1,0 +1,57 @@
+// Buttons and forms that change something: they ask the API, and tell what it says.
+import { note } from "./telling.js";
+import { refreshAll } from "./parts.js";
+
+export function startActions() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-post], button[data-delete]");
+    if (button) act(button);
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
+      if (!menu.contains(event.target) || button) menu.open = false;
+    }
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("form[data-post]");
+    if (!form) return;
+    event.preventDefault();
+    add(form);
+  });
+  for (const element of document.querySelectorAll("[data-here]")) {
+    element.textContent = location.origin + element.dataset.here;
+  }
+}
+
+async function act(button) {
+  button.disabled = true;
+  const isDelete = "delete" in button.dataset;
+  const answer = await ask(isDelete ? "DELETE" : "POST", button.dataset.delete ?? button.dataset.post, button.dataset.body);
+  if (answer) note(button.dataset.done);
+  button.disabled = false;
+  refreshAll();
+}
+
+async function add(form) {
+  const values = Object.fromEntries([...new FormData(form)].filter(([, value]) => value.trim()));
+  const button = form.querySelector("button");
+  button.disabled = true;
+  const added = await ask("POST", form.dataset.post, JSON.stringify(values));
+  if (added) {
+    const key = added.source.split("/").map(encodeURIComponent).join("/");
+    await ask("POST", `/api/v1/sources/${key}/index`, "{}");
+    location.reload();
+  }
+  button.disabled = false;
+}
+
+/** What the API answers; null after telling why it does not. */
+async function ask(method, address, body) {
+  try {
+    const answer = await fetch(address, { method, body, headers: body ? { "Content-Type": "application/json" } : {} });
+    const said = await answer.json();
+    if (answer.ok) return said;
+    note(`${said.title}: ${said.detail}`, true);
+  } catch {
+    note("The server does not answer. Is it still running?", true);
+  }
+  return null;
+}

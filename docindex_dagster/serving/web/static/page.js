@@ -1,0 +1,13 @@
+import { startActions } from "./actions.js";
+import { startColours } from "./colours.js";
+import { startKeys } from "./keys.js";
+import { startParts } from "./parts.js";
+import { startSearch } from "./search.js";
+import { startViewer } from "./viewer.js";
+
+startColours();
+startActions();
+startParts();
+startViewer();
+startSearch();
+startKeys();

@@ -1,0 +1,22 @@
+// Which file and lines are meant, in an address.
+
+/** The parameters of the file beside the results, from the address of a file's page. */
+export function placeOf(href) {
+  const url = new URL(href, location.href);
+  if (url.origin !== location.origin || !url.pathname.startsWith("/file/")) return null;
+  const encoded = url.pathname.slice("/file/".length);
+  const asked = { at: decodeURIComponent(encoded), encoded, line: Number(url.hash.slice(2)) || null };
+  for (const name of ["from", "to", "symbol"]) asked[name] = url.searchParams.get(name) ?? "";
+  return asked;
+}
+
+/** The address of a file's page, or of a part of it. */
+export function fileAddress(encoded, asked, folder = "/file/") {
+  const query = new URLSearchParams();
+  for (const name of ["from", "to", "symbol"]) if (asked[name]) query.set(name, asked[name]);
+  return folder + encoded + (query.size ? `?${query}` : "");
+}
+
+export function encoded(place) {
+  return place.split("/").map(encodeURIComponent).join("/");
+}
