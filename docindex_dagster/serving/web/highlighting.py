@@ -2,15 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 from markupsafe import Markup, escape
 
 from docindex_dagster.core.printable import visible
-
-if TYPE_CHECKING:
-    from pygments.lexer import Lexer
-    from pygments.token import _TokenType
 
 _PREFIX = "k-"
 # A lexer's expressions may need time that grows faster than a text, which somebody else wrote.
@@ -67,7 +63,7 @@ def _tokens(text: str, language: str | None) -> Iterable[tuple[str, str]]:
     return found if "".join(value for _, value in found) == text else [("", text)]
 
 
-def _lexer(language: str) -> "Lexer | None":
+def _lexer(language: str) -> Any:
     from pygments.lexers import get_lexer_by_name
     from pygments.util import ClassNotFound
 
@@ -78,9 +74,11 @@ def _lexer(language: str) -> "Lexer | None":
 
 
 @cache
-def _name(kind: "_TokenType") -> str:
+def _name(kind: Any) -> str:
+    """The short name of a type of tokens, or of the nearest one that it is a part of."""
     from pygments.token import STANDARD_TYPES
 
     while kind not in STANDARD_TYPES and kind.parent is not None:
         kind = kind.parent
-    return STANDARD_TYPES.get(kind, "")
+    name: str = STANDARD_TYPES.get(kind, "")
+    return name

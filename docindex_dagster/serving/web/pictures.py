@@ -14,7 +14,7 @@ _BAR = 600.0  # its width, in units of its own
 _GAP = 1.5
 _MOST = 6  # neighbours on a side
 _ROW, _BOX_HEIGHT = 26, 20
-_SIDE, _MIDDLE, _BETWEEN = 168, 160, 44  # widths: of the boxes, and between them
+_SIDE, _MIDDLE, _BETWEEN = 132, 132, 32  # widths: of the boxes, and between them
 _CHARACTER = 6.7  # the width of one
 
 
@@ -73,9 +73,10 @@ def neighbourhood(symbol: str, callers: Sequence[Neighbour], callees: Sequence[N
         return None
     rows = max(min(len(callers), _MOST), min(len(callees), _MOST), 1)
     height = rows * _ROW + (_ROW if max(len(callers), len(callees)) > _MOST else 0)
-    middle_x = _SIDE + _BETWEEN
+    middle_x = _SIDE + _BETWEEN if callers else 0
     left = _column(callers, 0, rows)
     right = _column(callees, middle_x + _MIDDLE + _BETWEEN, rows)
+    width = middle_x + _MIDDLE + (_BETWEEN + _SIDE if callees else 0)
     top = (rows * _ROW - _BOX_HEIGHT) / 2
     centre = Box(middle_x, top, _MIDDLE, _label(symbol, _MIDDLE), symbol, None)
     return drawn(
@@ -86,7 +87,7 @@ def neighbourhood(symbol: str, callers: Sequence[Neighbour], callees: Sequence[N
         centre=centre,
         more_callers=max(0, len(callers) - _MOST),
         more_callees=max(0, len(callees) - _MOST),
-        width=2 * _SIDE + _MIDDLE + 2 * _BETWEEN,
+        width=width,
         height=height,
         box_height=_BOX_HEIGHT,
     )

@@ -152,14 +152,15 @@ def shown(hit: Hit) -> Shown:
 
 
 def _snippet(hit: Hit) -> list[Markup]:
-    """Its lines, coloured by what stands before them where they are shown as they are."""
+    """Its lines, coloured as parts of the chunk where they are shown as they stand in it."""
     snippet = hit.snippet
-    window = hit.text.split("\n")[: snippet.offset + snippet.text.count("\n") + 1]
-    if "\n".join(window[snippet.offset :]) != snippet.text:
+    lines = hit.text.split("\n")
+    end = snippet.offset + snippet.text.count("\n") + 1
+    if "\n".join(lines[snippet.offset : end]) != snippet.text:
         return highlighting.lines_of(snippet.text, hit.language, snippet.highlights)
-    before = sum(len(line) + 1 for line in window[: snippet.offset])
-    marks = [(start + before, end + before) for start, end in snippet.highlights]
-    return highlighting.lines_of("\n".join(window), hit.language, marks)[snippet.offset :]
+    before = sum(len(line) + 1 for line in lines[: snippet.offset])
+    marks = [(start + before, last + before) for start, last in snippet.highlights]
+    return highlighting.lines_of(hit.text, hit.language, marks)[snippet.offset : end]
 
 
 def _results(project: Served, asked: Asked) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Jobs: what runs now, what ran, and a word for the head of each page."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,7 +7,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
 from docindex_dagster.serving.http.served import Project, Served
-from docindex_dagster.serving.jobs.model import Job
+from docindex_dagster.serving.jobs.model import Job, State
 from docindex_dagster.serving.web.moments import seconds_between
 from docindex_dagster.serving.web.templating import page
 
@@ -54,13 +53,13 @@ def at_work(project: Project, request: Request, source: str = "") -> HTMLRespons
 def pulse(project: Project, request: Request) -> HTMLResponse:
     """What is at work, in a word for the head of the page."""
     found = under_way(project)
-    return page(request, "_pulse.html", jobs=found, waiting=Counter(one.job.state for one in found)["queued"])
+    return page(request, "_pulse.html", jobs=found, waiting=sum(one.job.state is State.QUEUED for one in found))
 
 
 def under_way(project: Served, source: str = "") -> list[Told]:
     """The jobs that have not ended; those at work first."""
     found = [job for job in project.jobs.all() if not job.state.has_ended and source in {"", job.request.source}]
-    return told(sorted(found, key=lambda job: (job.state == "queued", job.created_at)))
+    return told(sorted(found, key=lambda job: (job.state is State.QUEUED, job.created_at)))
 
 
 def told(jobs: Sequence[Job]) -> list[Told]:
