@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import pyarrow.compute as pc
 from fastapi import APIRouter, Query, Request
@@ -11,10 +11,10 @@ from starlette.responses import HTMLResponse
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.schemas import COMMIT_PATH
-from docindex_dagster.serving.http import searching
+from docindex_dagster.serving.http import history
 from docindex_dagster.serving.http.files import split_place
+from docindex_dagster.serving.http.history import Commit, LogRequest
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.searching import LogRequest
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web.mistakes import told
 from docindex_dagster.serving.web.templating import page
@@ -53,7 +53,7 @@ class Asked(BaseModel):
 class Commits:
     """A part of the history."""
 
-    rows: list[dict[str, Any]]
+    rows: list[Commit]
     next: str | None = None
 
 
@@ -62,7 +62,7 @@ def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
     """The newest commits, or those about a query."""
     found, trouble = Commits([]), None
     try:
-        answer = searching.commits(project, asked.request())
+        answer = history.commits(project, asked.request())
         found = Commits(answer.items, answer.next)
     except (DocindexError, ProblemError) as error:
         trouble = told(error)
@@ -71,24 +71,24 @@ def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
     return page(request, "log.html", status, asked=asked, found=found, trouble=trouble, keys=keys, words=asked.q)
 
 
-def newest(project: Served, key: str, most: int) -> list[dict[str, Any]]:
+def newest(project: Served, key: str, most: int) -> list[Commit]:
     """The newest commits of a source."""
-    return searching.commits(project, LogRequest(sources=[key], limit=most)).items
+    return history.commits(project, LogRequest(sources=[key], limit=most)).items
 
 
 def commit(project: Served, request: Request, place: str) -> HTMLResponse:
     """The page of a commit."""
 
-    def ask(reader: Reader) -> tuple[dict[str, Any], frozenset[str]]:
+    def ask(reader: Reader) -> tuple[Commit, frozenset[str]]:
         key, path = split_place(place, reader.generation.sources)
         commits = read_commits(reader.layout, key)
         named = commits.filter(pc.equal(commits["commit"], path.removeprefix(COMMIT_PATH))).to_pylist()
         if not named:
             raise ProblemError("unknown-file", f"{key} has no indexed commit {path.removeprefix(COMMIT_PATH)}")
-        return named[0], frozenset(commits["commit"].to_pylist())
+        return Commit.model_validate(named[0]), frozenset(commits["commit"].to_pylist())
 
     found, known = project.reading(ask)
-    return page(request, "commit.html", commit=found, parents=[(name, name in known) for name in found["parents"]])
+    return page(request, "commit.html", commit=found, parents=[(name, name in known) for name in found.parents])
 
 
 def _keys(project: Served) -> list[str]:
