@@ -229,7 +229,7 @@ class Jobs:
         until = time.monotonic() + wait_s
         with self._changed:
             while (record := self._records.get(id)) is not None:
-                found = [event for event in self._told(record) if event.number > after]
+                found = [event for event in self._reported(record) if event.number > after]
                 left = until - time.monotonic()
                 if found or left <= 0 or record.state.has_ended or self._is_closing:
                     return found
@@ -259,7 +259,7 @@ class Jobs:
         if self._is_closing or not self._worker.is_alive():
             raise JobsOffError("this server takes no jobs now: it is starting or ending; try again")
 
-    def _told(self, record: Record) -> list[JobEvent]:
+    def _reported(self, record: Record) -> list[JobEvent]:
         """The events that others see: the last one is the server's."""
         events = [event for event in self._tail(record.id).read() if event.name != journal.FINISHED]
         if record.state.has_ended:
