@@ -17,14 +17,14 @@ from docindex_dagster.core import events
 from docindex_dagster.core.errors import DocindexError, first_line
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.serving.jobs.child import Order
+from docindex_dagster.serving.jobs.child import Order, begin
 from docindex_dagster.serving.jobs.journal import BEGAN, FINISHED, Journal
 
 
 def main() -> None:
     """Do the job, and say how it ended."""
     order = Order.of_json(sys.argv[1])
-    os.set_inheritable(order.lock, False)  # noqa: FBT003 it has no name
+    begin(order.lock)
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores the first
         signal.signal(number, signal.default_int_handler)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)

@@ -43,8 +43,8 @@ class Order:
         return cls(values["id"], JobRequest(**{**request, "paths": tuple(request["paths"])}), values["lock"])
 
 
-def start(settings: Settings, command: Sequence[str], job: str, request: JobRequest) -> int:
-    """Start the process of a job, which goes on when this one ends, and return its number.
+def start(settings: Settings, command: Sequence[str], job: str, request: JobRequest) -> None:
+    """Start the process of a job, which goes on when this one ends.
 
     Args:
         settings: the project.
@@ -59,6 +59,7 @@ def start(settings: Settings, command: Sequence[str], job: str, request: JobRequ
     lock = os.open(layout.job(job, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, 0)  # an attempt before noted its number
         with layout.job(job, "log").open("wb") as log:
             process = subprocess.Popen(
                 [*command, Order(job, request, lock).to_json()],
@@ -70,11 +71,28 @@ def start(settings: Settings, command: Sequence[str], job: str, request: JobRequ
                 start_new_session=True,
                 pass_fds=[lock],
             )
+        _note(lock, process.pid)
     finally:
         os.close(lock)
     # Nobody else learns that it has ended, and it would stay a zombie.
     Thread(target=process.wait, name=f"reaper of {process.pid}", daemon=True).start()
-    return process.pid
+
+
+def begin(lock: int) -> None:
+    """Keep the lock for this process, which is that of a job, alone; what it starts does not inherit it."""
+    os.set_inheritable(lock, False)  # noqa: FBT003 it has no name
+    _note(lock, os.getpid())  # the server may have died before it could
+
+
+def _note(lock: int, pid: int) -> None:
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(pid).encode(), 0)
+
+
+def process_of(layout: Layout, job: str) -> int | None:
+    """The number of the process of a job that is alive; None where it is not known yet."""
+    text = layout.job(job, "lock").read_text(encoding="ascii")
+    return int(text) if text.isdecimal() else None
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -323,46 +323,51 @@ class Jobs:
 
     def _do(self, record: Record) -> None:
         """Bring a job to its end, unless it is closed before."""
-        pid = self._started(record) if record.state is State.QUEUED else None
+        if record.state is State.QUEUED:
+            self._start(record)
         if not self._loader.ident:  # while the process of the job loads the same
             self._loader.start()
-        if self._follow(record.id, pid):
+        if self._follow(record.id):
             self._end(record.id)
 
-    def _started(self, record: Record) -> int | None:
-        """Start the process of a job; None where it has been cancelled meanwhile."""
+    def _start(self, record: Record) -> None:
+        """Start the process of a job, unless it has been cancelled meanwhile."""
         with self._changed:
             record = self._records.get(record.id) or record
             if record.state is not State.QUEUED:
-                return None
+                return
             started = replace(record, state=State.RUNNING, started_at=now(), attempts=record.attempts + 1)
             self._records.write(started)
             self._layout.job(record.id, "events").unlink(missing_ok=True)  # a line that an attempt before did not end
-            return child.start(self._settings, self._command, record.id, record.request)
+            child.start(self._settings, self._command, record.id, record.request)
 
-    def _follow(self, job: str, pid: int | None) -> bool:
+    def _follow(self, job: str) -> bool:
         """Watch the process of a job, and end it where it is cancelled; whether it has ended."""
         ending: Ending | None = None
         seen = 0
         while child.is_alive(self._layout, job):
             with self._changed:
-                events = self._tail(job).read()
-                record = self._records.get(job)
-                if len(events) > seen:
-                    seen = len(events)
+                seen, before = len(self._tail(job).read()), seen
+                if seen > before:
                     self._changed.notify_all()
-            if pid is None and events:
-                pid = events[0].data["pid"]
-            if record is not None and record.state is State.CANCELLING and pid is not None:
-                if ending is None:
-                    self._recorded.mark_cancelling(job)
-                    ending = Ending(pid)
-                ending.press()
+                record = self._records.get(job)
+            if record is not None and record.state is State.CANCELLING:
+                ending = ending or self._ending(job)
+                if ending is not None:
+                    ending.press()
             with self._changed:
                 if self._is_closing:
                     return False
                 self._changed.wait(_POLL_S)
         return True
+
+    def _ending(self, job: str) -> Ending | None:
+        """What ends the process of a job; None where that is not known yet."""
+        pid = child.process_of(self._layout, job)
+        if pid is None:
+            return None
+        self._recorded.mark_cancelling(job)  # before the signal, by which the run would be a failed one
+        return Ending(pid)
 
     def _settled(self, ended: Record) -> Record:
         """Let Dagster's record say of the run what that of the job does; it may have ended well at the last moment."""

@@ -11,6 +11,7 @@ import pytest
 from docindex_dagster.cli.jobs import jobs_of
 from docindex_dagster.core import errors
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.serving.jobs import child
 from docindex_dagster.serving.jobs.model import JobRequest, State
 from tests.defs.conftest import CONFIG, KEY
 from tests.serving.jobs.conftest import INDEX, ended
@@ -146,12 +147,12 @@ class TestKeys:
 
 
 class TestRestart:
-    def test_what_waits_goes_on_in_its_order_after_the_one_that_worked(self, opened):
+    def test_what_waits_goes_on_in_its_order_after_the_one_that_worked(self, opened, layout):
         jobs = opened(SLEEPS)
         asked = [jobs.submit(JobRequest("index", KEY, mode)) for mode in ("full", "verify", "changes")]
         started(jobs, asked[0])
         jobs.close()
-        kill_sleeper(asked[0])
+        kill_sleeper(layout, asked[0])
 
         again = opened(WORKS)
         done = [ended(again, job) for job in asked]
@@ -167,7 +168,7 @@ class TestRestart:
         started(jobs, job)
         jobs.close()
         layout.job(job.id, "events").write_text('{"name": "beg')  # it died while it wrote that it begins
-        kill_sleeper(job)
+        kill_sleeper(layout, job)
 
         again = opened(WORKS)
         done = ended(again, job)
@@ -188,10 +189,21 @@ class TestRestart:
         job = jobs.submit(INDEX)
         started(jobs, job)
         jobs.close()
-        kill_sleeper(job)
+        kill_sleeper(layout, job)
         rewrite(layout, job.id, state="cancelling")
 
         assert ended(opened(WORKS), job).state is State.CANCELED
+
+    def test_one_that_works_on_is_cancelled_by_the_next_server(self, opened):
+        jobs = opened(SLEEPS)
+        job = jobs.submit(INDEX)
+        started(jobs, job)
+        jobs.close()
+
+        again = opened(WORKS)
+        again.cancel(job.id)
+
+        assert ended(again, job).state is State.CANCELED
 
     def test_a_record_that_nobody_understands_is_left_alone(self, opened, layout):
         layout.jobs.mkdir(parents=True)
@@ -338,13 +350,10 @@ def started(jobs, job) -> None:
         time.sleep(0.01)
 
 
-def kill_sleeper(job) -> None:
-    """Kill the process of a job of which nobody knows the number."""
-    name = f'"id": "{job.id}"'
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            is_it = name in (process / "cmdline").read_text()
-        except OSError:
-            continue
-        if is_it:
-            os.kill(int(process.name), 9)
+def kill_sleeper(layout, job) -> None:
+    """Kill the process of a job, and wait until it is gone."""
+    pid = child.process_of(layout, job.id)
+    assert pid is not None
+    os.kill(pid, 9)
+    while child.is_alive(layout, job.id):
+        time.sleep(0.01)
