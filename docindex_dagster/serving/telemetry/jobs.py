@@ -1,6 +1,6 @@
 """The jobs of a server as metrics, with the runs that others started."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from threading import Lock
@@ -12,7 +12,6 @@ from prometheus_client.registry import Collector
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.serving.jobs.model import Job, Kind, State
-from docindex_dagster.serving.jobs.queue import Jobs
 
 _JOBS_S = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
 _KINDS: tuple[str, ...] = get_args(Kind)
@@ -21,7 +20,8 @@ _KINDS: tuple[str, ...] = get_args(Kind)
 class JobFigures(Collector):
     """Counts the jobs when it is asked: those that have ended since it was asked last, each once."""
 
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: Callable[[], Sequence[Job]]) -> None:
+        """`jobs` gives all that are known, those of others included."""
         self._jobs = jobs
         self._lock = Lock()
         self._counted: frozenset[str] | None = None  # None: nobody has asked yet
@@ -44,9 +44,9 @@ class JobFigures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The metrics; of no jobs where they cannot be read."""
-        found: list[Job] = []
+        found: Sequence[Job] = ()
         with suppress(DocindexError, OSError):
-            found = self._jobs.all()
+            found = self._jobs()
             self._count(found)
         by_state = GaugeMetricFamily(
             "docindex_jobs", "Jobs that are not over, by kind and state.", labels=["kind", "state"]

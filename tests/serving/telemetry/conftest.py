@@ -55,13 +55,19 @@ def indexed(tmp_path_factory) -> Path:
     return root
 
 
+def served_of(root: Path, token: str | None = None) -> Served:
+    """A project as a server that takes no jobs knows it."""
+    settings = load_settings(root)
+    access = Access(frozenset({"127.0.0.1"}), token)
+    return Served(Live(settings), access, launch.outcomes, jobs_of(settings, is_on=False))
+
+
 @contextmanager
 def serving(root: Path, *, token: str | None = None, traces: Tracing | None = None) -> Iterator[TestClient]:
     """A client of an application on a project, which takes no jobs."""
-    settings = load_settings(root)
-    access = Access(frozenset({"127.0.0.1"}), token)
-    app = build_app(Served(Live(settings), access, launch.outcomes, jobs_of(settings, is_on=False)), traces=traces)
-    with TestClient(app, base_url=ADDRESS, raise_server_exceptions=False) as client:
+    with TestClient(
+        build_app(served_of(root, token), traces=traces), base_url=ADDRESS, raise_server_exceptions=False
+    ) as client:
         yield client
 
 

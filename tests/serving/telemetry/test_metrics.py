@@ -22,7 +22,7 @@ from docindex_dagster.serving.telemetry.requests import Measured
 from docindex_dagster.status import source_status
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.status.source_status import Runs, SourceState
-from tests.serving.telemetry.conftest import call_tool, serving, told
+from tests.serving.telemetry.conftest import call_tool, served_of, serving, told
 
 TOKEN = "a-token-that-is-long-enough-0123456789"
 ENTRY = CatalogEntry("git/a", 100, 7, 1000, 0, 0, {"go": 7}, "v", None, "2026-11-21T03:04:05+00:00", 0)
@@ -169,16 +169,6 @@ def test_what_costs_something_is_found_out_once_in_a_while():
     assert (fresh.get(), fresh.get()) == (1, 2)
 
 
-class Listed:
-    """Jobs that are as a test says."""
-
-    def __init__(self) -> None:
-        self.jobs: list[Job] = []
-
-    def all(self) -> list[Job]:
-        return self.jobs
-
-
 def job(name: str, state: State) -> Job:
     ended_at = "2026-11-21T03:04:17+00:00" if state.has_ended else None
     times = ("2026-11-21T03:04:00+00:00", "2026-11-21T03:04:05+00:00", ended_at)
@@ -195,12 +185,11 @@ def values(collector: JobFigures) -> dict[tuple[str, ...], float]:
 
 
 def test_jobs_that_end_are_counted_once_and_those_of_an_earlier_server_never():
-    listed = Listed()
-    listed.jobs = [job("1", State.SUCCEEDED)]
-    collector = JobFigures(listed)
+    jobs = [job("1", State.SUCCEEDED)]
+    collector = JobFigures(lambda: jobs)
     assert values(collector)["docindex_jobs_ended_total", "index", "succeeded"] == 0
 
-    listed.jobs = [job("1", State.SUCCEEDED), job("2", State.FAILED), job("3", State.RUNNING), job("4", State.QUEUED)]
+    jobs += [job("2", State.FAILED), job("3", State.RUNNING), job("4", State.QUEUED)]
     values(collector)
     found = values(collector)
 
@@ -212,9 +201,7 @@ def test_jobs_that_end_are_counted_once_and_those_of_an_earlier_server_never():
 
 
 def test_a_stream_of_events_is_open_until_its_end_and_no_latency(indexed):
-    with serving(indexed) as client:
-        served = client.app.state.served
-    metrics, during = Metrics(served), []
+    metrics, during = Metrics(served_of(indexed)), list[str]()
 
     async def events(_):
         async def told():
@@ -235,16 +222,15 @@ def test_a_stream_of_events_is_open_until_its_end_and_no_latency(indexed):
 
 
 def test_a_request_that_its_client_leaves_is_no_failure_of_the_server(indexed):
-    with serving(indexed) as client:
-        metrics = Metrics(client.app.state.served)
+    metrics = Metrics(served_of(indexed))
 
-    async def endless(_scope, _receive, _send):
+    async def endless(*_):
         await asyncio.sleep(60)
 
     async def leave() -> None:
         scope = {"type": "http", "method": "GET", "app": Starlette()}
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(Measured(endless, metrics, ())(scope, None, None), 0.01)
+            await asyncio.wait_for(Measured(endless, metrics, ())(scope, endless, endless), 0.01)
 
     asyncio.run(leave())
 
