@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import HTMLResponse
 
 from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.serving.http import history
 from docindex_dagster.serving.http.files import split_place
@@ -18,6 +19,7 @@ from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web.mistakes import told
 from docindex_dagster.serving.web.templating import page
+from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.published import read_commits
 from docindex_dagster.stores.reader import Reader
 
@@ -62,8 +64,9 @@ def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
     """The newest commits, or those about a query."""
     found, trouble = Commits([]), None
     try:
-        answer = history.commits(project, asked.request())
-        found = Commits(answer.items, answer.next)
+        if read_generation(Layout(project.settings.home)) is not None:
+            answer = history.commits(project, asked.request())
+            found = Commits(answer.items, answer.next)
     except (DocindexError, ProblemError) as error:
         trouble = told(error)
     keys = _keys(project)

@@ -26,7 +26,7 @@ from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter()
-_RESULTS = 20
+_RESULTS = 15
 _Name = Annotated[str, Field(max_length=1000)]
 MODES: Mapping[ModeName, str] = {
     "hybrid": "Words and meaning",
@@ -154,13 +154,10 @@ def shown(hit: Hit) -> Shown:
 def _snippet(hit: Hit) -> list[Markup]:
     """Its lines, coloured as parts of the chunk where they are shown as they stand in it."""
     snippet = hit.snippet
-    lines = hit.text.split("\n")
-    end = snippet.offset + snippet.text.count("\n") + 1
-    if "\n".join(lines[snippet.offset : end]) != snippet.text:
+    count = snippet.text.count("\n") + 1
+    if hit.text.split("\n")[snippet.offset : snippet.offset + count] != snippet.text.split("\n"):
         return highlighting.lines_of(snippet.text, hit.language, snippet.highlights)
-    before = sum(len(line) + 1 for line in lines[: snippet.offset])
-    marks = [(start + before, last + before) for start, last in snippet.highlights]
-    return highlighting.lines_of(hit.text, hit.language, marks)[snippet.offset : end]
+    return highlighting.window_of(hit.text, hit.language, snippet.highlights, snippet.offset, count)
 
 
 def _results(project: Served, asked: Asked) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""Coming in with the token, and going out."""
+
+from http.cookies import SimpleCookie
+
+import pytest
+
+from docindex_dagster.serving.http.security import COOKIE
+from docindex_dagster.serving.web import session
+from tests.serving.web.conftest import serving
+
+TOKEN = "a-token-that-is-long-enough-0123456789"
+
+
+@pytest.fixture
+def guarded(indexed, monkeypatch):
+    monkeypatch.setattr(session, "_WRONG_S", 0.01)
+    with serving(indexed, TOKEN) as client:
+        yield client
+
+
+def log_in(client, token: str = TOKEN, **headers: str):
+    return client.post("/login", content=f"token={token}", headers=headers)
+
+
+def test_a_browser_is_led_to_the_form(guarded):
+    answer = guarded.get("/")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/login")
+    assert guarded.get("/login").status_code == 200
+    assert guarded.get("/static/page.css").status_code == 200
+
+
+def test_the_token_opens_the_pages_until_one_logs_out(guarded):
+    assert log_in(guarded).status_code == 303
+    assert guarded.get("/sources").status_code == 200
+    assert "Log out" in guarded.get("/").text
+    assert guarded.post("/logout").headers["Location"] == "/login"
+    assert guarded.get("/sources").status_code == 303
+
+
+def test_a_wrong_token_is_refused_late_and_is_not_repeated(guarded, monkeypatch):
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(session.anyio, "sleep", sleep)
+    answer = log_in(guarded, "wrong-secret")
+    assert answer.status_code == 401
+    assert waited == [session._WRONG_S]
+    assert "Set-Cookie" not in answer.headers
+    assert "wrong-secret" not in answer.text
+    assert guarded.get("/sources").status_code == 303
+
+
+def test_the_cookie_is_for_this_site_alone_and_no_script_reads_it(guarded):
+    morsel = SimpleCookie(log_in(guarded).headers["Set-Cookie"])[COOKIE]
+    assert (morsel["httponly"], morsel["samesite"], morsel["path"]) == (True, "strict", "/")
+    assert not morsel["secure"]
+    assert TOKEN not in morsel.value
+
+
+def test_behind_tls_the_cookie_is_sent_over_tls_alone(guarded):
+    answer = log_in(guarded, **{"X-Forwarded-Proto": "https"})
+    assert SimpleCookie(answer.headers["Set-Cookie"])[COOKIE]["secure"]
+
+
+def test_a_form_of_another_site_logs_nobody_in(guarded):
+    assert log_in(guarded, Origin="https://evil.example").status_code == 403
+
+
+def test_without_a_token_there_is_nothing_to_log_in_to(client):
+    assert client.get("/login").headers["Location"] == "/"
+    assert "Log out" not in client.get("/").text
