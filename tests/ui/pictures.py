@@ -39,6 +39,17 @@ def of_catalogue(page: Page) -> None:
             _take(tab, "index-catalog", around=[ui.metadata(tab, name) for name in ("attention", "overview")])
 
 
+def of_the_page(page: Page) -> None:
+    """The page of `docindex serve`: a search with a file opened, in both colours."""
+    for scheme in ("light", "dark"):
+        with _tab(page, width=1440, height=900, scale=1) as tab:
+            if tab:
+                tab.emulate_media(color_scheme=scheme)
+                tab.goto("/?q=move+water+between+the+well+and+a+tank&at=git/shop/tank.py&symbol=pump")
+                expect(tab.locator("#pane .marked").first).to_be_visible()
+                _take(tab, f"serve-search-{scheme}")
+
+
 @contextmanager
 def _tab(page: Page, width: int, height: int, scale: int = 2) -> Iterator[Page | None]:
     """A tab of its own, so that the tests' stays as it is; None where no pictures are wanted."""

@@ -1,0 +1,378 @@
+"""Using the page of `docindex serve` in a browser, on a project of which attackers wrote a part."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+
+from tests.serving.web import project
+from tests.ui import pictures
+from tests.ui.conftest import _free_port
+
+pytestmark = pytest.mark.ui
+
+PUMP = "/file/git/shop/tank.py"
+HOSTILE = f"/file/git/shop/{quote(project.HOSTILE_NAME)}"
+GRAVE = {"serious", "critical"}
+WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 360, "height": 740}
+PATIENCE_MS = 20_000
+JOB_MS = 60_000  # a run of Dagster, on a machine that does other things
+
+
+@dataclass
+class Served:
+    """The server, and all that a browser asked for and said."""
+
+    url: str
+    requests: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def watch(self, page: Page) -> None:
+        def noted(request: Request) -> None:
+            self.requests.append(request.url)
+
+        page.on("request", noted)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self.errors.append(said.text) if "Security Policy" in said.text else None)
+        page.on("dialog", lambda dialog: self.errors.append(dialog.message))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    root = project.make(tmp_path_factory.mktemp("page"))
+    project.index_all(root)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER_", "DOCINDEX_"))}
+    port = _free_port()
+    command = [str(Path(sys.executable).with_name("docindex")), "serve", "--port", str(port)]
+    log = root.with_name("serve.log")
+    with log.open("wb") as output:
+        server = subprocess.Popen(command, cwd=root, env=kept, stdout=output, stderr=output, start_new_session=True)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait_until_it_answers(f"{url}/api/v1/health", server, log)
+        yield Served(url)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(timeout=20)
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MS)
+    chromium = shutil.which(os.environ.get("CHROMIUM", "chromium"))
+    assert chromium, "there is no Chromium: apt-get install chromium, or set CHROMIUM to the path of one"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def tab(served: Served, browser: Browser) -> Iterator[Page]:
+    """A fresh tab; whatever it did, nothing left the host and no script of an attacker ran."""
+    context = browser.new_context(base_url=served.url, viewport=WIDE, reduced_motion="reduce", color_scheme="light")
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    served.watch(page)
+    yield page
+    owned = page.evaluate("document.documentElement.dataset.owned ?? ''")
+    context.close()
+    assert owned == ""
+    assert served.errors == []
+    assert [url for url in served.requests if not url.startswith((f"{served.url}/", "data:"))] == []
+
+
+def test_typing_finds_and_the_address_remembers(tab: Page):
+    tab.goto("/")
+    tab.keyboard.press("/")
+    expect(tab.locator("#q")).to_be_focused()
+    tab.keyboard.type("move water between the well and a tank", delay=5)
+    expect(tab.locator(".hit").first).to_contain_text("tank.py")
+    expect(tab.locator("#said")).to_contain_text("result")
+    expect(tab).to_have_url(re.compile(r"\?q=move\+water"))
+    tab.reload()
+    expect(tab.locator(".hit").first).to_contain_text("tank.py")
+    expect(tab.locator("#q")).to_have_value("move water between the well and a tank")
+
+
+def test_filters_narrow_and_the_browser_goes_back_to_before(tab: Page):
+    tab.goto("/?q=pump")
+    expect(tab.get_by_text("pumps.md").first).to_be_visible()
+    tab.locator("#by-language").select_option("python")
+    expect(tab.get_by_text("pumps.md")).to_have_count(0)
+    expect(tab).to_have_url(re.compile("language=python"))
+    tab.go_back()
+    expect(tab.get_by_text("pumps.md").first).to_be_visible()
+    expect(tab.locator("#by-language")).to_have_value("")
+
+
+def test_an_answer_that_comes_late_does_not_replace_a_newer_one(tab: Page):
+    tab.goto("/")
+
+    def late(route):
+        time.sleep(0.6)
+        with suppress(Exception):  # the page gave it up
+            route.continue_()
+
+    tab.route(re.compile(r"/part/results\?q=marmot"), late)
+    tab.locator("#q").fill("marmot")
+    tab.wait_for_timeout(250)
+    tab.locator("#q").fill("prime it with water")
+    expect(tab.locator(".hit").first).to_contain_text("pumps.md")
+    tab.wait_for_timeout(700)
+    expect(tab.locator(".hit").first).to_contain_text("pumps.md")
+
+
+def test_a_result_says_why_it_is_there(tab: Page):
+    tab.goto("/?q=pump")
+    first = tab.locator(".hit").first
+    first.get_by_text("Why it is here").click()
+    expect(first.get_by_role("rowheader", name="bm25")).to_be_visible()
+
+
+def test_a_result_opens_beside_the_others_with_its_lines_marked(tab: Page):
+    tab.goto("/?q=move+water+between+the+well+and+a+tank")
+    tab.locator(".hit a.open").first.click()
+    expect(tab.locator("#pane .marked").first).to_be_in_viewport()
+    expect(tab.locator("#pane")).to_contain_text("Callers")
+    expect(tab.locator(".hit.shown")).to_have_count(1)
+    expect(tab).to_have_url(re.compile(r"at=git%2Fshop%2Ftank.py"))
+    tab.reload()
+    expect(tab.locator("#pane .marked").first).to_be_visible()
+    tab.go_back()
+    expect(tab.locator("#pane .viewer")).to_have_count(0)
+
+
+def test_the_keyboard_is_enough(tab: Page):
+    tab.goto("/?q=pump")
+    tab.keyboard.press("j")
+    expect(tab.locator(".hit a.open").nth(0)).to_be_focused()
+    tab.keyboard.press("j")
+    expect(tab.locator(".hit a.open").nth(1)).to_be_focused()
+    tab.keyboard.press("k")
+    expect(tab.locator(".hit a.open").nth(0)).to_be_focused()
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#pane .viewer")).to_be_visible()
+    tab.keyboard.press("o")
+    expect(tab.locator(".outline a").first).to_be_focused()
+    tab.keyboard.press("Escape")
+    expect(tab.locator(".outline a").first).to_be_hidden()
+    tab.keyboard.press("Escape")
+    expect(tab.locator("#pane .viewer")).to_have_count(0)
+    expect(tab.locator(".hit a.open").nth(0)).to_be_focused()
+    tab.keyboard.press("?")
+    expect(tab.get_by_role("dialog")).to_be_visible()
+    tab.keyboard.press("Escape")
+    expect(tab.get_by_role("dialog")).to_be_hidden()
+
+
+def test_shortcuts_can_be_turned_off(tab: Page):
+    tab.goto("/?q=pump")
+    tab.locator("#help").click()
+    tab.get_by_label("Shortcuts of one letter").uncheck()
+    tab.get_by_role("button", name="Close").click()
+    tab.keyboard.press("/")
+    expect(tab.locator("#q")).not_to_be_focused()
+
+
+def test_lines_are_marked_by_clicks_and_the_link_to_them_can_be_sent(tab: Page):
+    tab.goto(PUMP)
+    tab.locator("#L16 .n").click()
+    expect(tab.locator(".relations .of")).to_have_text("pump")
+    tab.locator("#L18 .n").click(modifiers=["Shift"])
+    expect(tab.locator(".marked")).to_have_count(3)
+    expect(tab).to_have_url(re.compile(r"\?from=16&to=18#L16$"))
+    tab.keyboard.press("y")
+    expect(tab.get_by_text("Link copied")).to_be_visible()
+    sent = tab.evaluate("navigator.clipboard.readText()")
+    assert sent == tab.url
+    tab.goto("about:blank")
+    tab.goto(sent)
+    expect(tab.locator(".marked")).to_have_count(3)
+
+
+def test_callers_lead_to_their_places(tab: Page):
+    tab.goto(f"{PUMP}?symbol=pump")
+    expect(tab.get_by_role("group", name="3 callers of pump")).to_be_visible()
+    tab.locator(".two").get_by_role("link", name="test_pressure").click()
+    expect(tab.locator("h1")).to_contain_text("test_pressure.py")
+    expect(tab.locator(".marked")).to_contain_text("return pump(litres) * 3")
+
+
+def test_callers_in_the_pane_open_there(tab: Page):
+    tab.goto("/?q=pump&at=git/shop/tank.py&symbol=pump")
+    tab.locator(".neighbourhood").get_by_role("link", name="Tank.drain").click()
+    expect(tab.locator("#pane .marked")).to_contain_text("return pump(-litres)")
+    expect(tab.locator("#q")).to_have_value("pump")
+
+
+def test_the_outline_marks_what_it_names(tab: Page):
+    tab.goto(PUMP)
+    tab.locator(".outline").get_by_role("link", name="check").click()
+    expect(tab.locator(".marked").first).to_have_attribute("id", "L21")
+    expect(tab.locator(".relations .of")).to_have_text("check")
+
+
+def test_indexing_shows_its_progress_and_its_end(tab: Page):
+    tab.goto("/sources")
+    tab.get_by_role("button", name="Index changes of library/manual").click()
+    expect(tab.get_by_text("Index job of library/manual started")).to_be_visible()
+    expect(tab.locator("#work .job")).to_contain_text("library/manual")
+    expect(tab.get_by_role("progressbar", name="Progress of library/manual").first).to_be_visible()
+    expect(tab.locator("#pulse")).to_contain_text("manual")
+    expect(tab.locator("#work .job")).to_have_count(0, timeout=JOB_MS)
+    tab.goto("/jobs")
+    expect(tab.locator("tbody tr").first).to_contain_text("succeeded")
+
+
+def test_a_job_can_be_cancelled(tab: Page):
+    tab.goto("/sources")
+    tab.get_by_label("Other ways to index git/shop").click()
+    tab.get_by_role("button", name="Index anew").locator("visible=true").click()
+    tab.get_by_role("button", name="Cancel the job of git/shop").click()
+    tab.goto("/jobs")
+    expect(tab.locator("tbody tr").first).to_contain_text("canceled", timeout=JOB_MS)
+
+
+def test_what_the_api_refuses_is_told(tab: Page):
+    tab.goto("/sources")
+    tab.get_by_label("Address").fill("https://user:secret@example.org/x.git?token=1")
+    tab.get_by_label("Name").fill("../..")
+    tab.get_by_role("button", name="Add and index").click()
+    expect(tab.locator(".note.bad")).to_be_visible()
+
+
+def test_colours_can_be_chosen_and_stay(tab: Page):
+    tab.goto("/")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = tab.evaluate(ground)
+    tab.locator("#theme").click()
+    tab.locator("#theme").click()
+    assert tab.evaluate(ground) != light
+    tab.goto(PUMP)
+    assert tab.evaluate(ground) != light
+    expect(tab.locator("#theme")).to_have_attribute("aria-label", "Colours: dark")
+
+
+def test_the_colours_of_the_system_are_those_of_the_page(tab: Page):
+    tab.goto("/")
+    light = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    tab.emulate_media(color_scheme="dark")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") != light
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/?q=marmot",
+        f"/?q=marmot&at={quote('git/shop/' + project.HOSTILE_NAME)}&from=1&to=3",
+        HOSTILE,
+        "/file/library/manual/marmots.md",
+        "/file/library/manual/marmots.md?as=prose",
+        "/log?q=marmots",
+        "/source/git/shop",
+        "/?q=" + quote(project.SCRIPT + project.HANDLER),
+    ],
+)
+def test_what_attackers_wrote_does_nothing(tab: Page, address: str):
+    tab.goto(address)
+    expect(tab.locator("body")).to_contain_text(re.compile("marmot|onerror"))
+    assert tab.locator("main img, main script, main iframe").count() == 0
+    assert project.BIDI not in tab.locator("html").inner_html()
+
+
+def test_a_hostile_file_opens_beside_its_result(tab: Page):
+    tab.goto("/?q=attack_x")
+    tab.locator(".hit a.open", has_text="onerror").first.click()
+    expect(tab.locator("#pane .code")).to_contain_text("attack_x")
+    tab.keyboard.press("y")
+    expect(tab.get_by_text("Link copied")).to_be_visible()
+    tab.goto(tab.evaluate("navigator.clipboard.readText()"))
+    expect(tab.locator("h1")).to_contain_text("onerror=alert(1)")
+
+
+@pytest.mark.parametrize("address", ["/", "/?q=pump", PUMP, "/sources", "/source/git/shop", "/jobs", "/log"])
+def test_a_narrow_screen_shows_each_page_without_scrolling_sideways(tab: Page, address: str):
+    tab.set_viewport_size(NARROW)
+    tab.goto(address)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+def test_on_a_narrow_screen_a_result_opens_as_a_page(tab: Page):
+    tab.set_viewport_size(NARROW)
+    tab.goto("/?q=move+water+between+the+well+and+a+tank")
+    tab.locator(".hit a.open").first.click()
+    expect(tab.locator("h1")).to_contain_text("tank.py")
+
+
+def test_without_javascript_one_can_search_and_read(served: Served, browser: Browser):
+    page = browser.new_page(base_url=served.url, java_script_enabled=False)
+    page.goto("/")
+    page.locator("#q").fill("prime it with water")
+    page.keyboard.press("Enter")
+    page.locator(".hit a.open").first.click()
+    expect(page.locator("h1")).to_contain_text("pumps.md")
+    expect(page.locator(".marked").first).to_be_visible()
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/",
+        "/?q=pump",
+        "/?q=move+water&at=git/shop/tank.py&symbol=pump",
+        "/?q=zeppelin&mode=literal",
+        f"{PUMP}?symbol=pump",
+        "/file/library/manual/pumps.md?as=prose",
+        "/sources",
+        "/source/git/shop",
+        "/jobs",
+        "/log",
+        "/log?q=tank",
+        "/problems/query",
+        "/nowhere",
+    ],
+)
+def test_axe_finds_nothing_serious(tab: Page, address: str, scheme: str):
+    tab.emulate_media(color_scheme=scheme)
+    tab.goto(address)
+    for details in tab.locator("details:not(.menu)").all()[:3]:
+        details.evaluate("element => element.open = true")
+    found = Axe().run(tab).response["violations"]
+    grave = [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found if one["impact"] in GRAVE]
+    assert grave == []
+
+
+def test_pictures_for_the_documentation(tab: Page):
+    pictures.of_the_page(tab)
+
+
+def _wait_until_it_answers(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end and server.poll() is None:
+        with suppress(OSError):
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"docindex serve did not start:\n{log.read_text()}")
