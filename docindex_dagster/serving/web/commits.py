@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow.compute as pc
 from fastapi import APIRouter, Query, Request
@@ -12,9 +12,11 @@ from starlette.responses import HTMLResponse
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT_PATH
-from docindex_dagster.serving.http import history
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.search.log import CommitFilters
+from docindex_dagster.search.log import log as commits_of
+from docindex_dagster.search.scope import keys_of
 from docindex_dagster.serving.http.files import split_place
-from docindex_dagster.serving.http.history import Commit, LogRequest
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web.mistakes import told
@@ -24,7 +26,8 @@ from docindex_dagster.stores.published import read_commits
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter()
-_COMMITS = 40
+_COMMITS = 40  # of a page
+_MOST_PAGES = 100
 _Name = Annotated[str, Field(max_length=1000)]
 
 
@@ -36,27 +39,20 @@ class Asked(BaseModel):
     author: _Name = ""
     since: Annotated[str, Field(max_length=10, pattern=r"^(\d{4}-\d\d-\d\d)?$")] = ""
     path: _Name = ""
-    cursor: Annotated[str, Field(max_length=200)] = ""
+    page: Annotated[int, Field(ge=1, le=_MOST_PAGES)] = 1
 
-    def request(self) -> LogRequest:
-        """The same as the API takes it."""
-        return LogRequest(
-            query=self.q,
-            sources=[self.source] if self.source else [],
-            author=self.author or None,
-            since=_day(self.since),
-            path=self.path or None,
-            limit=_COMMITS,
-            cursor=self.cursor or None,
-        )
+    def filters(self, project: Served, reader: Reader) -> CommitFilters:
+        """What every commit must meet."""
+        keys = keys_of(project.settings, reader.generation, [self.source] if self.source else [])
+        return CommitFilters(keys, self.author or None, _day(self.since), self.path or None)
 
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """A part of the history."""
+    """A page of the history."""
 
-    rows: list[Commit]
-    next: str | None = None
+    rows: list[dict[str, Any]]
+    has_more: bool = False
 
 
 @router.get("/log")
@@ -65,33 +61,50 @@ def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
     found, trouble = Commits([]), None
     try:
         if read_generation(Layout(project.settings.home)) is not None:
-            answer = history.commits(project, asked.request())
-            found = Commits(answer.items, answer.next)
+            found = _found(project, asked)
     except (DocindexError, ProblemError) as error:
         trouble = told(error)
-    keys = _keys(project)
     status = trouble.status if trouble else 200
-    return page(request, "log.html", status, asked=asked, found=found, trouble=trouble, keys=keys, words=asked.q)
+    return page(request, "log.html", status, asked=asked, found=found, trouble=trouble, keys=_keys(project))
 
 
-def newest(project: Served, key: str, most: int) -> list[Commit]:
+def newest(project: Served, key: str, most: int) -> list[dict[str, Any]]:
     """The newest commits of a source."""
-    return history.commits(project, LogRequest(sources=[key], limit=most)).items
+    return _found(project, Asked(source=key)).rows[:most]
+
+
+def _found(project: Served, asked: Asked) -> Commits:
+    start = (asked.page - 1) * _COMMITS
+    end = start + _COMMITS
+
+    def ask(reader: Reader) -> Commits:
+        settings = project.settings
+        rows = commits_of(
+            reader,
+            asked.q,
+            lambda: load_embedder(settings.embedding),
+            top_k=end + 1,
+            filters=asked.filters(project, reader),
+            pool=settings.search.candidates,
+        )
+        return Commits(rows[start:end], len(rows) > end)
+
+    return project.reading(ask)
 
 
 def commit(project: Served, request: Request, place: str) -> HTMLResponse:
     """The page of a commit."""
 
-    def ask(reader: Reader) -> tuple[Commit, frozenset[str]]:
+    def ask(reader: Reader) -> tuple[dict[str, Any], frozenset[str]]:
         key, path = split_place(place, reader.generation.sources)
         commits = read_commits(reader.layout, key)
         named = commits.filter(pc.equal(commits["commit"], path.removeprefix(COMMIT_PATH))).to_pylist()
         if not named:
             raise ProblemError("unknown-file", f"{key} has no indexed commit {path.removeprefix(COMMIT_PATH)}")
-        return Commit.model_validate(named[0]), frozenset(commits["commit"].to_pylist())
+        return named[0], frozenset(commits["commit"].to_pylist())
 
     found, known = project.reading(ask)
-    return page(request, "commit.html", commit=found, parents=[(name, name in known) for name in found.parents])
+    return page(request, "commit.html", commit=found, parents=[(name, name in known) for name in found["parents"]])
 
 
 def _keys(project: Served) -> list[str]:

@@ -4,14 +4,17 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import FastAPI, Request
+from fastapi.exceptions import WebSocketRequestValidationError
+from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from docindex_dagster.serving.http import problems
 from docindex_dagster.serving.http.problems import KINDS, Kind, ProblemError
 from docindex_dagster.serving.web.templating import page
 
-router = APIRouter()
 _API = ("/api/", "/mcp", "/metrics", "/openapi.json")
 
 
@@ -33,18 +36,31 @@ def told(error: Exception) -> Told:
     return _of_body(problems.of_error(error).body)
 
 
-@router.get("/problems/{name}")
-def problem(request: Request, name: str) -> HTMLResponse:
+class _ForPeople(Route):
+    """An address that answers browsers in another way than programs, which find what is behind it."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether it answers a request."""
+        found = super().matches(scope)
+        return found if _wants_page(Headers(scope=scope).get("accept", "")) else (Match.NONE, {})
+
+
+def _problem(request: Request) -> HTMLResponse:
     """Explain a kind of problem."""
+    name = request.path_params["name"]
     if name not in KINDS:
         raise ProblemError("not-found", f"there is no kind of problem called {name}")
     return page(request, "problem.html", kind=KINDS[name])
 
 
+EXPLAINED = _ForPeople("/problems/{name}", _problem)
+
+
 def install(app: FastAPI) -> None:
     """Let an application answer a browser with a page where it answers a program with a problem."""
     for of, handler in list(app.exception_handlers.items()):
-        app.add_exception_handler(of, _for_people(handler))
+        if of is not WebSocketRequestValidationError:
+            app.add_exception_handler(of, _for_people(handler))
 
 
 def _for_people(handler: Any) -> Any:
@@ -61,7 +77,11 @@ def _for_people(handler: Any) -> Any:
 
 
 def _is_browser(request: Request) -> bool:
-    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(_API)
+    return _wants_page(request.headers.get("accept", "")) and not request.url.path.startswith(_API)
+
+
+def _wants_page(accept: str) -> bool:
+    return "text/html" in accept
 
 
 def _of_body(body: bytes | memoryview) -> Told:

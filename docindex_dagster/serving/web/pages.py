@@ -17,7 +17,6 @@ _ROUTERS = (
     work.router,
     commits.router,
     session.router,
-    mistakes.router,
 )
 
 
@@ -25,6 +24,7 @@ def install(app: FastAPI) -> None:
     """Add the page to an application whose problems are installed already."""
     for router in _ROUTERS:
         app.include_router(router, include_in_schema=False)
+    app.router.routes.insert(0, mistakes.EXPLAINED)
     app.add_api_route("/favicon.ico", _icon, include_in_schema=False)
     app.mount("/static", _Static(directory=_STATIC), name="static")
     mistakes.install(app)

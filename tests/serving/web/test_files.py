@@ -11,7 +11,8 @@ def texts(page, selector: str) -> list[str]:
 def shown(page) -> str:
     for number in page.css(".code .n"):
         number.decompose()
-    return page.css_first(".code").text()
+    text: str = page.css_first(".code").text()
+    return text
 
 
 def test_the_text_is_that_of_the_file(read):

@@ -43,7 +43,7 @@ def test_a_wrong_token_is_refused_late_and_is_not_repeated(guarded, monkeypatch)
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(session.anyio, "sleep", sleep)
+    monkeypatch.setattr("anyio.sleep", sleep)
     answer = log_in(guarded, "wrong-secret")
     assert answer.status_code == 401
     assert waited == [session._WRONG_S]

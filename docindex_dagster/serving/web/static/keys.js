@@ -74,7 +74,7 @@ function escape(event) {
     return;
   }
   const list = document.activeElement.closest?.(".outline");
-  if (list) {
+  if (list?.open) {
     list.open = false;
     list.querySelector("summary").focus();
     return;

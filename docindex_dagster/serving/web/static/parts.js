@@ -2,7 +2,7 @@
 import { content, part } from "./fetching.js";
 
 const BUSY_MS = 700;
-const IDLE_MS = 8000;
+const IDLE_MS = 15000;
 const soon = new Map();
 
 export function startParts() {
