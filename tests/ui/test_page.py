@@ -367,6 +367,7 @@ def test_axe_finds_nothing_serious_in_either_colours(tab: Page, address: str):
 
 
 def test_pictures_for_the_documentation(tab: Page):
+    tab.goto("/")
     pictures.of_the_page(tab)
 
 
