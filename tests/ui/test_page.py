@@ -47,7 +47,7 @@ class Served:
 
         page.on("request", noted)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda said: self.errors.append(said.text) if "Security Policy" in said.text else None)
+        page.on("console", lambda line: self.errors.append(line.text) if "Security Policy" in line.text else None)
         page.on("dialog", lambda dialog: self.errors.append(dialog.message))
 
 

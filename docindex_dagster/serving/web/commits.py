@@ -42,7 +42,11 @@ class Asked(BaseModel):
     page: Annotated[int, Field(ge=1, le=_MOST_PAGES)] = 1
 
     def filters(self, project: Served, reader: Reader) -> CommitFilters:
-        """What every commit must meet."""
+        """What every commit must meet.
+
+        Raises:
+            ProblemError: there is no such day.
+        """
         keys = keys_of(project.settings, reader.generation, [self.source] if self.source else [])
         return CommitFilters(keys, self.author or None, _day(self.since), self.path or None)
 

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 from docindex_dagster.core.printable import visible
 
 _PREFIX = "k-"
-# A lexer's expressions may need time that grows faster than a text, which somebody else wrote.
+# A lexer's expressions may need time that grows faster than a text that an attacker wrote.
 _MOST_CHARACTERS, _LONGEST_LINE = 200_000, 5_000
 _OTHER_NAMES = {"astro": "html", "svelte": "html", "commonlisp": "common-lisp", "apex": "java", "jupyter": "markdown"}
 _PLAIN = frozenset({"", "n", "p", "w", "x"})  # they have no colour

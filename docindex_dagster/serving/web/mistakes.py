@@ -85,5 +85,5 @@ def _wants_page(accept: str) -> bool:
 
 
 def _of_body(body: bytes | memoryview) -> Told:
-    said = json.loads(bytes(body))
-    return Told(KINDS[said["type"].rpartition("/")[2]], said["detail"])
+    problem = json.loads(bytes(body))
+    return Told(KINDS[problem["type"].rpartition("/")[2]], problem["detail"])

@@ -1,6 +1,6 @@
 """Indexed Markdown as prose. It may hold anything: no HTML of it is taken, and no address outside of the index.
 
-Two walls: the renderer makes no element of what is not wanted, and a sanitiser lets pass what is wanted alone.
+Two defences: the renderer makes no element of what is not wanted, and a sanitiser lets pass what is wanted alone.
 """
 
 import posixpath

@@ -36,7 +36,7 @@ class Rule:
 @router.get("/sources")
 def sources(project: Project, request: Request) -> HTMLResponse:
     """The state of each source."""
-    found, warnings = _standing(project)
+    found, warnings = _states(project)
     return page(
         request,
         "sources.html",
@@ -51,17 +51,21 @@ def sources(project: Project, request: Request) -> HTMLResponse:
 @router.get("/part/sources")
 def part(project: Project, request: Request) -> HTMLResponse:
     """The table of sources alone."""
-    found, warnings = _standing(project)
+    found, warnings = _states(project)
     declared = registry.sources(project.settings)
     return page(request, "_sources.html", sources=found, warnings=warnings, bars=_bars(project), declared=declared)
 
 
 @router.get("/source/{kind}/{name:path}")
 def source(project: Project, request: Request, kind: str, name: str) -> HTMLResponse:
-    """All that is known of one source."""
+    """All that is known of one source.
+
+    Raises:
+        ProblemError: there is none.
+    """
     key = f"{kind}/{name}"
-    standing, warnings = _standing(project)
-    one = next((status for status in standing if status.source == key), None)
+    states, warnings = _states(project)
+    one = next((status for status in states if status.source == key), None)
     if one is None:
         raise ProblemError("unknown-source", f"there is no source {key}")
     layout = Layout(project.settings.home)
@@ -80,7 +84,7 @@ def source(project: Project, request: Request, kind: str, name: str) -> HTMLResp
     )
 
 
-def _standing(project: Served) -> tuple[list[SourceStatus], list[str]]:
+def _states(project: Served) -> tuple[list[SourceStatus], list[str]]:
     """How all sources stand, and what could not be found out."""
     warnings: list[str] = []
     settings = project.settings

@@ -99,7 +99,7 @@ def test_a_link_leads_to_a_file_of_its_source_or_nowhere(address):
         assert part.startswith("/file/library/manual/")
 
 
-def test_the_second_wall_stands_alone(monkeypatch):
+def test_the_sanitiser_alone_is_enough(monkeypatch):
     """A renderer that let HTML pass would let none of it reach a page."""
     monkeypatch.setattr(prose, "_settle", lambda *_: None)
     html = str(
