@@ -1,4 +1,4 @@
-"""What answering goes through, step by step: a span for each, told to those who record, and to nobody otherwise.
+"""What answering goes through, step by step: a span for each, for those who record it.
 
 Who answers requests says who records them, by `recording`; the steps themselves know of no library for it.
 """

@@ -72,9 +72,9 @@ def search(
         DamagedStoreError: a store cannot be read, or the graph is asked, and a file of it is missing or damaged.
     """
     query = well_formed(query)  # it may come from a shell, with bytes that are no text
-    with span("search", mode=mode.value, granularity=granularity.value, top_k=top_k) as told:
-        told.note(generation=reader.generation.number)
-        told.quote(query=query)
+    with span("search", mode=mode.value, granularity=granularity.value, top_k=top_k) as step:
+        step.note(generation=reader.generation.number)
+        step.quote(query=query)
         if not query.strip():
             raise QueryError("the query is empty: say what to search for")
         filters = filters or Filters()

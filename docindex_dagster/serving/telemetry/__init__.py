@@ -1,1 +1,1 @@
-"""What a server tells of itself: figures to Prometheus, and traces to who collects them."""
+"""What a server reports of itself: figures to Prometheus, and traces to who collects them."""

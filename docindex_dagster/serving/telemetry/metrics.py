@@ -70,8 +70,8 @@ class Metrics:
             self._refused.labels(reason)
 
     def _time_answers(self) -> None:
-        def timed(name: str, told: str, label: str | None, buckets: tuple[float, ...] = _ANSWERS_S) -> Histogram:
-            return Histogram(name, told, [label] if label else [], buckets=buckets, registry=self._registry)
+        def timed(name: str, help_text: str, label: str | None, buckets: tuple[float, ...] = _ANSWERS_S) -> Histogram:
+            return Histogram(name, help_text, [label] if label else [], buckets=buckets, registry=self._registry)
 
         # By the names of spans; each with the attribute that tells its kinds apart.
         self._answers: dict[str, tuple[Histogram, str | None]] = {
@@ -92,8 +92,8 @@ class Metrics:
                 "tool",
             ),
         }
-        told = "How long the steps of searches and contexts took, such as each retriever, fusing and ranking."
-        self._steps = timed("docindex_step_duration_seconds", told, "step", _STEPS_S)
+        help_text = "How long the steps of searches and contexts took, such as each retriever, fusing and ranking."
+        self._steps = timed("docindex_step_duration_seconds", help_text, "step", _STEPS_S)
         self._failures = Counter(
             "docindex_failures_total",
             "Searches, contexts, questions and tool calls that ended with an error, by its kind.",

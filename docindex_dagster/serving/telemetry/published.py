@@ -27,7 +27,7 @@ _STATES_S, _SIZES_S = 10.0, 60.0
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is told of one source, or of all that are too many to be told one by one."""
+    """The figures of one source, or of all that are too many to be shown one by one."""
 
     source: str
     files: int
@@ -79,20 +79,22 @@ def of_sources(states: Sequence[SourceState]) -> Iterator[GaugeMetricFamily]:
     for state in State:
         count.add_metric([state.value], sum(one.state is state for one in states))
     yield count
-    told = list(figures(states))
-    yield _by_source("files", "Files that are indexed", ((one.source, one.files) for one in told))
-    yield _by_source("chunks", "Chunks that can be searched", ((one.source, one.chunks) for one in told))
-    yield _by_source("text_bytes", "Bytes of text that can be searched", ((one.source, one.text_bytes) for one in told))
+    shown = list(figures(states))
+    yield _by_source("files", "Files that are indexed", ((one.source, one.files) for one in shown))
+    yield _by_source("chunks", "Chunks that can be searched", ((one.source, one.chunks) for one in shown))
+    yield _by_source(
+        "text_bytes", "Bytes of text that can be searched", ((one.source, one.text_bytes) for one in shown)
+    )
     changed = "When the content that can be searched changed, in seconds since 1970"
-    yield _by_source("changed_timestamp_seconds", changed, ((one.source, one.changed_at) for one in told))
+    yield _by_source("changed_timestamp_seconds", changed, ((one.source, one.changed_at) for one in shown))
     checked = "When a run last ended well that looked at all files, in seconds since 1970"
-    yield _by_source("checked_timestamp_seconds", checked, ((one.source, one.checked_at) for one in told))
+    yield _by_source("checked_timestamp_seconds", checked, ((one.source, one.checked_at) for one in shown))
     state_of = GaugeMetricFamily(
         "docindex_source_state",
         f"The state of a source: 1 for the one it is in; for {OTHER}, how many are in it.",
         labels=["source", "state"],
     )
-    for one in told:
+    for one in shown:
         for state in sorted(set(one.states)):
             state_of.add_metric([one.source, state.value], one.states.count(state))
     yield state_of
@@ -124,16 +126,16 @@ def _figures_of(one: SourceState) -> Figures:
     )
 
 
-def _gauge(name: str, told: str, value: float | None) -> GaugeMetricFamily:
-    found = GaugeMetricFamily(name, told)
+def _gauge(name: str, help_text: str, value: float | None) -> GaugeMetricFamily:
+    found = GaugeMetricFamily(name, help_text)
     if value is not None:
         found.add_metric([], value)
     return found
 
 
-def _by_source(name: str, told: str, values: Iterable[tuple[str, float | None]]) -> GaugeMetricFamily:
+def _by_source(name: str, help_text: str, values: Iterable[tuple[str, float | None]]) -> GaugeMetricFamily:
     found = GaugeMetricFamily(
-        f"docindex_source_{name}", f"{told}, by source; beyond {MOST_SOURCES}, of {OTHER}.", labels=["source"]
+        f"docindex_source_{name}", f"{help_text}, by source; beyond {MOST_SOURCES}, of {OTHER}.", labels=["source"]
     )
     for source, value in values:
         if value is not None:

@@ -84,8 +84,8 @@ def samples(text: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in lines}
 
 
-def told(client: TestClient) -> dict[str, float]:
-    """What an application tells at `/metrics`."""
+def reported(client: TestClient) -> dict[str, float]:
+    """What an application reports at `/metrics`."""
     answer = client.get("/metrics")
     assert answer.status_code == 200
     return samples(answer.text)
@@ -101,4 +101,6 @@ def call_tool(client: TestClient, name: str, **arguments: object) -> None:
 def families(text: str) -> list[tuple[str, str, str]]:
     """The name, type and help of each metric in a text in Prometheus' format."""
     types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
-    return [(name, types[name], told) for name, told in re.findall(r"^# HELP (\S+) (.+)$", text, re.MULTILINE)]
+    return [
+        (name, types[name], help_text) for name, help_text in re.findall(r"^# HELP (\S+) (.+)$", text, re.MULTILINE)
+    ]

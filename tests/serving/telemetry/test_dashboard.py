@@ -7,7 +7,7 @@ from tests.serving.telemetry.conftest import families
 
 
 @pytest.mark.parametrize(("title", "expression"), [*dashboard.expressions()])
-def test_each_metric_of_an_expression_is_told(client, title, expression):
+def test_each_metric_of_an_expression_is_reported(client, title, expression):
     names = {name for name, _, _ in families(client.get("/metrics").text)}
 
     asked = dashboard.metrics_of(expression)

@@ -1,4 +1,4 @@
-"""`docs/serving.md` lists the metrics that are told; run as a module, this writes its table anew."""
+"""`docs/serving.md` lists the metrics; run as a module, this writes its table anew."""
 
 import re
 import tempfile
@@ -8,7 +8,7 @@ from docindex_dagster.core.settings import ServeSettings
 from tests.serving.telemetry.conftest import families, serving
 
 PAGE = Path(__file__).parents[3] / "docs" / "serving.md"
-_TABLE = re.compile(r"\| metric \| type \| what it tells \|\n(?:\|.*\n)+")
+_TABLE = re.compile(r"\| metric \| type \| what it says \|\n(?:\|.*\n)+")
 
 
 def table() -> str:
@@ -17,8 +17,8 @@ def table() -> str:
         (Path(folder) / "docindex.toml").write_text("")
         with serving(Path(folder)) as client:
             found = families(client.get("/metrics").text)
-    rows = [f"| `{name}` | {kind} | {told} |" for name, kind, told in found if name.startswith("docindex_")]
-    return "\n".join(["| metric | type | what it tells |", "|---|---|---|", *rows, ""])
+    rows = [f"| `{name}` | {kind} | {help_text} |" for name, kind, help_text in found if name.startswith("docindex_")]
+    return "\n".join(["| metric | type | what it says |", "|---|---|---|", *rows, ""])
 
 
 def test_the_metrics_are_listed_as_they_are():

@@ -22,7 +22,7 @@ from docindex_dagster.serving.telemetry.requests import Measured
 from docindex_dagster.status import source_status
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.status.source_status import Runs, SourceState
-from tests.serving.telemetry.conftest import call_tool, served_of, serving, told
+from tests.serving.telemetry.conftest import call_tool, reported, served_of, serving
 
 TOKEN = "a-token-that-is-long-enough-0123456789"
 ENTRY = CatalogEntry("git/a", 100, 7, 1000, 0, 0, {"go": 7}, "v", None, "2026-11-21T03:04:05+00:00", 0)
@@ -35,7 +35,7 @@ def test_requests_are_counted_by_their_route_and_never_by_their_path(client):
     client.get("/somewhere/else")
     client.request("BREW", "/api/v1/health")
 
-    found = told(client)
+    found = reported(client)
 
     requests = {name: value for name, value in found.items() if name.startswith("docindex_http_requests_total{")}
     assert requests == {
@@ -53,7 +53,7 @@ def test_requests_are_counted_by_their_route_and_never_by_their_path(client):
 def test_searches_are_timed_by_mode_with_their_steps(client, mode):
     client.get("/api/v1/search", params={"query": "pump", "mode": mode})
 
-    found = told(client)
+    found = reported(client)
 
     assert found[f'docindex_search_duration_seconds_count{{mode="{mode}"}}'] == 1
     step = {"hybrid": "retrieve bm25", "vector": "retrieve vector", "bm25": "fuse"}.get(mode, "scan")
@@ -67,7 +67,7 @@ def test_contexts_questions_to_the_graph_and_calls_of_agents_are_timed(client):
     call_tool(client, "search", query="pump")
     call_tool(client, "graph", symbol="pump", question="callers")
 
-    found = told(client)
+    found = reported(client)
 
     assert found["docindex_context_duration_seconds_count"] == 1
     assert found['docindex_graph_question_duration_seconds_count{question="callees"}'] == 1
@@ -80,7 +80,7 @@ def test_contexts_questions_to_the_graph_and_calls_of_agents_are_timed(client):
 def test_what_fails_is_counted_by_its_kind(client):
     client.get("/api/v1/search", params={"query": "(", "mode": "regex"})
 
-    assert told(client)['docindex_failures_total{error="QueryError",operation="search"}'] == 1
+    assert reported(client)['docindex_failures_total{error="QueryError",operation="search"}'] == 1
 
 
 def test_the_guard_keeps_the_metrics_from_who_has_no_token(indexed):
@@ -98,7 +98,7 @@ def test_requests_that_the_guard_refuses_are_counted_by_the_reason(indexed):
         client.headers["Authorization"] = f"Bearer {TOKEN}"
         client.get("/nowhere")
 
-        found = told(client)
+        found = reported(client)
 
     refused = {name: value for name, value in found.items() if name.startswith("docindex_http_requests_refused_total{")}
     assert refused == {
@@ -114,12 +114,12 @@ def test_each_application_counts_for_itself(indexed):
     with serving(indexed) as one, serving(indexed) as other:
         one.get("/api/v1/search", params={"query": "pump"})
 
-        assert 'docindex_search_duration_seconds_count{mode="hybrid"}' in told(one)
-        assert 'docindex_search_duration_seconds_count{mode="hybrid"}' not in told(other)
+        assert 'docindex_search_duration_seconds_count{mode="hybrid"}' in reported(one)
+        assert 'docindex_search_duration_seconds_count{mode="hybrid"}' not in reported(other)
 
 
-def test_what_is_published_is_told(client, indexed):
-    found = told(client)
+def test_what_is_published_is_reported(client, indexed):
+    found = reported(client)
 
     of_source = '{source="library/shop"}'
     assert found["docindex_ready"] == 1
@@ -139,7 +139,7 @@ def test_what_is_published_is_told(client, indexed):
 def test_without_an_index_the_metrics_say_so(tmp_path):
     (tmp_path / "docindex.toml").write_text("")
     with serving(tmp_path) as client:
-        found = told(client)
+        found = reported(client)
 
         assert found["docindex_ready"] == 0
         assert "docindex_generation" not in found
@@ -204,11 +204,11 @@ def test_a_stream_of_events_is_open_until_its_end_and_no_latency(indexed):
     metrics, during = Metrics(served_of(indexed)), list[str]()
 
     async def events(_):
-        async def told():
+        async def lines():
             during.append(metrics.text("")[0].decode())
             yield "data: 1\n\n"
 
-        return StreamingResponse(told(), media_type="text/event-stream")
+        return StreamingResponse(lines(), media_type="text/event-stream")
 
     app = Starlette(routes=[Route("/events", events)])
     app.add_middleware(Measured, metrics=metrics, further=())
@@ -242,7 +242,7 @@ def test_steps_outside_of_a_request_are_recorded_by_nobody():
         assert one is other
 
 
-def test_openmetrics_is_told_to_who_asks_for_it(client):
+def test_openmetrics_is_given_to_who_asks_for_it(client):
     answer = client.get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"})
 
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
@@ -253,5 +253,5 @@ def test_metrics_are_not_in_the_description_of_the_api(client):
     assert "/metrics" not in client.get("/openapi.json").json()["paths"]
 
 
-def test_no_path_of_the_machine_is_told(client, indexed: Path):
+def test_no_path_of_the_machine_is_reported(client, indexed: Path):
     assert str(indexed) not in client.get("/metrics").text

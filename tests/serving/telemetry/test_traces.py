@@ -22,7 +22,7 @@ from opentelemetry.trace import StatusCode
 
 from docindex_dagster.core.traces import recording, span
 from docindex_dagster.serving.telemetry.tracing import Tracing, of_environment
-from tests.serving.telemetry.conftest import call_tool, serving, told
+from tests.serving.telemetry.conftest import call_tool, reported, serving
 
 QUERY = "how is the valve opened"
 
@@ -106,7 +106,7 @@ def test_an_index_that_is_published_meanwhile_is_seen_to_be_opened(indexed):
         assert "open generation" in tree(kept)["GET /api/v1/health"]
 
 
-def test_what_steps_are_told_of_is_told(indexed):
+def test_what_is_known_of_a_step_is_in_its_span(indexed):
     with traced(indexed) as (client, kept):
         generation = client.get("/api/v1/search", params={"query": QUERY, "limit": 3}).json()["generation"]
 
@@ -167,7 +167,7 @@ def test_a_step_that_fails_says_by_which_error(indexed):
 
 def test_metrics_are_made_beside_traces(indexed):
     with traced(indexed) as (client, _):
-        assert told(client)['docindex_search_duration_seconds_count{mode="hybrid"}'] == 1
+        assert reported(client)['docindex_search_duration_seconds_count{mode="hybrid"}'] == 1
 
 
 @pytest.fixture
