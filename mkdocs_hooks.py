@@ -1,4 +1,4 @@
-"""What `make docs` adds to the pages in docs/: those that lie elsewhere, files that pages link to, and the reference.
+"""What `make docs` adds to the pages in docs/: those that lie elsewhere, files that pages link to, and the references.
 
 Links are written for a reader of the repository, and lead to the same things on the site.
 """
@@ -11,6 +11,9 @@ from posixpath import dirname, normpath, relpath
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from docindex_dagster.serving.http.app import build_api
+from docindex_dagster.serving.http.reference import as_markdown
 
 ROOT = Path(__file__).parent
 PAGES = {
@@ -45,6 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, _place(source), content=(ROOT / source).read_bytes()))
     modules = "\n\n".join(f"::: {module}" for module in REFERENCE)
     files.append(File.generated(config, "reference.md", content=f"# Reference\n\n{modules}\n"))
+    files.append(File.generated(config, "api.md", content=as_markdown(build_api().openapi())))
     return files
 
 

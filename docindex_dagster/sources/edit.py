@@ -74,7 +74,7 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
         folder = Path(os.path.normpath(folder.expanduser().absolute()))
     except RuntimeError as error:
         raise SourceError(f"{path} names a home folder that there is not") from error
-    if not folder.exists():
+    if not os.path.lexists(folder):  # nor can there be anything, where the name is too long
         raise SourceError(f"there is nothing at {folder}")
     if not folder.is_dir():
         raise SourceError(f"{folder} is {'a file; name its folder' if folder.is_file() else 'not a folder'}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
-from starlette.routing import BaseRoute
+from fastapi.telemetry import TelemetryConfig
+from starlette.routing import BaseRoute, Route
 
 from docindex_dagster import __version__
 from docindex_dagster.serving.http import files, health, history, jobs, problems, searching, security, sources
@@ -38,6 +39,24 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
     """
     tools = Tools(served.live, served.runs_of)
     agents = server(tools)
+    app = build_api(_living(served, tools, agents), traces.of_requests if traces else tracing.OFF)
+    app.state.served = served
+    app.router.routes.extend(_agents(agents))
+    if has_page:
+        from docindex_dagster.serving.web import pages
+
+        pages.install(app)
+    app.include_router(problems.router)  # behind the page, which explains them to people
+    app.add_middleware(security.Guard, access=served.access)
+    requests.install(app, Metrics(served), (traces,) if traces else ())
+    return app
+
+
+def build_api(
+    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
+    telemetry: TelemetryConfig = tracing.OFF,
+) -> Application:
+    """The API alone, which describes itself; what it answers from is in its state, as `served`."""
     app = Application(
         title="docindex",
         summary="One fresh, searchable index of code and documentation.",
@@ -45,24 +64,15 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
         version=__version__,
         docs_url=None,  # they load scripts from another host
         redoc_url=None,
-        lifespan=_living(served, tools, agents),
+        lifespan=lifespan,
         generate_unique_id_function=_operation,
-        max_body_size=served.settings.serve.max_body_bytes,
-        telemetry=traces.of_requests if traces else tracing.OFF,
+        telemetry=telemetry,
     )
-    app.state.served = served
     problems.install(app)
     api = APIRouter(prefix="/api/v1")
     for router in _ROUTERS:
         api.include_router(router)
     app.include_router(api)
-    app.router.routes.extend(_agents(agents))
-    if has_page:
-        from docindex_dagster.serving.web import pages
-
-        pages.install(app)
-    app.add_middleware(security.Guard, access=served.access)
-    requests.install(app, Metrics(served), (traces,) if traces else ())
     return app
 
 
@@ -71,13 +81,15 @@ def _operation(route: APIRoute) -> str:
 
 
 def _agents(agents: "MCPServer") -> list[BaseRoute]:
-    """The routes of the Model Context Protocol, without sessions; the guard knows who may call."""
+    """The routes of the Model Context Protocol, without sessions; the guard knows who may call.
+
+    Without sessions nothing is ever sent of the server's own accord, so a stream for it would only be held open.
+    """
     from mcp.server.transport_security import TransportSecuritySettings
 
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return list(
-        agents.streamable_http_app(stateless_http=True, json_response=True, transport_security=unguarded).routes
-    )
+    app = agents.streamable_http_app(stateless_http=True, json_response=True, transport_security=unguarded)
+    return [Route(route.path, route.endpoint, methods=["POST"]) for route in app.routes if isinstance(route, Route)]
 
 
 def _living(

@@ -23,7 +23,7 @@ from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(tags=["files"])
-_PROBLEMS = documented("query", "unknown-source", "no-index", "settings")
+_PROBLEMS = documented("query", "source", "no-index", "settings")
 _LONGEST_NAME = 1000
 _MOST_NAMES = 100
 _Name = Annotated[str, Field(max_length=_LONGEST_NAME)]

@@ -70,7 +70,7 @@ class LogRequest(BaseModel):
         return CommitFilters(keys, self.author, moment, self.path)
 
 
-@router.get("/log", responses=documented("query", "unknown-source", "no-index", "settings", "upstream"))
+@router.get("/log", responses=documented("query", "source", "no-index", "settings", "upstream"))
 def commits(project: Project, request: Annotated[LogRequest, Query()]) -> Answer[Commit]:
     """List commits as `docindex log --json` does: the best for a query, else the latest first."""
     about = request.model_copy(update={"cursor": None, "limit": 1})

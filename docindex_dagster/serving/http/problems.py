@@ -22,7 +22,7 @@ _LONGEST_INPUT = 100  # characters of what a client sent that are repeated
 _MOST_MISTAKES = 20
 _NOT_ALLOWED = 405
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
-router = APIRouter(tags=["problems"])
+router = APIRouter()
 _log = logging.getLogger(__name__)
 
 
@@ -127,13 +127,23 @@ class Problem:
 
 
 # What any request may meet.
-_ANYWHERE = ("invalid-request", "unauthorized", "forbidden", "host", "too-large", "too-long", "busy", "internal")
+ANYWHERE = (
+    "invalid-request",
+    "http",
+    "unauthorized",
+    "forbidden",
+    "host",
+    "too-large",
+    "too-long",
+    "busy",
+    "internal",
+)
 
 
 def documented(*names: str) -> dict[int | str, dict[str, Any]]:
     """The answers of a route that are problems, for its description: these, and those that any request may meet."""
     by_status: dict[int | str, list[Kind]] = {}
-    for name in dict.fromkeys((*names, *_ANYWHERE)):
+    for name in dict.fromkeys((*names, *ANYWHERE)):
         by_status.setdefault(KINDS[name].status, []).append(KINDS[name])
     content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
     return {
@@ -204,7 +214,6 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(of, expected)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, of_status)
-    app.include_router(router)
 
 
 def _of_method(request: Request) -> Response:
@@ -232,7 +241,7 @@ def _short(text: str) -> str:
     return shortened(in_line(text), _LONGEST_INPUT)
 
 
-@router.get("/problems/{name}", responses=documented("not-found"))
+@router.get("/problems/{name}", include_in_schema=False)
 def problem(name: str) -> Kind:
     """Explain a kind of problem, at the address that its `type` is."""
     if name not in KINDS:

@@ -21,7 +21,7 @@ from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(tags=["search"], dependencies=[Depends(until_it_leaves)])
-_PROBLEMS = documented("query", "unknown-source", "no-index", "settings", "upstream")
+_PROBLEMS = documented("query", "source", "no-index", "settings", "upstream")
 LONGEST_QUERY = 20_000
 _LONGEST_NAME, _MOST_NAMES = 1000, 100
 MOST_RESULTS = 1000  # of a search, over all its pages

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
+from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 
@@ -32,6 +33,7 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN_PATHS = frozenset({LOGIN, "/api/v1/health", "/favicon.ico"})
 _OPEN_FOLDERS = ("/static/", "/problems/")
 _AUTHORITY = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
+_TOO_LARGE = "a body has {:,} bytes at most"
 _LONGEST_ADDRESS = 32 * 1024  # bytes of a path and its query
 _SESSION_S = 30 * 24 * 60 * 60
 _RETRY_AFTER_S = 1
@@ -115,7 +117,8 @@ class Guard:
             return
         self._under_way += 1
         try:
-            await (self._headers_alone if scope["method"] == "HEAD" else self._app)(scope, receive, guarded)
+            answer = self._headers_alone if scope["method"] == "HEAD" else self._app
+            await answer(scope, self._limited(receive), guarded)
         except Exception as error:
             if guarded.has_begun:
                 raise
@@ -152,11 +155,25 @@ class Guard:
             return problems.answer("too-long", f"an address has {_LONGEST_ADDRESS:,} bytes at most")
         length, most = headers.get("content-length", ""), self._access.max_body_bytes
         if length.isdecimal() and int(length) > most:
-            return problems.answer("too-large", f"a body has {most:,} bytes at most")
+            return problems.answer("too-large", _TOO_LARGE.format(most))
         if self._under_way >= self._access.concurrency:
             told = f"{self._under_way} requests are under way"
             return problems.answer("busy", told, {"Retry-After": str(_RETRY_AFTER_S)})
         return None
+
+    def _limited(self, receive: "Receive") -> "Receive":
+        """Refuses the rest of a body that is too large."""
+        read, most = 0, self._access.max_body_bytes
+
+        async def receive_some() -> "Message":
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > most:
+                raise HTTPException(413, _TOO_LARGE.format(most))
+            return message
+
+        return receive_some
 
     def _is_known(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")

@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from typing import Annotated, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -54,7 +55,9 @@ class NewSource(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    place: str = Field(min_length=1, max_length=_LONGEST_NAME, description="A URL to clone, or a folder.")
+    place: str = Field(
+        min_length=1, max_length=_LONGEST_NAME, description="A URL to clone; or a folder, absolute or in the project's."
+    )
     kind: Literal["library", "git"] | None = Field(default=None, description="Default: git for a repository.")
     name: str | None = Field(default=None, max_length=200, description="Default: the folder's or repository's.")
     branch: str | None = Field(default=None, max_length=200, description="The branch, tag or commit to follow.")
@@ -101,11 +104,12 @@ def add(project: Project, new: NewSource, request: Request, response: Response) 
         "include": new.include or None,
         "exclude": new.exclude or None,
     }
+    place = new.place if is_url(new.place) else str(settings.root / new.place)
     try:
-        (key,) = edit.declare(settings.root, new.place, new.kind, new.branch, **values)
+        (key,) = edit.declare(settings.root, place, new.kind, new.branch, **values)
     except SettingsError as error:  # what was asked for is wrong, not the settings as they are
         raise ProblemError("source", str(error)) from error
-    response.headers["Location"] = f"/api/v1/sources/{key}"
+    response.headers["Location"] = f"/api/v1/sources/{quote(key)}"
     settings = project.settings
     return _declared(settings, registry.sources(settings)[key])
 

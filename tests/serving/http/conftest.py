@@ -105,13 +105,19 @@ def root(indexed: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def serving(
-    root: Path, *, token: str | None = None, host: str = "127.0.0.1", takes_jobs: bool = False, client: Any = HERE
+    root: Path,
+    *,
+    token: str | None = None,
+    host: str = "127.0.0.1",
+    takes_jobs: bool = False,
+    has_page: bool = True,
+    client: Any = HERE,
 ) -> Iterator[TestClient]:
     """A client of the application on a project, as `docindex serve` makes it."""
     settings = load_settings(root)
     access = Access.of(host, token, settings.serve)
     served = Served(Live(settings), access, launch.outcomes, jobs_of(settings, is_on=takes_jobs))
-    app = build_app(served)
+    app = build_app(served, has_page=has_page)
     with TestClient(app, base_url=ADDRESS, client=client, raise_server_exceptions=False) as made:
         yield made
 

@@ -1,0 +1,109 @@
+"""The API's reference as Markdown, made from its description."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from docindex_dagster.serving.http.problems import ANYWHERE, MEDIA_TYPE
+
+_Described = Mapping[str, Any]
+_ABOUT = """\
+# API
+
+Made from the description that `docindex serve` gives at `/openapi.json`. [Serving](serving.md) says how to start it,
+what all answers have in common, and what each problem means. The problems that any request may meet are not repeated
+here: {}.
+"""
+
+
+def as_markdown(description: _Described) -> str:
+    """Each operation with its parameters and answers, then what their bodies consist of."""
+    anywhere = ", ".join(f"`{name}`" for name in ANYWHERE)
+    return "\n".join([_ABOUT.format(anywhere), *_operations(description), "## Bodies\n", *_schemas(description)])
+
+
+def _operations(description: _Described) -> Iterator[str]:
+    by_tag: dict[str, list[str]] = {}
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            text = "\n".join(_operation(method.upper(), path, operation))
+            by_tag.setdefault(operation["tags"][0], []).append(text)
+    for tag, texts in by_tag.items():
+        yield f"## {tag.capitalize()}\n"
+        yield from texts
+
+
+def _operation(method: str, path: str, operation: _Described) -> Iterator[str]:
+    yield f"### `{method} {path}`\n"
+    yield operation["description"] + "\n"
+    if parameters := operation.get("parameters"):
+        yield "| parameter | in | type | |\n|---|---|---|---|"
+        for one in parameters:
+            must = "; required" if one["required"] and one["in"] != "path" else ""
+            yield _row(f"`{one['name']}`", one["in"], _type(one["schema"]) + must, _about(one["schema"], one))
+        yield ""
+    if body := operation.get("requestBody"):
+        (content,) = body["content"].values()
+        yield f"The body is JSON: {_type(content['schema'])}.\n"
+    yield "| status | answer |\n|---|---|"
+    told = ((status, _answer(answer)) for status, answer in operation["responses"].items())
+    yield from (_row(status, text) for status, text in told if text)
+    yield ""
+
+
+def _answer(answer: _Described) -> str:
+    """Problems by their names; any other answer by what its body is."""
+    if MEDIA_TYPE in answer.get("content", {}):
+        return "; ".join(text for text in answer["description"].split("; ") if text.split("`")[1] not in ANYWHERE)
+    for media_type, content in answer.get("content", {}).items():
+        if media_type == "application/json":
+            return _type(content["schema"])
+        if media_type == "text/event-stream":
+            return "server-sent events"
+    return str(answer["description"])
+
+
+def _schemas(description: _Described) -> Iterator[str]:
+    for name, schema in sorted(description["components"]["schemas"].items()):
+        yield f"### {name}\n"
+        if about := schema.get("description"):
+            yield about + "\n"
+        if "enum" in schema:
+            yield _type(schema) + "\n"
+            continue
+        yield "| field | type | |\n|---|---|---|"
+        for field, of in schema["properties"].items():
+            yield _row(f"`{field}`", _type(of), _about(of))
+        yield ""
+
+
+def _type(schema: _Described) -> str:
+    """What a value is, in a few words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "enum" in schema or "const" in schema:
+        return ", ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
+    if "anyOf" in schema:
+        return " or ".join(_type(one) for one in schema["anyOf"])
+    if "prefixItems" in schema:
+        return "[" + ", ".join(_type(one) for one in schema["prefixItems"]) + "]"
+    if schema.get("type") == "array":
+        return f"list of {_type(schema['items'])}"
+    return str(schema.get("format") or schema.get("type") or "anything")
+
+
+def _about(*described: _Described) -> str:
+    """What is said of a value, its bounds, and what it is where it is left out."""
+    told = [next((one["description"] for one in described if "description" in one), "")]
+    schema = described[0]
+    for one in (schema, *schema.get("anyOf", ())):
+        bounds = [one.get(low, one.get(high)) for low, high in (("minimum", "minLength"), ("maximum", "maxLength"))]
+        if bounds[1] is not None:
+            told.append(f"At most {bounds[1]:,}." if bounds[0] is None else f"{bounds[0]:,} to {bounds[1]:,}.")
+    if schema.get("default") not in (None, "", []):
+        told.append(f"Default: `{schema['default']}`.")
+    return " ".join(filter(None, told))
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

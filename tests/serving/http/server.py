@@ -1,0 +1,66 @@
+"""`docindex serve` as a process, and what the kernel says of it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+LONGEST_S = 120.0  # for slow machines; it takes about two seconds
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that answers."""
+
+    process: "subprocess.Popen[str]"
+    url: str
+    output: Path
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@contextmanager
+def running(root: Path, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """Start a server on a project, wait for its first answer, and stop it as Ctrl-C does."""
+    port, output = free_port(), root / "serve.log"
+    command = [sys.executable, "-m", "docindex_dagster.cli", "serve", "--port", str(port), *options]
+    with output.open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=root, env={**os.environ, **(environment or {})}, stdout=log, stderr=log, text=True
+        )
+    server = Server(process, f"http://127.0.0.1:{port}", output)
+    try:
+        _wait(server)
+        yield server
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=LONGEST_S)
+        finally:
+            process.kill()
+
+
+def _wait(server: Server) -> None:
+    ends_at = time.monotonic() + LONGEST_S
+    while time.monotonic() < ends_at:
+        assert server.process.poll() is None, server.output.read_text()
+        try:
+            httpx.get(f"{server.url}/api/v1/health")
+        except httpx.TransportError:
+            time.sleep(0.05)
+        else:
+            return
+    raise TimeoutError(server.output.read_text())
