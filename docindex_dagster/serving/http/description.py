@@ -9,6 +9,7 @@ from docindex_dagster.serving.http.problems import Problem
 
 _REFERENCES = "#/components/schemas/{model}"
 _UNUSED = ("HTTPValidationError", "ValidationError")  # FastAPI's own, in whose place there are problems
+_FOR_PROGRAMMERS = "\n\nRaises:"  # of a docstring; clients get problems
 _TOKEN = {"type": "http", "scheme": "bearer", "description": "`DOCINDEX_SERVE__TOKEN`, where the server has one."}
 
 
@@ -23,6 +24,8 @@ class Application(FastAPI):
         schemas = described["components"]["schemas"]
         for name in _UNUSED:
             schemas.pop(name, None)
+        for operation in (one for path in described["paths"].values() for one in path.values()):
+            operation["description"] = operation["description"].partition(_FOR_PROGRAMMERS)[0]
         made = TypeAdapter(Problem).json_schema(ref_template=_REFERENCES)
         schemas |= {**made.pop("$defs", {}), Problem.__name__: made}
         described["components"]["securitySchemes"] = {"token": _TOKEN}

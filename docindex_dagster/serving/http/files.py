@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,11 +14,13 @@ from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import Statistics, statistics
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.search.file_text import FileText, read_file
+from docindex_dagster.search.freshness import files_of
 from docindex_dagster.search.places import PathAnswer, explain
 from docindex_dagster.search.scope import graph_of
 from docindex_dagster.serving.http.paging import cursor_at, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.served import Project
+from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.stores.reader import Reader
 
@@ -40,10 +42,17 @@ class MarkedFile:
     generation: int
 
 
+@dataclass(frozen=True, slots=True)
+class Edge(Step):
+    """An edge, and where the file that it is from is on disk; None where it is not there."""
+
+    file: str | None = None
+
+
 class GraphAnswer(BaseModel):
     """Edges, the nearest first, and what is not known."""
 
-    items: list[Step]
+    items: list[Edge]
     next: str | None
     notes: list[str]
     generation: int
@@ -91,7 +100,11 @@ def why(
     source: Annotated[str, Query(max_length=_LONGEST_NAME, description="The key of a source, as git/flask.")],
     path: Annotated[str, Query(max_length=_LONGEST_NAME, description="A path in it.")],
 ) -> PathAnswer:
-    """Say whether a file is indexed, and if not, which rule keeps it out."""
+    """Say whether a file is indexed, and if not, which rule keeps it out.
+
+    Raises:
+        ProblemError: the path leads out of the source, or there is no such source.
+    """
     folder = project.source(source).path
     wanted = Path(os.path.normpath(folder / os.fsdecode(name_to_path(path))))
     if "\0" in path or not wanted.is_relative_to(folder) or wanted == folder:
@@ -136,8 +149,9 @@ def graph(project: Project, question: _Question, request: Annotated[GraphRequest
     def answer(reader: Reader) -> GraphAnswer:
         opened = graph_of(project.settings, reader, request.sources)
         steps = ask.answer(opened, question, request.symbol, request.to, request.depth)
+        file_of = files_of(registry.sources(project.settings))
         return GraphAnswer(
-            items=steps[start:end],
+            items=[Edge(**asdict(step), file=file_of(step.source, step.path)) for step in steps[start:end]],
             next=cursor_at(end, about) if end < len(steps) else None,
             notes=ask.unanswered(opened, question, request.symbol, request.to, steps),
             generation=reader.generation.number,

@@ -243,7 +243,11 @@ def _short(text: str) -> str:
 
 @router.get("/problems/{name}", include_in_schema=False)
 def problem(name: str) -> Kind:
-    """Explain a kind of problem, at the address that its `type` is."""
+    """Explain a kind of problem, at the address that its `type` is.
+
+    Raises:
+        ProblemError: there is no such kind.
+    """
     if name not in KINDS:
         raise ProblemError("not-found", "there is no such kind of problem")
     return KINDS[name]

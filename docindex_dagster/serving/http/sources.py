@@ -89,7 +89,11 @@ def sources(project: Project, limit: Limit = 100, cursor: Cursor = None) -> Page
 
 @router.post("/sources", status_code=201, responses=documented("exists", "source", "settings"))
 def add(project: Project, new: NewSource, request: Request, response: Response) -> Declared:
-    """Declare a source, as `docindex source add` does. It is indexed by a job of its own."""
+    """Declare a source, as `docindex source add` does. It is indexed by a job of its own.
+
+    Raises:
+        ProblemError: it is declared already, or this client may not declare it.
+    """
     if is_parent_of_libraries(new.place):
         raise ProblemError("source", "a folder of folders is declared in docindex.toml, or by `docindex source add`")
     if not _is_remote(new.place) and not is_from_here(request.scope):
@@ -116,7 +120,11 @@ def add(project: Project, new: NewSource, request: Request, response: Response) 
 
 @router.get("/sources/{kind}/{name:path}/stats", responses=documented("unknown-source", "no-index", "settings"))
 def stats(project: Project, kind: str, name: str) -> CatalogEntry:
-    """Give the figures of what is indexed of a source, and of its repository."""
+    """Give the figures of what is indexed of a source, and of its repository.
+
+    Raises:
+        ProblemError: there is no such source, or it is not indexed yet.
+    """
     key = f"{kind}/{name}"
     found = {entry.source: entry for entry in catalog.entries(Layout(project.settings.home))}.get(key)
     if found is None:
