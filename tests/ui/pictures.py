@@ -45,7 +45,8 @@ def of_the_page(page: Page) -> None:
         with _tab(page, width=1440, height=900, scale=1) as tab:
             if tab:
                 tab.emulate_media(color_scheme=scheme)
-                tab.goto("/?q=move+water+between+the+well+and+a+tank&at=git/shop/tank.py&symbol=pump")
+                opened = "at=git/docindex/docindex_dagster/search/freshness.py&symbol=changed_files"
+                tab.goto(f"/?q=which+files+changed+since+they+were+indexed&source=git/docindex&{opened}")
                 expect(tab.locator("#pane .marked").first).to_be_visible()
                 _take(tab, f"serve-search-{scheme}")
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, Request, ViewportSize, expect, sy
 
 from tests.serving.web import project
 from tests.ui import pictures
-from tests.ui.conftest import _free_port
+from tests.ui.conftest import ROOT, _free_port
 
 pytestmark = pytest.mark.ui
 
@@ -54,6 +54,8 @@ class Served:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = project.make(tmp_path_factory.mktemp("page"))
+    if os.environ.get("DOCINDEX_SCREENSHOTS"):
+        project.add_repository(root, "docindex", ROOT / "docindex_dagster")
     project.index_all(root)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER_", "DOCINDEX_"))}
     port = _free_port()

@@ -1,6 +1,7 @@
 """A small project of a library and a repository, of which some files and commits were written by an attacker."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -115,6 +116,16 @@ def make(root: Path) -> Path:
     declared = ('kind = "library"\npath = "manual"', 'kind = "git"\npath = "shop"')
     (root / "docindex.toml").write_text("\n\n".join(f"[[source]]\n{one}" for one in declared) + "\n")
     return root
+
+
+def add_repository(root: Path, name: str, folder: Path) -> None:
+    """One more source: a copy of a folder, as a repository of one commit."""
+    shutil.copytree(folder, root / name / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    git(root / name, "init", "-q")
+    git(root / name, "add", ".")
+    git(root / name, "commit", "-q", "-m", f"Begin {name}")
+    with (root / "docindex.toml").open("a") as settings:
+        settings.write(f'\n[[source]]\nkind = "git"\npath = "{name}"\n')
 
 
 def index_all(root: Path) -> Settings:

@@ -65,6 +65,8 @@ def test_the_commit_is_text_too(client):
     assert "&lt;script&gt;" in page
     assert project.SCRIPT not in page
     assert project.HANDLER not in page
+    assert project.BIDI not in page
+    assert "�body of it" in page
 
 
 def test_prose_takes_no_html_and_no_address_of_another_host():
