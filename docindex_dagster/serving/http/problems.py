@@ -172,8 +172,8 @@ def answer(name: str, detail: str, headers: Mapping[str, str] | None = None, **m
         headers: to be sent with it.
         **members: further members of the problem.
     """
-    kind, told = KINDS[name], shortened(in_line(detail))
-    body = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": told, **members}
+    kind, shown = KINDS[name], shortened(in_line(detail))
+    body = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": shown, **members}
     return JSONResponse(body, kind.status, headers=headers, media_type=MEDIA_TYPE)
 
 
@@ -201,8 +201,8 @@ def install(app: FastAPI) -> None:
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101 it is registered for it
         found = _mistakes(error.errors())
-        told = "; ".join(f"{mistake.place}: {mistake.detail}" for mistake in found)
-        return answer("invalid-request", told, errors=[asdict(mistake) for mistake in found])
+        detail = "; ".join(f"{mistake.place}: {mistake.detail}" for mistake in found)
+        return answer("invalid-request", detail, errors=[asdict(mistake) for mistake in found])
 
     async def of_status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101 it is registered for it

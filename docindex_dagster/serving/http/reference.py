@@ -45,8 +45,8 @@ def _operation(method: str, path: str, operation: _Described) -> Iterator[str]:
         (content,) = body["content"].values()
         yield f"The body is JSON: {_type(content['schema'])}.\n"
     yield "| status | answer |\n|---|---|"
-    told = ((status, _answer(answer)) for status, answer in operation["responses"].items())
-    yield from (_row(status, text) for status, text in told if text)
+    answers = ((status, _answer(answer)) for status, answer in operation["responses"].items())
+    yield from (_row(status, text) for status, text in answers if text)
     yield ""
 
 
@@ -94,15 +94,15 @@ def _type(schema: _Described) -> str:
 
 def _about(*described: _Described) -> str:
     """What is said of a value, its bounds, and what it is where it is left out."""
-    told = [next((one["description"] for one in described if "description" in one), "")]
+    sentences = [next((one["description"] for one in described if "description" in one), "")]
     schema = described[0]
     for one in (schema, *schema.get("anyOf", ())):
         bounds = [one.get(low, one.get(high)) for low, high in (("minimum", "minLength"), ("maximum", "maxLength"))]
         if bounds[1] is not None:
-            told.append(f"At most {bounds[1]:,}." if bounds[0] is None else f"{bounds[0]:,} to {bounds[1]:,}.")
+            sentences.append(f"At most {bounds[1]:,}." if bounds[0] is None else f"{bounds[0]:,} to {bounds[1]:,}.")
     if schema.get("default") not in (None, "", []):
-        told.append(f"Default: `{schema['default']}`.")
-    return " ".join(filter(None, told))
+        sentences.append(f"Default: `{schema['default']}`.")
+    return " ".join(filter(None, sentences))
 
 
 def _row(*cells: str) -> str:

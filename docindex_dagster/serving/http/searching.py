@@ -227,7 +227,7 @@ def _context(project: Served, request: ContextRequest) -> PackedContext:
     def ask(reader: Reader) -> PackedContext:
         asked = Request(request.query, filters=request.filters(project, reader))
         packed = context_of(project.settings, reader, asked, request.tokens, warnings.append)
-        told = (packed.query, packed.found, packed.budget, packed.tokens, packed.passages, packed.markdown)
-        return PackedContext(*told, generation=reader.generation.number, warnings=warnings)
+        values = (packed.query, packed.found, packed.budget, packed.tokens, packed.passages, packed.markdown)
+        return PackedContext(*values, generation=reader.generation.number, warnings=warnings)
 
     return project.reading(ask)

@@ -157,8 +157,8 @@ class Guard:
         if length.isdecimal() and int(length) > most:
             return problems.answer("too-large", _TOO_LARGE.format(most))
         if self._under_way >= self._access.concurrency:
-            told = f"{self._under_way} requests are under way"
-            return problems.answer("busy", told, {"Retry-After": str(_RETRY_AFTER_S)})
+            detail = f"{self._under_way} requests are under way"
+            return problems.answer("busy", detail, {"Retry-After": str(_RETRY_AFTER_S)})
         return None
 
     def _limited(self, receive: "Receive") -> "Receive":
@@ -202,8 +202,8 @@ def _unauthorized(scope: "Scope", headers: Headers) -> Response:
     """Where to give the token, for people; that it is missing, for programs."""
     if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
         return RedirectResponse(LOGIN, 303)
-    told = "this server answers those alone who send its token"
-    return problems.answer("unauthorized", told, {"WWW-Authenticate": "Bearer"})
+    detail = "this server answers those alone who send its token"
+    return problems.answer("unauthorized", detail, {"WWW-Authenticate": "Bearer"})
 
 
 def is_from_here(scope: "Scope") -> bool:

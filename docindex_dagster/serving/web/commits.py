@@ -19,7 +19,7 @@ from docindex_dagster.search.scope import keys_of
 from docindex_dagster.serving.http.files import split_place
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
-from docindex_dagster.serving.web.mistakes import told
+from docindex_dagster.serving.web.mistakes import trouble_of
 from docindex_dagster.serving.web.templating import page
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.published import read_commits
@@ -67,7 +67,7 @@ def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
         if read_generation(Layout(project.settings.home)) is not None:
             found = _found(project, asked)
     except (DocindexError, ProblemError) as error:
-        trouble = told(error)
+        trouble = trouble_of(error)
     status = trouble.status if trouble else 200
     return page(request, "log.html", status, asked=asked, found=found, trouble=trouble, keys=_keys(project))
 

@@ -17,7 +17,7 @@ from docindex_dagster.serving.http.files import split_place
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web import commits, highlighting, links, pictures, prose, relations
-from docindex_dagster.serving.web.mistakes import Told, told
+from docindex_dagster.serving.web.mistakes import Trouble, trouble_of
 from docindex_dagster.serving.web.relations import Relations
 from docindex_dagster.serving.web.templating import page
 from docindex_dagster.stores.reader import Reader
@@ -61,7 +61,7 @@ class Opened:
     can_be_prose: bool = False
     relations: Relations | None = None
     picture: Markup | None = None
-    trouble: Told | None = None
+    trouble: Trouble | None = None
 
     @property
     def address(self) -> str:
@@ -121,7 +121,7 @@ def opened(project: Served, place: str, start: int | None, end: int | None, symb
     try:
         return _opened(project, place, lines)
     except (DocindexError, ProblemError) as error:
-        return Opened(None, trouble=told(error))
+        return Opened(None, trouble=trouble_of(error))
 
 
 def _opened(project: Served, place: str, asked: Lines) -> Opened:

@@ -1,4 +1,4 @@
-"""What goes wrong, told to people: the same problems as those of the API, as pages."""
+"""What goes wrong, for people: the same problems as those of the API, as pages."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _API = ("/api/", "/mcp", "/metrics", "/openapi.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Trouble:
     """A problem of one moment."""
 
     kind: Kind
@@ -31,7 +31,7 @@ class Told:
         return self.kind.status
 
 
-def told(error: Exception) -> Told:
+def trouble_of(error: Exception) -> Trouble:
     """What an error is, in the words of the API."""
     return _of_body(problems.of_error(error).body)
 
@@ -69,7 +69,7 @@ def _for_people(handler: Any) -> Any:
         if answered.media_type != problems.MEDIA_TYPE or not _is_browser(request):
             return answered
         kept = {name: value for name, value in answered.headers.items() if not name.startswith("content-")}
-        shown = page(request, "mistake.html", answered.status_code, told=_of_body(answered.body))
+        shown = page(request, "mistake.html", answered.status_code, trouble=_of_body(answered.body))
         shown.headers.update(kept)
         return shown
 
@@ -84,6 +84,6 @@ def _wants_page(accept: str) -> bool:
     return "text/html" in accept
 
 
-def _of_body(body: bytes | memoryview) -> Told:
+def _of_body(body: bytes | memoryview) -> Trouble:
     problem = json.loads(bytes(body))
-    return Told(KINDS[problem["type"].rpartition("/")[2]], problem["detail"])
+    return Trouble(KINDS[problem["type"].rpartition("/")[2]], problem["detail"])

@@ -115,8 +115,8 @@ def _callee(step: Step) -> Neighbour:
     source, path, name = _parts(step.object)
     is_here = bool(source and name) and step.type not in {"external", "unresolved"}
     href = links.to_file(source, path, symbol=name) if is_here else None
-    told = name or path.rpartition(":")[2]
-    return Neighbour(told, path if is_here else "", path, href, step.resolution, step.confidence >= 1, 1)
+    label = name or path.rpartition(":")[2]
+    return Neighbour(label, path if is_here else "", path, href, step.resolution, step.confidence >= 1, 1)
 
 
 def _parts(node: str) -> tuple[str, str, str]:

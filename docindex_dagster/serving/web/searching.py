@@ -18,7 +18,7 @@ from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.searching import Answer, SearchRequest
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web import files, highlighting, pictures
-from docindex_dagster.serving.web.mistakes import Told, told
+from docindex_dagster.serving.web.mistakes import Trouble, trouble_of
 from docindex_dagster.serving.web.templating import page
 from docindex_dagster.sources import registry
 from docindex_dagster.status import catalog
@@ -163,14 +163,14 @@ def _snippet(hit: Hit) -> list[Markup]:
 def _results(project: Served, asked: Asked) -> dict[str, Any]:
     """What is found; without a query, what is indexed; or why neither can be said."""
     answer: Answer[Hit] | None = None
-    trouble: Told | None = None
+    trouble: Trouble | None = None
     entries: list[CatalogEntry] = []
     choices = _choices(project)
     if asked.q.strip():
         try:
             answer = searching.search(project, asked.request())
         except (DocindexError, ProblemError) as error:
-            trouble = told(error)
+            trouble = trouble_of(error)
     else:
         entries = catalog.entries(Layout(project.settings.home))
     return {

@@ -16,7 +16,7 @@ _SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Shown:
     """A job with what its template needs."""
 
     job: Job
@@ -34,13 +34,13 @@ class Told:
 @router.get("/jobs")
 def jobs(project: Project, request: Request) -> HTMLResponse:
     """The list of jobs."""
-    return page(request, "jobs.html", jobs=told(project.jobs.all()[:_SHOWN]))
+    return page(request, "jobs.html", jobs=shown(project.jobs.all()[:_SHOWN]))
 
 
 @router.get("/part/jobs")
 def part(project: Project, request: Request) -> HTMLResponse:
     """The list alone."""
-    return page(request, "_jobs.html", jobs=told(project.jobs.all()[:_SHOWN]))
+    return page(request, "_jobs.html", jobs=shown(project.jobs.all()[:_SHOWN]))
 
 
 @router.get("/part/work")
@@ -56,12 +56,12 @@ def pulse(project: Project, request: Request) -> HTMLResponse:
     return page(request, "_pulse.html", jobs=found, waiting=sum(one.job.state is State.QUEUED for one in found))
 
 
-def under_way(project: Served, source: str = "") -> list[Told]:
+def under_way(project: Served, source: str = "") -> list[Shown]:
     """The jobs that have not ended; those at work first."""
     found = [job for job in project.jobs.all() if not job.state.has_ended and source in {"", job.request.source}]
-    return told(sorted(found, key=lambda job: (job.state is State.QUEUED, job.created_at)))
+    return shown(sorted(found, key=lambda job: (job.state is State.QUEUED, job.created_at)))
 
 
-def told(jobs: Sequence[Job]) -> list[Told]:
+def shown(jobs: Sequence[Job]) -> list[Shown]:
     """Jobs as they are shown."""
-    return [Told(job, seconds_between(job.started_at, job.ended_at)) for job in jobs]
+    return [Shown(job, seconds_between(job.started_at, job.ended_at)) for job in jobs]

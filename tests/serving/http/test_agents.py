@@ -107,8 +107,8 @@ CALL = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 
 def test_what_is_no_message_is_an_error_of_the_client(open_server, body):
     answer = httpx.post(f"{open_server.url}/mcp", content=body, headers=ACCEPT, timeout=60)
     assert answer.status_code < 500
-    told = answer.json()
-    assert "error" in told or told["result"]["isError"] or "pump" in answer.text or "\ufffd" in answer.text
+    reply = answer.json()
+    assert "error" in reply or reply["result"]["isError"] or "pump" in answer.text or "\ufffd" in answer.text
     assert httpx.get(f"{open_server.url}/api/v1/health").status_code == 200
 
 

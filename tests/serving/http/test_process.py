@@ -105,16 +105,16 @@ def test_the_token_is_nowhere_in_what_the_server_says(root):
         running(root, "--debug", environment={VARIABLE: TOKEN}) as server,
         httpx.Client(base_url=server.url, timeout=LONGEST_S) as client,
     ):
-        told = []
+        texts = []
         for headers in ({}, BEARER, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": f"Basic {TOKEN}"}):
             for address in addresses:
                 answers = [client.request(method, address, headers=headers) for method in ("GET", "POST")]
-                told += [f"{answer.headers}{answer.text}" for answer in answers]
+                texts += [f"{answer.headers}{answer.text}" for answer in answers]
         (root / "docindex.toml").write_text(f'[serve]\ntoken = "{TOKEN[:-1]}y"\n')
-        told.append(client.get("/api/v1/status", headers=BEARER).text)
+        texts.append(client.get("/api/v1/status", headers=BEARER).text)
         shutil.rmtree(root / ".docindex" / "stores")
-        told.append(client.get("/api/v1/search?query=pump", headers=BEARER).text)
+        texts.append(client.get("/api/v1/search?query=pump", headers=BEARER).text)
         children = subprocess.run(["ps", "-e", "-o", "args"], capture_output=True, text=True, check=True).stdout
 
-    told.append(server.output.read_text())
-    assert not [text for text in (*told, children) if TOKEN[:-1] in text]
+    texts.append(server.output.read_text())
+    assert not [text for text in (*texts, children) if TOKEN[:-1] in text]

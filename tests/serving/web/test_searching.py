@@ -57,9 +57,9 @@ def test_filters_narrow_the_results_and_stay_chosen(read, asked, found):
 
 def test_a_word_that_is_nowhere_gives_a_weak_answer_that_says_so(read):
     page = read("/?q=zeppelin+harmonium")
-    told = " ".join(texts(page, ".warning"))
-    assert "Weak answer" in told
-    assert '"zeppelin" and "harmonium" occur nowhere' in told
+    warnings = " ".join(texts(page, ".warning"))
+    assert "Weak answer" in warnings
+    assert '"zeppelin" and "harmonium" occur nowhere' in warnings
 
 
 def test_nothing_found_says_what_to_try(read):

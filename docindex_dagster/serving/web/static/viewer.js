@@ -68,8 +68,8 @@ async function mark(viewer, from, to) {
     const number = Number(line.querySelector(".n").dataset.n);
     line.classList.toggle("marked", from <= number && number <= to);
   }
-  const told = viewer.querySelector("[data-lines]");
-  told.textContent = from === to ? `line ${from}` : `lines ${from}–${to}`;
+  const caption = viewer.querySelector("[data-lines]");
+  caption.textContent = from === to ? `line ${from}` : `lines ${from}–${to}`;
   const asked = { from, to: to === from ? "" : to };
   remember(viewer, asked);
   const answer = await getRelations(fileAddress(viewer.dataset.place, asked, "/part/relations/"));
