@@ -257,7 +257,7 @@ def test_a_job_can_be_cancelled(tab: Page):
     expect(tab.locator("tbody tr").first).to_contain_text("canceled", timeout=JOB_MS)
 
 
-def test_what_the_api_refuses_is_told(tab: Page):
+def test_what_the_api_refuses_is_shown(tab: Page):
     tab.goto("/sources")
     tab.get_by_label("Address").fill("https://user:secret@example.org/x.git?token=1")
     tab.get_by_label("Name").fill("../..")

@@ -106,7 +106,7 @@ def changeable(indexed, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("name", "method", "address", "body"), CASES, ids=lambda value: str(value)[:50])
-def test_each_mistake_is_told_as_a_problem_of_its_kind(changeable, name, method, address, body):
+def test_each_mistake_is_answered_by_a_problem_of_its_kind(changeable, name, method, address, body):
     headers = {} if body is None else {"Content-Type": "application/json"}
     if address.startswith("//"):
         headers["Host"], address = "evil.example.com", "/api/v1/health"

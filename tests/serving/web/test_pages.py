@@ -127,7 +127,7 @@ def test_small_languages_share_a_shade_and_the_parts_fill_the_bar():
     assert pictures.shares({}) == []
 
 
-def test_a_moment_is_told_by_how_long_ago_it_was():
+def test_a_moment_is_shown_by_how_long_ago_it_was():
     assert moments.ago(None) == ""
     assert moments.ago("2020-05-01T10:00:00+00:00") == "2020-05-01"
     assert moments.seconds_between(None, None) is None
