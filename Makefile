@@ -8,7 +8,7 @@ INSTALLED_DOCS := $(VENV)/.installed-docs
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-dagster test-extras test-prometheus test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-dagster test-client test-extras test-prometheus test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -73,6 +73,9 @@ test-live: $(INSTALLED)  ## Let a real daemon notice edits, failures, deleted pa
 
 test-dagster: $(INSTALLED)  ## Test the definitions with the lowest and the newest Dagster that is allowed.
 	$(BIN)/python -m tests.defs.dagster_versions
+
+test-client: $(INSTALLED)  ## Make a typed client from the description of the HTTP API, check its types, and use it.
+	$(BIN)/python -m tests.serving.http.typed_client
 
 test-extras: $(INSTALLED)  ## Install the extras, and run the tests that need them.
 	$(BIN)/python -m pip install --quiet -e '.[anthropic,minilm,nlp,pandas,sentence-transformers]'

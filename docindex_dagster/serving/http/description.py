@@ -1,5 +1,8 @@
 """The API's description in OpenAPI, and what routes alone do not say: problems, the token."""
 
+import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -7,7 +10,8 @@ from pydantic import TypeAdapter
 
 from docindex_dagster.serving.http.problems import Problem
 
-_REFERENCES = "#/components/schemas/{model}"
+_PREFIX = "#/components/schemas/"
+_REFERENCES = _PREFIX + "{model}"
 _UNUSED = ("HTTPValidationError", "ValidationError")  # FastAPI's own, in whose place there are problems
 _FOR_PROGRAMMERS = "\n\nRaises:"  # of a docstring; clients get problems
 _TOKEN = {"type": "http", "scheme": "bearer", "description": "`DOCINDEX_SERVE__TOKEN`, where the server has one."}
@@ -20,7 +24,7 @@ class Application(FastAPI):
         """The description, made once."""
         if self.openapi_schema is not None:
             return self.openapi_schema
-        described: dict[str, Any] = super().openapi()  # which keeps it
+        described = super().openapi()
         schemas = described["components"]["schemas"]
         for name in _UNUSED:
             schemas.pop(name, None)
@@ -30,4 +34,21 @@ class Application(FastAPI):
         schemas |= {**made.pop("$defs", {}), Problem.__name__: made}
         described["components"]["securitySchemes"] = {"token": _TOKEN}
         described["security"] = [{}, {"token": []}]
-        return described
+        self.openapi_schema = _with_plain_names(described)
+        return self.openapi_schema
+
+
+def _with_plain_names(described: Mapping[str, Any]) -> dict[str, Any]:
+    """The description with names of bodies that clients in any language can call a type by."""
+    names = {name: _plain(name) for name in described["components"]["schemas"]}
+    text = re.sub(rf"(?<={_PREFIX})\w+", lambda found: names[found[0]], json.dumps(described))
+    renamed: dict[str, Any] = json.loads(text)
+    schemas = renamed["components"]["schemas"]
+    renamed["components"]["schemas"] = {names[name]: {**schemas[name], "title": names[name]} for name in schemas}
+    return renamed
+
+
+def _plain(name: str) -> str:
+    """`AnswerHit` for `Answer_Hit_`; where two classes have a name, with the module's, as `JobsState`."""
+    words = re.split("_+", "_".join(name.split("__")[-2:]))
+    return "".join(word[:1].upper() + word[1:] for word in words)

@@ -4,6 +4,7 @@ A request is made of each operation's parameters and body, half of them as descr
 each time. The project is a copy; nothing is fetched, since no job runs, and folders are no sources for this client.
 """
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from tests.serving.http.conftest import serving, write_settings
 
 # That a query, a cursor or a source means nothing, no schema says; the schemas themselves are checked here.
 OTHERWISE = [positive_data_acceptance, response_schema_conformance]
-EXAMPLES = 12  # of each operation, of each of both ways
+EXAMPLES = int(os.environ.get("DOCINDEX_TEST_EXAMPLES", "12"))  # of each operation, of each of both ways
 OPERATIONS = [
     "GET /api/v1/context",
     "GET /api/v1/files/{place}",
