@@ -160,7 +160,7 @@ def together(server: Server, root: Path, asked: Sequence[str], longest_s: float)
 
     def client(number: int) -> None:
         with httpx.Client(base_url=server.url, timeout=60) as session:
-            for count, query in enumerate(cycle(asked[number:] + asked[:number])):
+            for count, query in enumerate(cycle([*asked[number:], *asked[:number]])):
                 if time.monotonic() > ends_at:
                     return
                 _ask(session, query if count % 4 else _WORD, tally)
@@ -198,9 +198,9 @@ def _ask(session: httpx.Client, query: str, tally: Tally) -> None:
     if answer.status_code != 200:
         tally.errors.append(answer.text[:200])
         return
-    told = answer.json()
-    tally.generations.add(told["generation"])
-    tally.torn += any(_is_torn(hit, told["generation"]) for hit in told["items"])
+    found = answer.json()
+    tally.generations.add(found["generation"])
+    tally.torn += any(_is_torn(hit, found["generation"]) for hit in found["items"])
 
 
 def _is_torn(hit: dict[str, Any], generation: int) -> bool:

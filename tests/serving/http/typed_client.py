@@ -7,7 +7,6 @@ The generator needs another typer than docindex, so it has an environment of its
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 import venv
 from pathlib import Path
@@ -76,4 +75,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
