@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import anyio
 from fastapi import HTTPException
@@ -201,7 +201,10 @@ class _WithHeaders:
 def _unauthorized(scope: "Scope", headers: Headers) -> Response:
     """Where to give the token, for people; that it is missing, for programs."""
     if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
-        return RedirectResponse(LOGIN, 303)
+        wanted = scope["raw_path"].decode("ascii", "replace") + f"?{scope['query_string'].decode('latin-1')}".rstrip(
+            "?"
+        )
+        return RedirectResponse(LOGIN if wanted == "/" else f"{LOGIN}?{urlencode({'next': wanted})}", 303)
     detail = "this server answers those alone who send its token"
     return problems.answer("unauthorized", detail, {"WWW-Authenticate": "Bearer"})
 

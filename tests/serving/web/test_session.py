@@ -37,6 +37,23 @@ def test_the_token_opens_the_pages_until_one_logs_out(guarded):
     assert guarded.get("/sources").status_code == 303
 
 
+def test_who_followed_a_link_comes_to_its_page_after_the_login(guarded):
+    link = "/file/git/shop/tank.py?from=3#L3"
+    form = guarded.get(guarded.get(link).headers["Location"])
+    assert 'name="next" value="/file/git/shop/tank.py?from=3"' in form.text
+
+    answer = guarded.post("/login", data={"token": TOKEN, "next": "/file/git/shop/tank.py?from=3"})
+    assert answer.headers["Location"] == "/file/git/shop/tank.py?from=3"
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["//evil.example", "/\\evil.example", "https://evil.example", "javascript:alert(1)", "/a\r\nb", ""]
+)
+def test_the_login_leads_to_no_other_site(guarded, elsewhere):
+    answer = guarded.post("/login", data={"token": TOKEN, "next": elsewhere})
+    assert answer.headers["Location"] == "/"
+
+
 def test_a_wrong_token_is_refused_late_and_is_not_repeated(guarded, monkeypatch):
     waited: list[float] = []
 
@@ -54,7 +71,7 @@ def test_a_wrong_token_is_refused_late_and_is_not_repeated(guarded, monkeypatch)
 
 def test_the_cookie_is_for_this_site_alone_and_no_script_reads_it(guarded):
     morsel = SimpleCookie(log_in(guarded).headers["Set-Cookie"])[COOKIE]
-    assert (morsel["httponly"], morsel["samesite"], morsel["path"]) == (True, "strict", "/")
+    assert (morsel["httponly"], morsel["samesite"], morsel["path"]) == (True, "lax", "/")
     assert not morsel["secure"]
     assert TOKEN not in morsel.value
 
