@@ -11,7 +11,6 @@ from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.work import Work
-from docindex_dagster.pipeline.run import is_current
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.repository import RepositoryFigures
@@ -104,6 +103,8 @@ def _on_disk(settings: Settings, statuses: Iterable[SourceState]) -> Iterator[So
 
 def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None) -> dict[str, bool | None]:
     """Whether the files of sources are those of the index, for as many as the budget allows; None: unknown."""
+    from docindex_dagster.pipeline.run import is_current  # it loads what runs need
+
     started = time.monotonic()
     found: dict[str, bool | None] = {}
     for source in sources:
