@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.search.log import CommitFilters, log
@@ -49,6 +49,13 @@ class Commit(BaseModel):
     deletions: int | None
 
 
+def _no_number(given: object) -> object:
+    """Seconds since 1970 are no date, though pydantic would read them as one."""
+    if isinstance(given, str) and "-" not in given:
+        raise ValueError("should be a date or a moment, as 2026-01-31 or 2026-01-31T12:00:00Z")
+    return given
+
+
 class LogRequest(BaseModel):
     """Which commits are meant."""
 
@@ -57,7 +64,9 @@ class LogRequest(BaseModel):
     query: Annotated[str, Field(max_length=LONGEST_QUERY)] = Field(default="", description="Empty: the latest.")
     sources: Names = Field(default=[], description="Only these sources, by key or name.")
     author: Name | None = Field(default=None, description="Part of the author's name or e-mail address.")
-    since: datetime | None = Field(default=None, description="Not before this moment; UTC where it names no zone.")
+    since: Annotated[datetime, BeforeValidator(_no_number)] | None = Field(
+        default=None, description="Not before this moment; UTC where it names no zone."
+    )
     path: Name | None = Field(default=None, description="One of its files matches this glob.")
     limit: int = Field(default=10, ge=1, le=200, description="How many commits at most.")
     cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")

@@ -19,6 +19,7 @@ MEANT: dict[str, list[tuple[str, str, bytes | None]]] = {
         ("GET", "/api/v1/search?query=x&nonsense=1", None),
         ("GET", "/api/v1/search?query=" + "x" * 20_001, None),
         ("GET", "/api/v1/log?since=yesterday", None),
+        ("GET", "/api/v1/log?since=0", None),
         ("GET", "/api/v1/graph/everything?symbol=x", None),
         ("GET", "/api/v1/files/git/shop/tank.py?from=999", None),
         ("GET", "/api/v1/files/git/shop/tank.py?from=5&to=2", None),

@@ -20,7 +20,6 @@ REQUIREMENTS = ["openapi-python-client>=0.29,<0.30", "mypy>=1.18", "attrs", "htt
 PAGE = "# Pumps\n\n## Start\n\nHow a pump is started: open the valve first, then prime it with water.\n"
 # What a user writes with the client: typed, so that a wrong name fails the check.
 PROGRAM = """\
-import sys
 import time
 
 from docindex_client import Client
