@@ -53,6 +53,7 @@ KINDS: dict[str, Kind] = {
         Kind(
             "unknown-file", 404, "There is no such file in the index", "`GET /api/v1/why` says which rule keeps it out."
         ),
+        Kind("not-indexed", 404, "The source is not indexed yet", "Start a job that indexes it."),
         Kind("unknown-job", 404, "There is no such job", "`GET /api/v1/jobs` lists them; old ones are removed."),
         Kind("not-found", 404, "There is nothing at this address", "`/openapi.json` lists the addresses."),
         Kind("method", 405, "The address does not take this method", "The header `Allow` names those that it takes."),

@@ -118,7 +118,7 @@ def add(project: Project, new: NewSource, request: Request, response: Response) 
     return _declared(settings, registry.sources(settings)[key])
 
 
-@router.get("/sources/{kind}/{name:path}/stats", responses=documented("unknown-source", "no-index", "settings"))
+@router.get("/sources/{kind}/{name:path}/stats", responses=documented("unknown-source", "not-indexed", "settings"))
 def stats(project: Project, kind: str, name: str) -> CatalogEntry:
     """Give the figures of what is indexed of a source, and of its repository.
 
@@ -129,7 +129,7 @@ def stats(project: Project, kind: str, name: str) -> CatalogEntry:
     found = {entry.source: entry for entry in catalog.entries(Layout(project.settings.home))}.get(key)
     if found is None:
         project.source(key)
-        raise ProblemError("no-index", f"{key} is not indexed yet")
+        raise ProblemError("not-indexed", f"{key} is not indexed yet")
     return found
 
 

@@ -127,6 +127,23 @@ def test_a_problem_of_a_request_names_each_part_that_is_wrong(api):
     assert {mistake["place"] for mistake in problem["errors"]} == {"query.query", "query.limit"}
 
 
+def test_a_source_is_declared_then_indexed(root):
+    with serving(root) as api:
+        new = api.post("/api/v1/sources", json={"place": "manual/old", "name": "notes"})
+        again = api.post("/api/v1/sources", json={"place": "manual/old"})
+        assert new.status_code == 201, new.text
+        place = new.headers["Location"]
+        figures = api.get(f"{place}/stats")
+        chosen = api.put(f"{place}/default")
+        removed = api.delete(f"{place}/default")
+
+    assert (new.status_code, place) == (201, "/api/v1/sources/library/notes")
+    assert (again.status_code, again.json()["type"]) == (409, "/problems/exists")
+    assert (figures.status_code, figures.json()["type"]) == (404, "/problems/not-indexed")
+    assert (chosen.status_code, chosen.json()["default"]) == (200, True)
+    assert (removed.status_code, removed.content) == (204, b"")
+
+
 def test_a_method_that_is_not_taken_names_those_that_are(api):
     assert api.delete("/api/v1/search").headers["Allow"] == "GET, HEAD, POST"
     assert api.post("/api/v1/jobs/x").headers["Allow"] == "GET, HEAD, DELETE"
