@@ -3,24 +3,21 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from threading import Thread
-from typing import TYPE_CHECKING
 
+import anyio
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from fastapi.telemetry import TelemetryConfig
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from docindex_dagster import __version__
 from docindex_dagster.serving.http import files, health, history, jobs, problems, searching, security, sources
+from docindex_dagster.serving.http.agents import PATH, Agents
 from docindex_dagster.serving.http.description import Application
 from docindex_dagster.serving.http.served import Served
-from docindex_dagster.serving.mcp_server import server
 from docindex_dagster.serving.telemetry import requests, tracing
 from docindex_dagster.serving.telemetry.metrics import Metrics
 from docindex_dagster.serving.tools import Tools
-
-if TYPE_CHECKING:
-    from mcp.server.mcpserver import MCPServer
 
 _ABOUT = """\
 Search, contexts, the knowledge graph and the history of what a project indexes, and the jobs that keep it fresh. Every
@@ -38,10 +35,10 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
         traces: records what requests go through.
     """
     tools = Tools(served.live, served.runs_of)
-    agents = server(tools)
+    agents = Agents(tools)
     app = build_api(_living(served, tools, agents), traces.of_requests if traces else tracing.OFF)
     app.state.served = served
-    app.router.routes.extend(_agents(agents))
+    app.router.routes.append(Route(PATH, agents, methods=["POST"]))
     if has_page:
         from docindex_dagster.serving.web import pages
 
@@ -80,21 +77,7 @@ def _operation(route: APIRoute) -> str:
     return route.name
 
 
-def _agents(agents: "MCPServer") -> list[BaseRoute]:
-    """The routes of the Model Context Protocol, without sessions; the guard knows who may call.
-
-    Without sessions nothing is ever sent of the server's own accord, so a stream for it would only be held open.
-    """
-    from mcp.server.transport_security import TransportSecuritySettings
-
-    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    app = agents.streamable_http_app(stateless_http=True, json_response=True, transport_security=unguarded)
-    return [Route(route.path, route.endpoint, methods=["POST"]) for route in app.routes if isinstance(route, Route)]
-
-
-def _living(
-    served: Served, tools: Tools, agents: "MCPServer"
-) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _living(served: Served, tools: Tools, agents: Agents) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """Opens what the application needs as it starts, and closes it as it ends."""
 
     @asynccontextmanager
@@ -102,8 +85,10 @@ def _living(
         # What the first search needs takes a while to load.
         Thread(target=tools.prepare, daemon=True).start()
         with served.jobs:
-            async with agents.session_manager.run():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(agents.live)
                 yield
+                tasks.cancel_scope.cancel()
 
     return living
 
