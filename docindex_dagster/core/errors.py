@@ -135,6 +135,42 @@ class LLMError(DocindexError):
     """A language model cannot be loaded or reached, or answers what cannot be used. It never stops a run."""
 
 
+class LLMKeyError(LLMError):
+    """A language model wants a key or a login, or does not accept the one that it was given."""
+
+
+class LLMUnreachableError(LLMError):
+    """Nobody answers where a language model should."""
+
+
+class LLMFailedError(LLMError):
+    """The server of a language model fails for now; `retry_after_s` is how long it asks to wait, if it does."""
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(message)
+
+
+class LLMLimitError(LLMFailedError):
+    """A language model is asked too often, or the account is used up."""
+
+
+class LLMTimeoutError(LLMError):
+    """A language model did not answer in time."""
+
+
+class LLMBrokenError(LLMError):
+    """The answer of a language model broke off."""
+
+
+class LLMNonsenseError(LLMError):
+    """What is asked as a language model answers what is none of its answers."""
+
+
+class LLMBudgetError(LLMError):
+    """What a question may cost, in tokens or money, is used up."""
+
+
 class RerankError(DocindexError):
     """A reranker cannot be loaded or reached, or answers what cannot be used."""
 

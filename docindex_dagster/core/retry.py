@@ -3,14 +3,15 @@
 The loop is tenacity's. Who calls knows which errors may pass, and what a server asked for.
 """
 
+import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -55,7 +56,31 @@ class Retry:
         Raises:
             Exception: what the last attempt raised.
         """
-        from tenacity import Retrying, retry_if_exception, stop_after_attempt
+        from tenacity import Retrying
+
+        return Retrying(**self._policy(is_passing, asked_s), sleep=sleep)(attempt)
+
+    async def call_async(
+        self,
+        attempt: Callable[[], Awaitable[T]],
+        is_passing: Callable[[BaseException], bool],
+        asked_s: Callable[[BaseException], float | None],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> T:
+        """As `call`, of what is awaited. A cancellation ends it at once, in an attempt or in a wait.
+
+        Raises:
+            Exception: what the last attempt raised.
+        """
+        from tenacity import AsyncRetrying
+
+        return await AsyncRetrying(**self._policy(is_passing, asked_s), sleep=sleep)(attempt)
+
+    def _policy(
+        self, is_passing: Callable[[BaseException], bool], asked_s: Callable[[BaseException], float | None]
+    ) -> dict[str, Any]:
+        """When to try again, and how long to wait before, as tenacity takes it."""
+        from tenacity import retry_if_exception, stop_after_attempt
 
         def is_worth_it(error: BaseException) -> bool:
             return is_passing(error) and (asked_s(error) or 0.0) <= self.longest_asked_s
@@ -65,14 +90,12 @@ class Retry:
             asked = None if error is None else asked_s(error)
             return self._backoff_s(state.attempt_number) if asked is None else asked
 
-        retrying = Retrying(
-            retry=retry_if_exception(is_worth_it),
-            stop=stop_after_attempt(self.retries + 1),
-            wait=wait_s,
-            sleep=sleep,
-            reraise=True,
-        )
-        return retrying(attempt)
+        return {
+            "retry": retry_if_exception(is_worth_it),
+            "stop": stop_after_attempt(self.retries + 1),
+            "wait": wait_s,
+            "reraise": True,
+        }
 
     def _backoff_s(self, attempt: int) -> float:
         longest = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)

@@ -45,7 +45,7 @@ _SECRETS = (
 )
 # What docindex has to choose from; packages offer more.
 _EMBEDDERS = ("static", "openai", "minilm", "sentence-transformers")
-_LLMS = ("none", "openai", "anthropic")
+_LLMS = ("none", "openai", "anthropic", "ollama", "codex")
 _EXTRACTORS = ("patterns", "spacy", "llm", "none")
 _RERANKERS = ("none", "mmr", "cross-encoder", "remote")
 _SHORTEST_TOKEN = 16
@@ -259,16 +259,28 @@ class LLMSettings(_Section):
     provider: Annotated[str, _one_of(_LLMS, plugins.LLMS)] = "none"
     model: str | None = Field(default=None, min_length=1)
     base_url: Annotated[str, AfterValidator(_http)] | None = None  # of another endpoint that speaks the provider's API
-    timeout_s: float = Field(default=60, gt=0, le=3600)  # for one answer
+    timeout_s: float = Field(default=60, gt=0, le=3600)  # for one answer, and so for its first word
     retries: int = Field(default=3, ge=0, le=100)  # of one request, with longer and longer waits between
     concurrency: int = Field(default=4, ge=1, le=64)  # requests at once
+    context_tokens: int | None = Field(default=None, ge=1024)  # the model's window; ollama makes it as large
+    max_answer_tokens: int = Field(default=1500, ge=16)
+    question_tokens: int = Field(default=200_000, ge=0)  # that a question may cost, with all that its answer looks up
+    question_dollars: float | None = Field(default=None, ge=0)  # that it may cost, by the two prices
+    price_in: float | None = Field(default=None, ge=0)  # of a million tokens that are sent, in dollars
+    price_out: float | None = Field(default=None, ge=0)  # of a million tokens that are answered, in dollars
     # A secret, from the environment alone.
     api_key: SecretStr | None = None
 
     @model_validator(mode="after")
     def _ours_need_a_model(self) -> Self:
-        if self.provider in {"openai", "anthropic"} and self.model is None:
+        if self.provider in {"openai", "anthropic", "ollama"} and self.model is None:
             raise ValueError(f"llm.model must name a model, as provider = {self.provider!r} offers many")
+        return self
+
+    @model_validator(mode="after")
+    def _money_needs_prices(self) -> Self:
+        if self.question_dollars is not None and (self.price_in is None or self.price_out is None):
+            raise ValueError("llm.question_dollars needs llm.price_in and llm.price_out, in dollars a million tokens")
         return self
 
 
@@ -427,6 +439,8 @@ class Settings(BaseSettings):
         llm = info.data.get("llm")
         if value.enabled and llm is not None and llm.provider == "none":
             raise ValueError("enabled = true needs llm.provider and llm.model; see docs/summaries.md")
+        if value.enabled and llm is not None and llm.provider == "codex":
+            raise ValueError("enabled = true needs another llm.provider: codex starts a program for each chunk")
         return value
 
     @model_validator(mode="after")

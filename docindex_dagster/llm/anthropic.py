@@ -1,7 +1,6 @@
 """The Messages API of Anthropic, and of gateways that speak it. It needs the extra."""
 
 import atexit
-import os
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,12 +12,10 @@ from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.asking import Api, body_of
 from docindex_dagster.llm.protocol import Completion
+from docindex_dagster.llm.vendors import ANTHROPIC
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
-
-_OUR_KEY, _VENDORS_KEY = "DOCINDEX_LLM__API_KEY", "ANTHROPIC_API_KEY"
-_NO_KEY = "none"
 
 
 class _Block(BaseModel):
@@ -59,14 +56,8 @@ class AnthropicLLM:
         except ImportError:
             raise LLMError(needs_extra("anthropic", "anthropic")) from None
         own = self.settings
-        # A key of Anthropic's is for Anthropic alone.
-        vendors = os.environ.get(_VENDORS_KEY) if own.base_url is None else _NO_KEY
-        key = own.api_key or SecretStr(vendors or "")
-        if not key.get_secret_value():
-            raise LLMError(f"Anthropic wants a key: set {_OUR_KEY} or {_VENDORS_KEY}")
-        client = _client(own.base_url, key, own.timeout_s)
-        variable = _OUR_KEY if own.api_key or own.base_url else _VENDORS_KEY
-        api = Api(anthropic, client.base_url.host, variable, own.timeout_s, own.retries)
+        client = _client(own.base_url, ANTHROPIC.key(own), own.timeout_s)
+        api = Api(anthropic, ANTHROPIC.endpoint(own, client.base_url.host))
         asked: dict[str, Any] = {
             "model": own.model,
             "system": system,

@@ -1,7 +1,6 @@
 """Chat completions of OpenAI, and of every endpoint that speaks them: Ollama, vLLM, LM Studio, gateways."""
 
 import atexit
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -9,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, NonNegativeInt, SecretStr
 
-from docindex_dagster.core.errors import LLMError
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.asking import Api, body_of
 from docindex_dagster.llm.protocol import Completion
+from docindex_dagster.llm.vendors import OPENAI
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import BadRequestError, OpenAI
 
-_OUR_KEY, _VENDORS_KEY = "DOCINDEX_LLM__API_KEY", "OPENAI_API_KEY"
-_NO_KEY = "none"  # the client wants one also for endpoints that need none
 # How the API says that a model does not take a parameter.
 _NOT_TAKEN = {"unsupported_parameter", "unsupported_value"}
 
@@ -42,12 +39,34 @@ class _Answer(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of a request that some models do not take, as only their refusal says."""
+
+    refused: set[str] = field(default_factory=set)
+
+    def of(self, max_tokens: int) -> dict[str, Any]:
+        """What every server knows, but for what this one refused: newer models of OpenAI's want another name."""
+        limit = "max_completion_tokens" if "max_tokens" in self.refused else "max_tokens"
+        return {limit: max_tokens} | self.but_refused({"temperature": 0})
+
+    def but_refused(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Those of some options that were not refused."""
+        return {name: value for name, value in options.items() if name not in self.refused}
+
+    def learn(self, error: "BadRequestError", options: dict[str, Any]) -> bool:
+        """Note what a refusal says is not taken of these options; whether it is worth asking without it."""
+        if error.code not in _NOT_TAKEN or error.param not in options or error.param in self.refused:
+            return False
+        self.refused.add(error.param)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
 class OpenAILLM:
     """Asks one model of one endpoint."""
 
     settings: LLMSettings
-    # Parameters that this model does not take, as only its refusal says.
-    refused: set[str] = field(default_factory=set, compare=False)
+    parameters: Parameters = field(default_factory=Parameters, compare=False)
 
     @property
     def name(self) -> str:
@@ -63,14 +82,8 @@ class OpenAILLM:
         import openai
 
         own = self.settings
-        # A key of OpenAI's is for OpenAI alone.
-        vendors = os.environ.get(_VENDORS_KEY) if own.base_url is None else _NO_KEY
-        key = own.api_key or SecretStr(vendors or "")
-        if not key.get_secret_value():
-            raise LLMError(f"OpenAI wants a key: set {_OUR_KEY} or {_VENDORS_KEY}")
-        client = _client(own.base_url, key, own.timeout_s)
-        variable = _OUR_KEY if own.api_key or own.base_url else _VENDORS_KEY
-        api = Api(openai, client.base_url.host, variable, own.timeout_s, own.retries)
+        client = _client(own.base_url, OPENAI.key(own), own.timeout_s)
+        api = Api(openai, OPENAI.endpoint(own, client.base_url.host))
         messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
         return api.answer(lambda: self._ask(client.chat.completions, messages, max_tokens))
 
@@ -78,23 +91,17 @@ class OpenAILLM:
         from openai import BadRequestError
 
         while True:
-            options = self._options(max_tokens)
+            options = self.parameters.of(max_tokens)
             try:
                 create: Callable[..., Any] = completions.with_streaming_response.create
                 body = body_of(create(model=self.settings.model, messages=messages, **options))
             except BadRequestError as error:
-                if error.code not in _NOT_TAKEN or error.param not in options or error.param in self.refused:
+                if not self.parameters.learn(error, options):
                     raise
-                self.refused.add(error.param)
                 continue
             answer = _Answer.model_validate_json(body)
             usage = answer.usage or _Usage()
             return Completion(answer.choices[0].message.content or "", usage.prompt_tokens, usage.completion_tokens)
-
-    def _options(self, max_tokens: int) -> dict[str, Any]:
-        """What every server knows, but for what this one refused: newer models of OpenAI's want another name."""
-        limit = "max_completion_tokens" if "max_tokens" in self.refused else "max_tokens"
-        return {limit: max_tokens, **({} if "temperature" in self.refused else {"temperature": 0})}
 
 
 @cache

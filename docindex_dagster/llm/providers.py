@@ -1,6 +1,7 @@
 """The language models by the name of who provides them, ours and those of installed packages.
 
-A provider makes an LLM of the settings. For those of packages see docs/summaries.md.
+A provider makes an LLM of the settings, for summaries, or one that chats, for answers, or one that is both. For those
+of packages see docs/plugins.md.
 """
 
 from collections.abc import Callable
@@ -10,9 +11,13 @@ from docindex_dagster.core import plugins
 from docindex_dagster.core.errors import LLMError, first_line
 from docindex_dagster.core.plugins import Plugins
 from docindex_dagster.core.settings import LLMSettings
+from docindex_dagster.llm.chat import Availability, ChatModel
+from docindex_dagster.llm.checking import unset
 from docindex_dagster.llm.protocol import LLM, Completion
 
 Provider = Callable[[LLMSettings], LLM]
+ChatProvider = Callable[[LLMSettings], object]
+"""What it gives is a ChatModel, or else a package's LLM for summaries alone."""
 
 
 def _openai(settings: LLMSettings) -> LLM:
@@ -27,9 +32,16 @@ def _anthropic(settings: LLMSettings) -> LLM:
     return AnthropicLLM(settings)
 
 
+def _openai_chat(settings: LLMSettings) -> ChatModel:
+    from docindex_dagster.llm.openai_chat import OpenAIChat
+
+    return OpenAIChat(settings)
+
+
 PROVIDERS: Plugins[Provider] = Plugins(
     "LLM provider", plugins.LLMS, {"openai": _openai, "anthropic": _anthropic}, LLMError
 )
+CHAT_PROVIDERS: Plugins[ChatProvider] = Plugins("LLM provider", plugins.LLMS, {"openai": _openai_chat}, LLMError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +68,38 @@ def load_llm(settings: LLMSettings) -> LLM:
     except Exception as error:  # noqa: BLE001 it may be of another package
         problem = str(error) if isinstance(error, LLMError) else f"{type(error).__name__}: {first_line(error)}"
         return UnavailableLLM(f"{name}/{settings.model}", f"the LLM provider {name!r} cannot be used: {problem}")
+
+
+def chat_model(settings: LLMSettings) -> ChatModel:
+    """The model that the settings name, for answers. Nothing is asked yet, and no key looked for.
+
+    Raises:
+        LLMError: there is none, it cannot be loaded, or it does not chat.
+    """
+    name = settings.provider
+    if name == "none":
+        raise LLMError("no language model is set: set llm.provider and llm.model; see docs/answers.md")
+    try:
+        model = CHAT_PROVIDERS.load(name)(settings)
+    except LLMError:
+        raise
+    except Exception as error:  # it is of another package
+        problem = f"{type(error).__name__}: {first_line(error)}"
+        raise LLMError(f"the LLM provider {name!r} cannot be used: {problem}") from error
+    if not isinstance(model, ChatModel):
+        raise LLMError(f"the LLM provider {name!r} writes summaries, and does not chat; see docs/plugins.md")
+    return model
+
+
+async def availability(settings: LLMSettings) -> Availability:
+    """Whether the model that the settings name can be asked, looked for within seconds. It never raises."""
+    try:
+        model = chat_model(settings)
+    except LLMError as error:
+        return unset(str(error), settings.model)
+    try:
+        return await model.check()
+    except Exception as error:  # noqa: BLE001 it may be of another package
+        return unset(f"the LLM provider {settings.provider!r} failed ({type(error).__name__})", settings.model)
+    finally:
+        await model.aclose()
