@@ -3,6 +3,7 @@
 `llm/protocol.py` is the other half: a prompt in, a whole text out, for work on many texts.
 """
 
+import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -17,6 +18,14 @@ class ToolCall:
     id: str
     name: str
     arguments: str  # JSON, if the model keeps to it
+
+    def values(self) -> dict[str, Any]:
+        """The arguments by their names; none where they are no JSON object."""
+        try:
+            values = json.loads(self.arguments)
+        except (ValueError, RecursionError):
+            return {}
+        return values if isinstance(values, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)

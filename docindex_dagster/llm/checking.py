@@ -15,26 +15,23 @@ def unset(problem: str, model: str | None) -> Availability:
     return Availability(is_configured=False, model=model, problem=problem)
 
 
-async def checked(probe: Callable[[], Awaitable[str]], model: str | None, version: str | None) -> Availability:
+async def checked(probe: Callable[[], Awaitable[tuple[str, str]]], model: str | None) -> Availability:
     """What a request shows.
 
     Args:
-        probe: makes it, and gives what is wrong with its answer; it raises LLMErrors.
+        probe: makes it, and gives the version of who answers, and what is wrong with the answer; it raises LLMErrors.
         model: the one that is asked.
-        version: of what is asked, or of what asks.
     """
+    is_reachable, is_logged_in, version = True, None, None
     try:
         async with asyncio.timeout(LONGEST_S):
-            problem = await probe()
+            version, problem = await probe()
+        is_logged_in = True
     except TimeoutError:
-        problem = f"there is no answer within {LONGEST_S:g} s; see llm.base_url"
-        is_reachable, is_logged_in = False, None
+        is_reachable, problem = False, f"there is no answer within {LONGEST_S:g} s; see llm.base_url"
     except LLMError as error:
-        problem = str(error)
-        is_reachable = not isinstance(error, (LLMUnreachableError, LLMTimeoutError))
+        is_reachable, problem = not isinstance(error, (LLMUnreachableError, LLMTimeoutError)), str(error)
         is_logged_in = False if isinstance(error, LLMKeyError) else None
-    else:
-        is_reachable = is_logged_in = True
     return Availability(
         is_configured=True,
         is_reachable=is_reachable,

@@ -167,23 +167,19 @@ class OpenAIChat:
 
     async def check(self) -> Availability:
         """Ask for the list of models."""
-        import openai
-
         try:
             client = self._connected()
         except LLMError as error:
             return unset(str(error), self.settings.model)
         endpoint = OPENAI.endpoint(self.settings, client.base_url.host)
-        return await checked(
-            lambda: self._probe(client, endpoint), self.settings.model, f"openai-python {openai.__version__}"
-        )
+        return await checked(lambda: self._probe(client, endpoint), self.settings.model)
 
     async def aclose(self) -> None:
         """Close its connections."""
         if self._client is not None:
             await self._client.close()
 
-    async def _probe(self, client: "AsyncOpenAI", endpoint: Endpoint) -> str:
+    async def _probe(self, client: "AsyncOpenAI", endpoint: Endpoint) -> tuple[str, str]:
         import openai
 
         try:
@@ -191,8 +187,9 @@ class OpenAIChat:
         except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
             raise endpoint.explained(error, openai) from None
         names = {model.id.removesuffix(":latest") for model in models.data}
-        known = not names or str(self.settings.model).removesuffix(":latest") in names
-        return "" if known else f"{endpoint.host} lists no model {self.settings.model!r}; see llm.model"
+        is_known = not names or str(self.settings.model).removesuffix(":latest") in names
+        problem = "" if is_known else f"{endpoint.host} lists no model {self.settings.model!r}; see llm.model"
+        return f"openai-python {openai.__version__}", problem
 
     async def _chunks(
         self, client: "AsyncOpenAI", endpoint: Endpoint, max_tokens: int, asked: dict[str, Any]

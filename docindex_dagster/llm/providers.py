@@ -32,16 +32,53 @@ def _anthropic(settings: LLMSettings) -> LLM:
     return AnthropicLLM(settings)
 
 
+def _ollama(settings: LLMSettings) -> LLM:
+    from docindex_dagster.llm.ollama import OllamaChat
+    from docindex_dagster.llm.whole import WholeAnswers
+
+    return WholeAnswers(OllamaChat(settings).name, lambda: OllamaChat(settings))
+
+
+def _codex(_: LLMSettings) -> LLM:
+    raise LLMError("codex starts a program for each answer, so it is for single questions alone")
+
+
 def _openai_chat(settings: LLMSettings) -> ChatModel:
     from docindex_dagster.llm.openai_chat import OpenAIChat
 
     return OpenAIChat(settings)
 
 
+def _anthropic_chat(settings: LLMSettings) -> ChatModel:
+    from docindex_dagster.llm.anthropic_chat import AnthropicChat
+
+    return AnthropicChat(settings)
+
+
+def _ollama_chat(settings: LLMSettings) -> ChatModel:
+    from docindex_dagster.llm.ollama import OllamaChat
+
+    return OllamaChat(settings)
+
+
+def _codex_chat(settings: LLMSettings) -> ChatModel:
+    from docindex_dagster.llm.codex import CodexChat
+
+    return CodexChat(settings)
+
+
 PROVIDERS: Plugins[Provider] = Plugins(
-    "LLM provider", plugins.LLMS, {"openai": _openai, "anthropic": _anthropic}, LLMError
+    "LLM provider",
+    plugins.LLMS,
+    {"openai": _openai, "anthropic": _anthropic, "ollama": _ollama, "codex": _codex},
+    LLMError,
 )
-CHAT_PROVIDERS: Plugins[ChatProvider] = Plugins("LLM provider", plugins.LLMS, {"openai": _openai_chat}, LLMError)
+CHAT_PROVIDERS: Plugins[ChatProvider] = Plugins(
+    "LLM provider",
+    plugins.LLMS,
+    {"openai": _openai_chat, "anthropic": _anthropic_chat, "ollama": _ollama_chat, "codex": _codex_chat},
+    LLMError,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,241 @@
+"""Chatting by Anthropic's Messages API, of Anthropic or of a gateway that speaks it. It needs the extra."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt
+
+from docindex_dagster.core.errors import LLMError
+from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.core.settings import LLMSettings
+from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, ToolCall, Usage
+from docindex_dagster.llm.checking import checked, unset
+from docindex_dagster.llm.endpoint import Endpoint
+from docindex_dagster.llm.streaming import streamed
+from docindex_dagster.llm.vendors import ANTHROPIC
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+_CUT = {"max_tokens", "model_context_window_exceeded", "refusal"}
+
+
+class _Part(BaseModel):
+    """A part of what the client read, which it does not check itself."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class _Usage(_Part):
+    input_tokens: NonNegativeInt | None = None
+    cache_creation_input_tokens: NonNegativeInt | None = None
+    cache_read_input_tokens: NonNegativeInt | None = None
+    output_tokens: NonNegativeInt | None = None
+
+
+class _Started(_Part):
+    usage: _Usage | None = None
+
+
+class _Block(_Part):
+    type: str
+    id: str | None = None
+    name: str | None = None
+    text: str | None = None
+
+
+class _Delta(_Part):
+    text: str | None = None
+    partial_json: str | None = None
+    stop_reason: str | None = None
+
+
+class _Event(_Part):
+    type: str
+    index: int | None = None
+    message: _Started | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _Usage | None = None
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call of a tool, as far as its fragments have come."""
+
+    id: str
+    name: str
+    arguments: str = ""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer, as far as its events have come."""
+
+    calls: dict[int | None, _Call] = field(default_factory=dict)  # by the index of their block
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    stop_reason: str | None = None
+    is_begun: bool = False
+    is_done: bool = False
+
+    def items(self, event: _Event) -> Iterator[Delta | ToolCall | Usage]:
+        """What an event adds."""
+        self.is_begun |= event.type == "message_start"
+        self._count(event.usage or (event.message.usage if event.message else None))
+        match event.type:
+            case "content_block_start" if event.content_block:
+                yield from self._opened(event.index, event.content_block)
+            case "content_block_delta" if event.delta:
+                if event.index in self.calls:
+                    self.calls[event.index].arguments += event.delta.partial_json or ""
+                if event.delta.text:
+                    yield Delta(event.delta.text)
+            case "content_block_stop" if event.index in self.calls:
+                call = self.calls.pop(event.index)
+                yield ToolCall(call.id, call.name, call.arguments or "{}")
+            case "message_delta" if event.delta:
+                self.stop_reason = event.delta.stop_reason or self.stop_reason
+            case "message_stop":
+                self.is_done = True
+                yield Usage(self.prompt_tokens, self.completion_tokens, is_answer_cut=self.stop_reason in _CUT)
+
+    def _opened(self, index: int | None, block: _Block) -> Iterator[Delta]:
+        if block.type == "tool_use":
+            self.calls[index] = _Call(block.id or "", block.name or "")
+        elif block.text:
+            yield Delta(block.text)
+
+    def _count(self, usage: _Usage | None) -> None:
+        """Each event tells the sums so far; what was cached is paid for, too."""
+        if usage is None:
+            return
+        prompt = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
+        self.prompt_tokens = max(self.prompt_tokens, sum(count or 0 for count in prompt))
+        self.completion_tokens = max(self.completion_tokens, usage.output_tokens or 0)
+
+
+@dataclass(slots=True, eq=False)
+class AnthropicChat:
+    """Chats with one model. No temperature is sent: the present models take none."""
+
+    settings: LLMSettings
+    _client: "AsyncAnthropic | None" = field(default=None, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Of the provider and the model."""
+        return f"anthropic/{self.settings.model}"
+
+    @property
+    def context_tokens(self) -> int | None:
+        """As the settings say."""
+        return self.settings.context_tokens
+
+    @property
+    def has_tools(self) -> bool:
+        """All models do."""
+        return True
+
+    async def stream(self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int) -> Stream:
+        """Answer a conversation.
+
+        Raises:
+            LLMError: by what happened.
+        """
+        client = self._connected()
+        endpoint = ANTHROPIC.endpoint(self.settings, client.base_url.host)
+        asked = {"model": self.settings.model, "max_tokens": max_tokens, "stream": True} | _asked(messages, tools)
+        async with aclosing(streamed(lambda: _attempt(client, endpoint, asked), endpoint)) as items:
+            async for item in items:
+                yield item
+
+    async def check(self) -> Availability:
+        """Ask about the model."""
+        try:
+            client = self._connected()
+        except LLMError as error:
+            return unset(str(error), self.settings.model)
+        endpoint = ANTHROPIC.endpoint(self.settings, client.base_url.host)
+        return await checked(lambda: self._probe(client, endpoint), self.settings.model)
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        if self._client is not None:
+            await self._client.close()
+
+    async def _probe(self, client: "AsyncAnthropic", endpoint: Endpoint) -> tuple[str, str]:
+        import anthropic
+
+        try:
+            await client.models.retrieve(str(self.settings.model))
+        except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
+            raise endpoint.explained(error, anthropic) from None
+        return f"anthropic-python {anthropic.__version__}", ""
+
+    def _connected(self) -> "AsyncAnthropic":
+        """The client, whose connections its streams share; redirects could lead the key elsewhere."""
+        if self._client is None:
+            try:
+                from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
+            except ImportError:
+                raise LLMError(needs_extra("anthropic", "anthropic")) from None
+            own = self.settings
+            self._client = AsyncAnthropic(
+                api_key=ANTHROPIC.key(own).get_secret_value(),
+                base_url=own.base_url,
+                timeout=own.timeout_s,
+                max_retries=0,
+                http_client=DefaultAsyncHttpxClient(follow_redirects=False),
+            )
+        return self._client
+
+
+async def _attempt(client: "AsyncAnthropic", endpoint: Endpoint, asked: dict[str, Any]) -> Stream:
+    import anthropic
+
+    try:
+        events = await client.messages.create(**asked)
+    except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
+        raise endpoint.explained(error, anthropic) from None
+    answer = _Answer()
+    try:
+        async with events:
+            async for event in events:
+                for item in answer.items(_Event.model_validate(event)):
+                    yield item
+    except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
+        raise endpoint.unreadable(error) from None
+    if not answer.is_begun:
+        raise endpoint.nonsense()
+    if not answer.is_done:
+        raise endpoint.broken("it has no end")
+
+
+def _asked(messages: Sequence[Message], tools: Sequence[Tool]) -> dict[str, Any]:
+    """A conversation as the API wants it: the system apart, and what tools gave as a turn of the user."""
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        role = "assistant" if message.role == "assistant" else "user"
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += _blocks(message)
+        else:
+            turns.append({"role": role, "content": _blocks(message)})
+    offered = [
+        {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)} for tool in tools
+    ]
+    return {"messages": turns} | ({"system": system} if system else {}) | ({"tools": offered} if offered else {})
+
+
+def _blocks(message: Message) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content}]
+    text = [{"type": "text", "text": message.content}] if message.content else []
+    return text + [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.values()} for call in message.tool_calls
+    ]

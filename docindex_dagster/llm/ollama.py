@@ -1,0 +1,266 @@
+"""Chatting by Ollama's own API. Its other one, which speaks OpenAI's, cannot set the size of a model's window."""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, NonNegativeInt
+
+from docindex_dagster.core.errors import LLMError
+from docindex_dagster.core.settings import LLMSettings
+from docindex_dagster.core.tokenizer import count_tokens
+from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, ToolCall, Usage
+from docindex_dagster.llm.checking import checked
+from docindex_dagster.llm.endpoint import Endpoint
+from docindex_dagster.llm.streaming import streamed
+from docindex_dagster.llm.vendors import OUR_KEY
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
+
+_HERE = "http://127.0.0.1:11434"
+# Enough for the passages of an answer and a few turns. Ollama's own choice, 4,096 on most machines, is not.
+_CONTEXT_TOKENS = 16_384
+_MOST_BYTES = 4 << 20  # of a line, or of another answer
+_OK, _BAD_REQUEST, _NOT_FOUND = 200, 400, 404
+
+
+class _Function(BaseModel):
+    name: str
+    arguments: dict[str, Any] | str = ""
+
+
+class _Call(BaseModel):
+    id: str = ""
+    function: _Function
+
+
+class _Message(BaseModel):
+    content: str = ""
+    tool_calls: list[_Call] | None = None
+
+
+class _Line(BaseModel):
+    message: _Message = _Message()
+    done: bool = False
+    done_reason: str | None = None
+    prompt_eval_count: NonNegativeInt = 0
+    eval_count: NonNegativeInt = 0
+    error: str | None = None
+
+
+class _Model(BaseModel):
+    name: str
+
+
+class _Models(BaseModel):
+    models: list[_Model]
+
+
+class _Version(BaseModel):
+    version: str
+
+
+@dataclass(slots=True, eq=False)
+class OllamaChat:
+    """Chats with one model of one server."""
+
+    settings: LLMSettings
+    _client: "AsyncClient | None" = field(default=None, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Of the provider and the model."""
+        return f"ollama/{self.settings.model}"
+
+    @property
+    def context_tokens(self) -> int:
+        """The window that is asked for; a model that has a smaller one takes what it has."""
+        return self.settings.context_tokens or _CONTEXT_TOKENS
+
+    @property
+    def has_tools(self) -> bool:
+        """Most models do; one that does not refuses them."""
+        return True
+
+    async def stream(self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int) -> Stream:
+        """Answer a conversation.
+
+        Raises:
+            LLMError: by what happened.
+        """
+        asked = self._asked(messages, tools, max_tokens)
+        estimate = sum(count_tokens([json.dumps(part) for part in (*asked["messages"], *asked.get("tools", ()))]))
+        calls_so_far = sum(len(message.tool_calls) for message in messages)
+        async with aclosing(streamed(lambda: self._attempt(asked, estimate, calls_so_far), self._endpoint)) as items:
+            async for item in items:
+                yield item
+
+    async def check(self) -> Availability:
+        """Ask for the version, and for the list of models."""
+        return await checked(self._probe, self.settings.model)
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _asked(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> dict[str, Any]:
+        called = {call.id: call.name for message in messages for call in message.tool_calls}
+        offered = [
+            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)} for tool in tools
+        ]
+        return {
+            "model": self.settings.model,
+            "messages": [_message(message, called) for message in messages],
+            "stream": True,
+            # What does not fit is to be refused, not dropped. Servers that do not know these take no notice of them.
+            "truncate": False,
+            "shift": False,
+            "options": {"num_ctx": self.context_tokens, "num_predict": max_tokens, "temperature": 0},
+            **({"tools": [{"type": "function", "function": function} for function in offered]} if offered else {}),
+        }
+
+    async def _attempt(self, asked: dict[str, Any], estimate: int, calls_so_far: int) -> Stream:
+        endpoint = self._endpoint
+        response = await self._sent("POST", "/api/chat", asked)
+        try:
+            await self._accept(response, estimate)
+            answer = _Answer(self.context_tokens, estimate, calls_so_far)
+            async for line in _lines(response):
+                for item in answer.items(_Line.model_validate_json(line), endpoint):
+                    yield item
+        except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
+            raise endpoint.unreadable(error) from None
+        finally:
+            await response.aclose()
+        if not answer.is_done:
+            raise endpoint.broken("it has no end")
+
+    async def _probe(self) -> tuple[str, str]:
+        version = _Version.model_validate_json(await self._got("/api/version"))
+        models = _Models.model_validate_json(await self._got("/api/tags")).models
+        names = {model.name.removesuffix(":latest") for model in models}
+        is_there = str(self.settings.model).removesuffix(":latest") in names
+        return version.version, "" if is_there else self._no_model
+
+    async def _got(self, path: str) -> bytes:
+        response = await self._sent("GET", path)
+        try:
+            await self._accept(response)
+            return await _body(response)
+        except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
+            raise self._endpoint.unreadable(error) from None
+        finally:
+            await response.aclose()
+
+    async def _sent(self, method: str, path: str, content: object = None) -> "Response":
+        import httpx2
+
+        client = self._connected()
+        url = (self.settings.base_url or _HERE).rstrip("/") + path
+        try:
+            return await client.send(client.build_request(method, url, json=content), stream=True)
+        except httpx2.TimeoutException:
+            raise self._endpoint.late() from None
+        except Exception:  # noqa: BLE001 the library's own errors, and those of what it stands on
+            raise self._endpoint.unreachable() from None
+
+    async def _accept(self, response: "Response", estimate: int = 0) -> None:
+        """Refuse any other status than OK; a server that then names the context says that the prompt does not fit."""
+        status = response.status_code
+        if status == _NOT_FOUND and estimate:
+            raise LLMError(self._no_model)
+        if status == _BAD_REQUEST and b"context" in await _body(response):
+            raise LLMError(
+                f"the prompt, of about {estimate:,} tokens, does not fit into the {self.context_tokens:,} of "
+                f"{self.settings.model}; see llm.context_tokens"
+            )
+        if status != _OK:
+            raise self._endpoint.refusal(status, response.headers)
+
+    @property
+    def _no_model(self) -> str:
+        model = self.settings.model
+        return f"{self._endpoint.host} has no model {model!r}: run `ollama pull {model}`, or see llm.base_url"
+
+    @property
+    def _endpoint(self) -> Endpoint:
+        own = self.settings
+        return Endpoint(urlsplit(own.base_url or _HERE).hostname or "", OUR_KEY, own.timeout_s, own.retries)
+
+    def _connected(self) -> "AsyncClient":
+        """The client, whose connections its streams share; redirects could lead the key elsewhere."""
+        if self._client is None:
+            from httpx2 import AsyncClient
+
+            key = self.settings.api_key
+            headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key else {}
+            self._client = AsyncClient(headers=headers, timeout=self.settings.timeout_s, follow_redirects=False)
+        return self._client
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer, as far as its lines have come."""
+
+    context_tokens: int
+    estimate: int  # of the prompt's tokens
+    calls: int  # of the conversation
+    is_done: bool = False
+
+    def items(self, line: _Line, endpoint: Endpoint) -> Iterator[Delta | ToolCall | Usage]:
+        """What a line adds."""
+        if line.error is not None:
+            raise endpoint.broken("it reports an error")
+        if line.message.content:
+            yield Delta(line.message.content)
+        for call in line.message.tool_calls or []:
+            arguments = call.function.arguments
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            yield ToolCall(call.id or f"call_{self.calls}", call.function.name, text or "{}")
+            self.calls += 1
+        if line.done and not self.is_done:
+            self.is_done = True
+            # A server that drops what does not fit does not say so; it then counts what is left.
+            is_cut = max(line.prompt_eval_count, self.estimate) >= self.context_tokens
+            yield Usage(line.prompt_eval_count, line.eval_count, is_cut, line.done_reason == "length")
+
+
+def _message(message: Message, called: Mapping[str, str]) -> dict[str, Any]:
+    calls = [
+        {"id": call.id, "function": {"name": call.name, "arguments": call.values()}} for call in message.tool_calls
+    ]
+    answered = {"tool_call_id": message.tool_call_id, "tool_name": called.get(message.tool_call_id or "", "")}
+    return {
+        "role": message.role,
+        "content": message.content,
+        **({"tool_calls": calls} if calls else {}),
+        **(answered if message.role == "tool" else {}),
+    }
+
+
+async def _lines(response: "Response") -> AsyncIterator[bytes]:
+    """The lines of an answer, none of them longer than may be."""
+    rest = b""
+    async for block in response.aiter_bytes():
+        *lines, rest = (rest + block).split(b"\n")
+        if len(rest) > _MOST_BYTES:
+            raise ValueError("too long")
+        for line in lines:
+            if line.strip():
+                yield line
+    if rest.strip():
+        yield rest
+
+
+async def _body(response: "Response") -> bytes:
+    body = b""
+    async for block in response.aiter_bytes():
+        body += block
+        if len(body) > _MOST_BYTES:
+            raise ValueError("too long")
+    return body
