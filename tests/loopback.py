@@ -4,8 +4,11 @@ What an API answers, and what it remembers of who asked, stands beside the tests
 """
 
 import json
+import select
+import socket
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -42,6 +45,37 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             if drip_s and self.is_over.wait(drip_s):
                 return
+
+    def stream(self, pieces: Iterable[bytes], headers: Mapping[str, str] = _NO_HEADERS, drip_s: float = 0.0) -> None:
+        """Begin an answer whose length is not said before, and send pieces of it, each as it is.
+
+        `end_stream` ends it; a connection that is closed before breaks it off.
+        """
+        self.send_response(200)
+        for name, value in {"Transfer-Encoding": "chunked", **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        for piece in pieces:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.flush()
+            if drip_s and self.is_over.wait(drip_s):
+                return
+
+    def end_stream(self) -> None:
+        """End an answer that `stream` began."""
+        self.wfile.write(b"0\r\n\r\n")
+        self.wfile.flush()
+
+    def has_left(self, within_s: float) -> bool:
+        """Whether the client closes the connection, waited for so many seconds at most."""
+        until = time.monotonic() + within_s
+        while time.monotonic() < until and not self.is_over.is_set():
+            if select.select([self.connection], [], [], 0.01)[0]:
+                try:
+                    return self.connection.recv(1, socket.MSG_PEEK) == b""
+                except ConnectionError:
+                    return True
+        return False
 
     def log_message(self, *_: object) -> None:
         pass

@@ -107,8 +107,8 @@ class CodexChat:
             return unset(_MISSING, self.settings.model)
         try:
             async with asyncio.timeout(LONGEST_S):
-                version, _ = await self._said("--version")
-                has_login = None if self.settings.api_key else (await self._said("login", "status"))[1] == 0
+                version, _ = await self._output_of("--version")
+                has_login = None if self.settings.api_key else (await self._output_of("login", "status"))[1] == 0
         except (OSError, TimeoutError) as error:
             return unset(f"codex cannot be run ({type(error).__name__})", self.settings.model)
         return Availability(
@@ -122,11 +122,11 @@ class CodexChat:
     async def aclose(self) -> None:
         """Nothing: each program ends with its answer."""
 
-    async def _said(self, *arguments: str) -> tuple[str, int]:
+    async def _output_of(self, *arguments: str) -> tuple[str, int]:
         """What the program says to some arguments, and its exit code."""
         async with _running(self.settings, arguments, Path.cwd()) as process:
-            said, _ = await process.communicate()
-            return said.decode(errors="replace").strip()[:200], process.returncode or 0
+            output, _ = await process.communicate()
+            return output.decode(errors="replace").strip()[:200], process.returncode or 0
 
 
 async def _attempt(settings: LLMSettings, messages: Sequence[Message], endpoint: Endpoint) -> Stream:
@@ -249,7 +249,7 @@ def _system(messages: Sequence[Message]) -> str:
 
 def _conversation(messages: Sequence[Message]) -> str:
     """What was said so far, as one text: by whom only where there is more than one message."""
-    said = [message for message in messages if message.role != "system"]
-    if len(said) == 1:
-        return said[0].content
-    return "\n\n".join(f"[{message.role}]\n{message.content}" for message in said)
+    spoken = [message for message in messages if message.role != "system"]
+    if len(spoken) == 1:
+        return spoken[0].content
+    return "\n\n".join(f"[{message.role}]\n{message.content}" for message in spoken)
