@@ -24,7 +24,7 @@ _LEAST_TOKENS = 32  # a smaller rest of a chunk says nothing
 
 @dataclass(frozen=True, slots=True)
 class ContextPassage:
-    """Lines of a file, with what they are; `tokens` counts them as `markdown` writes them."""
+    """Lines of a file, with what they are; `tokens` counts them as `markdown` writes them, `score` is of its best hit."""
 
     source: str
     path: str
@@ -39,6 +39,7 @@ class ContextPassage:
     stale: bool | None
     is_cut: bool = False
     page: int | None = None  # of a PDF
+    score: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,7 @@ def _joined(run: Sequence[Hit]) -> ContextPassage:
             chunk_ids=tuple(hit.chunk_id for hit in run),
             stale=first.stale,
             page=first.page,
+            score=max(hit.score for hit in run),
         )
     )
 

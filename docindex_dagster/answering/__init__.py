@@ -1,0 +1,1 @@
+"""Answers with sources: prompts, citations that are checked without a model, conversations, answers without a model."""

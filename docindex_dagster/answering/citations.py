@@ -1,0 +1,208 @@
+"""Citations, each checked against the passage that it names, without a model.
+
+A check compares what the sentence says (`answering/support.py`) with the lines that are cited. It finds marks that name
+another passage than the one that was read; it does not understand, and proves nothing.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from docindex_dagster.answering.claims import Claim
+from docindex_dagster.answering.marks import Mark, MarkReader
+from docindex_dagster.answering.passages import Passage
+from docindex_dagster.answering.support import Evidence, Searched, evidence_of, one_line, shares
+
+# Chosen on flask and sqlfluff, and measured on requests and pytest: benchmarks/citations.py.
+LEAST_SUPPORT = 0.1
+LEAST_OF_BEST = 0.5  # of what the best other passage has
+
+
+class State(StrEnum):
+    """What the check of a citation says."""
+
+    SUPPORTED = "supported"  # the cited lines have what the sentence names, or what it quotes
+    DOUBTFUL = "doubtful"  # they have hardly any of it, or another passage has more than twice as much
+    UNCHECKED = "unchecked"  # the sentence names nothing that could be looked for
+    MISSING = "missing"  # there is no such passage
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One number of a mark, checked.
+
+    Attributes:
+        number: of the passage.
+        start: where its mark begins in the answer, in characters.
+        end: where the mark ends; numbers of one mark share it.
+        claim: the sentence that it is to prove.
+        state: what the check says.
+        passage: what it names; None where that is missing.
+        start_line: the first of the lines that are cited: of a quote where there is one, else those that the sentence
+            names, else the passage's.
+        end_line: the last of them.
+        is_moved: whether the lines are others than the sentence names.
+        support: how much of the sentence the lines have, 0 to 1; None where it was not checked.
+        better: the number of a passage that has more of a doubtful sentence.
+        stale: whether the cited lines have changed since they were indexed; None where that is unknown.
+    """
+
+    number: int
+    start: int
+    end: int
+    claim: str
+    state: State
+    passage: Passage | None = None
+    start_line: int = 0
+    end_line: int = 0
+    is_moved: bool = False
+    support: float | None = None
+    better: int | None = None
+    stale: bool | None = None
+
+    @property
+    def chunk_ids(self) -> tuple[str, ...]:
+        """The chunks of the passage."""
+        return self.passage.chunk_ids if self.passage else ()
+
+
+Changes = Callable[[Passage, int, int], bool | None]
+"""Whether some lines of a passage, by their numbers, have changed on disk."""
+
+
+def as_retrieved(passage: Passage, _first: int, _last: int) -> bool | None:
+    """What retrieval said of the whole file."""
+    return passage.stale
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a check found in a passage: how much of the claim, in which lines."""
+
+    state: State
+    first: int
+    last: int
+    support: float | None = None
+    better: int | None = None
+
+
+class Checker:
+    """Checks the marks of an answer against the passages of its conversation, as they are found."""
+
+    def __init__(self, passages: Sequence[Passage], changes: Changes = as_retrieved) -> None:
+        self._passages = {passage.number: passage for passage in passages}
+        self._changes = changes
+        self._reader = MarkReader()
+
+    def feed(self, piece: str) -> list[Citation]:
+        """The next piece of the answer; the citations that are certain now."""
+        return self._checked(self._reader.feed(piece))
+
+    def finish(self) -> list[Citation]:
+        """The answer has ended: the citations that are left."""
+        return self._checked(self._reader.finish())
+
+    def _checked(self, marks: Iterable[Mark]) -> list[Citation]:
+        return [self._citation(mark, number) for mark in marks for number in mark.numbers]
+
+    def _citation(self, mark: Mark, number: int) -> Citation:
+        claim = mark.claim.text or mark.claim.code
+        passage = self._passages.get(number)
+        if passage is None:
+            return Citation(number, mark.start, mark.end, claim, State.MISSING)
+        found = _look(mark.claim, passage, tuple(self._passages.values()))
+        named = _named_lines(mark.claim, passage)
+        return Citation(
+            number=number,
+            start=mark.start,
+            end=mark.end,
+            claim=claim,
+            state=found.state,
+            passage=passage,
+            start_line=found.first,
+            end_line=found.last,
+            is_moved=named is not None and named != (found.first, found.last),
+            support=found.support,
+            better=found.better,
+            stale=self._changes(passage, found.first, found.last),
+        )
+
+
+def check(text: str, passages: Sequence[Passage], changes: Changes = as_retrieved) -> list[Citation]:
+    """All citations of an answer.
+
+    Args:
+        text: the answer.
+        passages: of its conversation.
+        changes: says whether lines have changed since they were indexed.
+    """
+    checker = Checker(passages, changes)
+    return [*checker.feed(text), *checker.finish()]
+
+
+def _look(claim: Claim, passage: Passage, passages: Sequence[Passage]) -> _Found:
+    """Compare a claim with a passage, and with the others."""
+    evidence = evidence_of(claim.text, claim.code)
+    first, last = _named_lines(claim, passage) or (passage.start_line, passage.end_line)
+    if not evidence.is_checkable:
+        return _Found(State.UNCHECKED, first, last)
+    quoted = _lines_of_quote(evidence, passage)
+    found = _compared(evidence, passage, quoted or (first, last), passages)
+    if found.state is State.DOUBTFUL and (first, last) != (passage.start_line, passage.end_line):
+        whole = _compared(evidence, passage, (passage.start_line, passage.end_line), passages)
+        found = whole if whole.state is State.SUPPORTED else found
+    return found
+
+
+def _compared(evidence: Evidence, passage: Passage, lines: tuple[int, int], passages: Sequence[Passage]) -> _Found:
+    """Compare what a claim says with some lines of a passage."""
+    others = [other for other in passages if other.number != passage.number]
+    cited = Searched.of(passage.lines(*lines), passage.name, passage.path)
+    have = shares(evidence, [cited, *map(_searched, others)])
+    own, best = have[0], max(have[1:], default=0.0)
+    if is_supported(own, best):
+        return _Found(State.SUPPORTED, *lines, own)
+    better = others[have.index(best, 1) - 1].number if best > max(own, LEAST_SUPPORT) else None
+    return _Found(State.DOUBTFUL, *lines, own, better)
+
+
+def is_supported(own: float, best_other: float) -> bool:
+    """Whether so much of a claim is enough, where another passage has so much of it."""
+    return own >= max(LEAST_SUPPORT, LEAST_OF_BEST * best_other)
+
+
+@lru_cache(maxsize=1024)  # an answer cites the passages of its conversation again and again
+def _searched(passage: Passage) -> Searched:
+    return Searched.of(passage.text, passage.name, passage.path)
+
+
+def _named_lines(claim: Claim, passage: Passage) -> tuple[int, int] | None:
+    """The lines that a claim names, where the passage has any of them."""
+    if claim.lines is None:
+        return None
+    first, last = claim.lines
+    return (first, last) if first <= passage.end_line and passage.start_line <= last else None
+
+
+def _lines_of_quote(evidence: Evidence, passage: Passage) -> tuple[int, int] | None:
+    """The lines of the longest quote that stands in a passage, but for white space."""
+    quotes = sorted((*evidence.quotes, *evidence.code), key=len, reverse=True)
+    if not passage.has_exact_lines:
+        return None
+    return next((found for quote in quotes if (found := _lines_of(quote, passage))), None)
+
+
+def _lines_of(quote: str, passage: Passage) -> tuple[int, int] | None:
+    lines = [one_line(line) for line in passage.text.split("\n")]
+    joined = " ".join(line for line in lines if line)
+    at = joined.find(quote)
+    if at < 0:
+        return None
+    begin, first, last = 0, None, 0
+    for offset, line in enumerate(lines):
+        end = begin + len(line)
+        if line and begin < at + len(quote) and at < end:
+            first, last = offset if first is None else first, offset
+        begin = end + 1 if line else begin
+    return passage.start_line + (first or 0), passage.start_line + last

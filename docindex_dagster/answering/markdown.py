@@ -1,0 +1,144 @@
+"""Answers are Markdown, in which `[n]` and `[1, 2]` are citation marks: one grammar finds them and renders them.
+
+In it nothing is a link, a picture or HTML: such text stays text. What stands in code is never parsed, so no mark is
+found there; neither is `x[1]`, a subscript.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+CITATION = "citation"  # the type of a mark's token
+_MARK = re.compile(r"\[ *[0-9]{1,3}(?: *, *[0-9]{1,3})* *\]")  # no years
+_CALL = re.compile(r"\w\([^()\n]{0,200}\)$")
+_LONGEST_CALL = 210
+_CELLS = ("td_open", "th_open")
+_MAKES_LINKS = ("reference", "link", "image", "autolink")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A mark within the content of a block, and where it stands in the whole text."""
+
+    numbers: tuple[int, ...]
+    start: int
+    end: int
+    position: int  # in the text
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, heading, cell of a table or piece of code.
+
+    Attributes:
+        content: its text, without what marks it as a list item or quote.
+        marks: in their order; none in code.
+        is_code: whether it is a fenced or indented block of code.
+        before: the cells of a table's row that are left of it.
+    """
+
+    content: str
+    marks: tuple[Spot, ...] = ()
+    is_code: bool = False
+    before: str = ""
+
+
+@cache
+def parser() -> MarkdownIt:
+    """CommonMark with tables and citation marks, without links, pictures and HTML."""
+    made = MarkdownIt("commonmark", {"html": False}).enable("table").disable(list(_MAKES_LINKS))
+    made.inline.ruler.before("emphasis", CITATION, _citation)
+    return made
+
+
+def plain_lines(text: str) -> str:
+    """The same with line ends of Unix, every character at its position."""
+    return text.replace("\r\n", " \n").replace("\r", "\n").replace("\0", "\ufffd")
+
+
+def last_block(tokens: Sequence[Token]) -> int:
+    """The line, from 0, at which the last block begins: no line after it changes what stands before."""
+    return max((token.map[0] for token in tokens if token.level == 0 and token.map), default=0)
+
+
+def blocks(tokens: Sequence[Token], text: str) -> Iterator[Block]:
+    """The blocks of a parsed text that hold no others, in their order."""
+    lines = text.split("\n")
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    row, cursor, before, is_cell = 0, 0, "", False
+    for token in tokens:
+        match token.type:
+            case "fence" | "code_block":
+                yield Block(token.content, is_code=True)
+            case "tr_open" if token.map:
+                row, cursor, before = token.map[0], 0, ""
+            case "inline" if is_cell:
+                places, cursor = _cell(token.content, lines[row], cursor)
+                yield _block(token, [starts[row] + place for place in places], text, before)
+                before = f"{before} {token.content}".strip()
+            case "inline" if token.map:
+                yield _block(token, _places(token.content, lines[token.map[0] :], starts[token.map[0] :]), text, "")
+        is_cell = token.type in _CELLS
+
+
+def _block(token: Token, places: Sequence[int], text: str, before: str) -> Block:
+    spots = (_spot(child, places) for child in token.children or () if child.type == CITATION)
+    right = tuple(spot for spot, mark in spots if text.startswith(mark, spot.position))
+    return Block(token.content, right, before=before)
+
+
+def _spot(token: Token, places: Sequence[int]) -> tuple[Spot, str]:
+    start: int = token.meta["start"]
+    numbers = tuple(int(number) for number in re.findall("[0-9]+", token.content))
+    return Spot(numbers, start, start + len(token.content), places[start]), token.content
+
+
+def _places(content: str, lines: Sequence[str], starts: Sequence[int]) -> list[int]:
+    """The position of each character of a paragraph, whose lines lost what marks a list item or quote."""
+    found: list[int] = []
+    for part, line, start in zip(content.split("\n"), lines, starts, strict=False):
+        body = part.strip()
+        first = start + max(line.rfind(body), 0) - (len(part) - len(part.lstrip()))
+        found += range(first, first + len(part) + 1)
+    return found
+
+
+def _cell(content: str, line: str, cursor: int) -> tuple[list[int], int]:
+    """The same of a cell, in whose content a pipe has no backslash, and where the next cell may begin."""
+    found: list[int] = []
+    at = line.find(content, cursor)
+    if at < 0:
+        at = max(line.find(content.replace("|", r"\|"), cursor), 0)
+    for character in content:
+        at += character == "|" and line.startswith(r"\|", at)
+        found.append(at)
+        at += 1
+    return [*found, at], max(cursor, at)
+
+
+def _citation(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 as rules of markdown-it are called
+    found = _MARK.match(state.src, state.pos)
+    if found is None or _is_subscript(state):
+        return False
+    if not silent:
+        token = state.push(CITATION, "", 0)
+        token.content, token.meta = found[0], {"start": state.pos}
+    state.pos = found.end()
+    return True
+
+
+def _is_subscript(state: StateInline) -> bool:
+    """Whether a bracket stands right behind a name, a call or another bracket that is no mark."""
+    before = state.src[state.pos - 1 : state.pos]
+    if before == "]":
+        return bool(state.pending) or not state.tokens or state.tokens[-1].type != CITATION
+    if before == ")":
+        return _CALL.search(state.src, max(0, state.pos - _LONGEST_CALL), state.pos) is not None
+    return before.isalnum() or before == "_"
