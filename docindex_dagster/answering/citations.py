@@ -5,14 +5,15 @@ another passage than the one that was read; it does not understand, and proves n
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
 from docindex_dagster.answering.claims import Claim
 from docindex_dagster.answering.marks import Mark, MarkReader
 from docindex_dagster.answering.passages import Passage
-from docindex_dagster.answering.support import Evidence, Searched, evidence_of, one_line, shares
+from docindex_dagster.answering.quotes import lines_of
+from docindex_dagster.answering.support import Evidence, Searched, evidence_of, shares
 
 # Chosen on flask and sqlfluff, and measured on requests and pytest: benchmarks/citations.py.
 LEAST_SUPPORT = 0.1
@@ -112,7 +113,7 @@ class Checker:
         if passage is None:
             return Citation(number, mark.start, mark.end, claim, State.MISSING)
         found = _look(mark.claim, passage, tuple(self._passages.values()))
-        named = _named_lines(mark.claim, passage)
+        lines = (found.first, found.last)
         return Citation(
             number=number,
             start=mark.start,
@@ -122,10 +123,10 @@ class Checker:
             passage=passage,
             start_line=found.first,
             end_line=found.last,
-            is_moved=named is not None and named != (found.first, found.last),
+            is_moved=mark.claim.lines is not None and mark.claim.lines != lines != passage.span,
             support=found.support,
             better=found.better,
-            stale=self._changes(passage, found.first, found.last),
+            stale=self._changes(passage, *lines),
         )
 
 
@@ -144,15 +145,15 @@ def check(text: str, passages: Sequence[Passage], changes: Changes = as_retrieve
 def _look(claim: Claim, passage: Passage, passages: Sequence[Passage]) -> _Found:
     """Compare a claim with a passage, and with the others."""
     evidence = evidence_of(claim.text, claim.code)
-    first, last = _named_lines(claim, passage) or (passage.start_line, passage.end_line)
+    named = _named_lines(claim, passage)
     if not evidence.is_checkable:
-        return _Found(State.UNCHECKED, first, last)
+        return _Found(State.UNCHECKED, *(named or passage.span))
+    tried = [
+        _compared(evidence, passage, lines, passages) for lines in dict.fromkeys((named or passage.span, passage.span))
+    ]
+    found = next((one for one in tried if one.state is State.SUPPORTED), tried[0])
     quoted = _lines_of_quote(evidence, passage)
-    found = _compared(evidence, passage, quoted or (first, last), passages)
-    if found.state is State.DOUBTFUL and (first, last) != (passage.start_line, passage.end_line):
-        whole = _compared(evidence, passage, (passage.start_line, passage.end_line), passages)
-        found = whole if whole.state is State.SUPPORTED else found
-    return found
+    return replace(found, first=quoted[0], last=quoted[1]) if quoted else found
 
 
 def _compared(evidence: Evidence, passage: Passage, lines: tuple[int, int], passages: Sequence[Passage]) -> _Found:
@@ -161,15 +162,15 @@ def _compared(evidence: Evidence, passage: Passage, lines: tuple[int, int], pass
     cited = Searched.of(passage.lines(*lines), passage.name, passage.path)
     have = shares(evidence, [cited, *map(_searched, others)])
     own, best = have[0], max(have[1:], default=0.0)
-    if is_supported(own, best):
+    if is_supported(own, best, quotes_found=cited.quotes_of(evidence)):
         return _Found(State.SUPPORTED, *lines, own)
     better = others[have.index(best, 1) - 1].number if best > max(own, LEAST_SUPPORT) else None
     return _Found(State.DOUBTFUL, *lines, own, better)
 
 
-def is_supported(own: float, best_other: float) -> bool:
-    """Whether so much of a claim is enough, where another passage has so much of it."""
-    return own >= max(LEAST_SUPPORT, LEAST_OF_BEST * best_other)
+def is_supported(own: float, best_other: float, *, quotes_found: bool | None = None) -> bool:
+    """Whether so much of a claim is enough, where another passage has so much of it; a quote decides by itself."""
+    return own >= max(LEAST_SUPPORT, LEAST_OF_BEST * best_other) if quotes_found is None else quotes_found
 
 
 @lru_cache(maxsize=1024)  # an answer cites the passages of its conversation again and again
@@ -178,31 +179,15 @@ def _searched(passage: Passage) -> Searched:
 
 
 def _named_lines(claim: Claim, passage: Passage) -> tuple[int, int] | None:
-    """The lines that a claim names, where the passage has any of them."""
-    if claim.lines is None:
-        return None
-    first, last = claim.lines
-    return (first, last) if first <= passage.end_line and passage.start_line <= last else None
+    """Of the lines that a claim names, those of the passage, where it has any."""
+    first, last = claim.lines or (0, 0)
+    first, last = max(first, passage.start_line), min(last, passage.end_line)
+    return (first, last) if first <= last else None
 
 
 def _lines_of_quote(evidence: Evidence, passage: Passage) -> tuple[int, int] | None:
-    """The lines of the longest quote that stands in a passage, but for white space."""
+    """The lines of the longest quote that a passage has."""
     quotes = sorted((*evidence.quotes, *evidence.code), key=len, reverse=True)
-    if not passage.has_exact_lines:
-        return None
-    return next((found for quote in quotes if (found := _lines_of(quote, passage))), None)
-
-
-def _lines_of(quote: str, passage: Passage) -> tuple[int, int] | None:
-    lines = [one_line(line) for line in passage.text.split("\n")]
-    joined = " ".join(line for line in lines if line)
-    at = joined.find(quote)
-    if at < 0:
-        return None
-    begin, first, last = 0, None, 0
-    for offset, line in enumerate(lines):
-        end = begin + len(line)
-        if line and begin < at + len(quote) and at < end:
-            first, last = offset if first is None else first, offset
-        begin = end + 1 if line else begin
-    return passage.start_line + (first or 0), passage.start_line + last
+    places = (lines_of(quote, passage.text) for quote in quotes if passage.has_exact_lines)
+    found = next((place for place in places if place), None)
+    return (passage.start_line + found[0], passage.start_line + found[1]) if found else None

@@ -39,15 +39,13 @@ def claim_at(content: str, marks: Sequence[tuple[int, int]], start: int, *, befo
         before: what is left of the block in a row of a table.
         code: the block before, if it is code.
     """
-    plain = _blanked(content, marks)
+    plain, start = f"{before} {_blanked(content, marks)}", len(before) + 1 + start
     ends = [0, *(found.end() for found in _END.finditer(_CODE.sub(_hidden, plain))), len(plain)]
-    at = max(index for index, end in enumerate(ends) if end <= start and index < len(ends) - 1)
-    own = plain[ends[at] : ends[at + 1]]
-    earlier = plain[ends[at - 1] : ends[at]] if at else before
-    for text in (plain[ends[at] : start], earlier, own):
-        if _says_something(text):
-            return Claim(_tidy(f"{before} {text}" if before and not at else text))
-    return Claim("", code.strip())
+    at = max(index for index, end in enumerate(ends[:-1]) if end <= start)
+    own, earlier = plain[ends[at] : ends[at + 1]], plain[ends[at - 1] : ends[at]] if at else ""
+    says = (_tidy(text) for text in (plain[ends[at] : start], earlier, own) if _says_something(text))
+    text = next(says, "")
+    return Claim(text, "" if text else code.strip())
 
 
 def _hidden(code: re.Match[str]) -> str:

@@ -37,6 +37,11 @@ class Passage:
     page: int | None = None  # of a PDF
 
     @property
+    def span(self) -> tuple[int, int]:
+        """Its first and last line."""
+        return self.start_line, self.end_line
+
+    @property
     def has_exact_lines(self) -> bool:
         """Whether its text is the lines of the file; not where a document was transformed."""
         return self.text.count("\n") == self.end_line - self.start_line + self.is_cut

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from docindex_dagster.answering.quotes import flat
 from docindex_dagster.search.query import FUNCTION_WORDS
 from docindex_dagster.stores.analysis import stems, terms
 
@@ -18,6 +19,7 @@ _WORD = re.compile(r"\w+")
 _COMPOUND = re.compile(r"\w_\w|[a-z0-9][A-Z]|[A-Z]{2}[a-z]")  # a name by its form: snake_case, camelCase, HTTPError
 _CALLED = re.compile(r"(\w+)\(")
 _QUOTED = re.compile(r'"([^"\n]+)"|“([^”\n]+)”')
+_STOPS = ".,;:"  # may be the answer's own
 _LEAST_QUOTED = 4  # words; fewer in quotation marks are a name, or irony
 _LEAST_CODE = 3  # words in code that is compared as a quote
 _IDENTIFIER_WEIGHT, _CALL_WEIGHT, _WORD_WEIGHT, _QUOTE_WEIGHT = 1.0, 0.5, 0.1, 1.0
@@ -56,8 +58,12 @@ class Searched:
             identifiers=frozenset(_WORD.findall(text)) | frozenset(_WORD.findall(name or "")),
             calls=frozenset(_CALLED.findall(text)),
             words=frozenset(stems(list({*terms(text), *terms(called)}))),
-            text=one_line(text),
+            text=flat(text),
         )
+
+    def quotes_of(self, evidence: Evidence) -> bool | None:
+        """Whether it has one of a claim's quotes; None where the claim has none."""
+        return any(quote in self.text for quote in evidence.quotes) if evidence.quotes else None
 
 
 def evidence_of(text: str, code: str = "") -> Evidence:
@@ -68,19 +74,14 @@ def evidence_of(text: str, code: str = "") -> Evidence:
     spoken = _WORD.findall(prose)
     names = [word for word in spoken if _COMPOUND.search(word)]
     words = {word.lower() for word in spoken if not _COMPOUND.search(word)} - FUNCTION_WORDS
-    quotes = (one_line(plain or typographic) for plain, typographic in _QUOTED.findall(prose))
+    quotes = (flat(plain or typographic).rstrip(_STOPS) for plain, typographic in _QUOTED.findall(prose))
     return Evidence(
         identifiers=frozenset(word for word in (*written, *names) if word[1:]),
         calls=frozenset(name for piece in pieces for name in _CALLED.findall(piece)),
         words=frozenset(stems([word for word in words if word[1:]])),
         quotes=tuple(quote for quote in quotes if quote.count(" ") >= _LEAST_QUOTED - 1),
-        code=tuple(one_line(piece) for piece in pieces if len(_WORD.findall(piece)) >= _LEAST_CODE),
+        code=tuple(flat(piece) for piece in pieces if len(_WORD.findall(piece)) >= _LEAST_CODE),
     )
-
-
-def one_line(text: str) -> str:
-    """A text with one space for all white space between words."""
-    return " ".join(text.split())
 
 
 def shares(evidence: Evidence, passages: Sequence[Searched]) -> list[float]:
