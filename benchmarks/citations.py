@@ -8,7 +8,7 @@ number of its wrong passages.
 
 The score of a citation is how much of the claim its passage has, less half of what the best other one has; AUC is how
 often a right one scores above a wrong one. Beside it stands the share of a claim's identifiers in the cited lines, by
-itself. Signals, weights and thresholds were chosen on flask and sqlfluff. “Gold lines absent” checks the wrong citations
+itself. All was chosen by the figures of flask and sqlfluff. “Gold lines absent” checks the wrong citations
 as if retrieval had not found the right lines, so that there is nothing better to compare with.
 """
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 _BLANK = "\0"  # stands for each character of a mark
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
-_HIDDEN = "x"  # stands for each character of code, in which no sentence ends
+_HIDDEN = "X"  # stands for each character of code, in which no sentence ends, and with which one may begin
 # Behind it what begins the next one; marks in between belong to what they follow. "e.g." and initials end none.
 _END = re.compile(r"(?<!\b\w)[.!?。！？][\"'”’)\]*_]*[\s\0]+(?=[\"'“‘(*_`]*[^\W\d_a-z])|[。！？]\0*")  # noqa: RUF001
 _LINES = re.compile(r"(?:\blines?\s+|:)(\d{1,6})(?:\s*[-–]\s*(\d{1,6}))?\b", re.IGNORECASE)  # noqa: RUF001

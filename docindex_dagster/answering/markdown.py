@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
@@ -29,6 +30,7 @@ class Spot:
     start: int
     end: int
     position: int  # in the text
+    token: Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ def parser() -> MarkdownIt:
     """CommonMark with tables and citation marks, without links, pictures and HTML."""
     made = MarkdownIt("commonmark", {"html": False}).enable("table").disable(list(_MAKES_LINKS))
     made.inline.ruler.before("emphasis", CITATION, _citation)
+    made.add_render_rule(CITATION, _as_it_stands)
     return made
 
 
@@ -82,10 +85,14 @@ def blocks(tokens: Sequence[Token], text: str) -> Iterator[Block]:
             case "inline" if is_cell:
                 places, cursor = _cell(token.content, lines[row], cursor)
                 yield _block(token, [starts[row] + place for place in places], text, before)
-                before = f"{before} {token.content}".strip()
+                before = f"{before} {_MARK.sub('', token.content)}".strip()
             case "inline" if token.map:
                 yield _block(token, _places(token.content, lines[token.map[0] :], starts[token.map[0] :]), text, "")
         is_cell = token.type in _CELLS
+
+
+def _as_it_stands(_: RendererProtocol, tokens: Sequence[Token], at: int, *__: object) -> str:
+    return tokens[at].content  # brackets, digits, commas and spaces alone
 
 
 def _block(token: Token, places: Sequence[int], text: str, before: str) -> Block:
@@ -97,7 +104,7 @@ def _block(token: Token, places: Sequence[int], text: str, before: str) -> Block
 def _spot(token: Token, places: Sequence[int]) -> tuple[Spot, str]:
     start: int = token.meta["start"]
     numbers = tuple(int(number) for number in re.findall("[0-9]+", token.content))
-    return Spot(numbers, start, start + len(token.content), places[start]), token.content
+    return Spot(numbers, start, start + len(token.content), places[start], token), token.content
 
 
 def _places(content: str, lines: Sequence[str], starts: Sequence[int]) -> list[int]:

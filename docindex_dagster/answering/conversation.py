@@ -1,0 +1,73 @@
+"""Questions that go on from each other: what was said, the passages so far, and what a further question refers to."""
+
+from dataclasses import dataclass, field, replace
+
+from docindex_dagster.answering.citations import Citation
+from docindex_dagster.answering.passages import Passage, Passages
+from docindex_dagster.answering.support import evidence_of
+from docindex_dagster.search.context import Context
+from docindex_dagster.search.query import FUNCTION_WORDS
+from docindex_dagster.stores.analysis import terms
+
+_MOST_TURNS = 20
+_MOST_SAID = 16_000  # characters of earlier turns that a model reads again
+_MOST_PASSAGES = 200
+_MOST_CITED = 8  # passages that the last answer cites, and that a model reads again
+_MOST_REFERRED = 12  # words
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question, its answer, and the numbers that the answer cites."""
+
+    question: str
+    answer: str
+    cited: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The last turns, and the passages that were read in them."""
+
+    turns: tuple[Turn, ...] = ()
+    passages: Passages = field(default_factory=Passages)
+
+    def query(self, question: str) -> str:
+        """What to search for: the question, and the names in the previous one, to which it may refer.
+
+        Where that one has no names, its words.
+        """
+        if not self.turns:
+            return question
+        previous = self.turns[-1].question
+        known = set(terms(question))
+        named = sorted(evidence_of(previous).identifiers, key=previous.find)
+        spoken = [term for term in terms(previous) if term not in FUNCTION_WORDS]
+        referred = [word for word in dict.fromkeys(named or spoken) if word.lower() not in known]
+        return " ".join([question, *referred[:_MOST_REFERRED]])
+
+    def found(self, context: Context) -> "tuple[Conversation, tuple[Passage, ...]]":
+        """This one with what was found for the next question, and what a model reads for it.
+
+        It reads what the last answer cites as well, of which the question may go on.
+        """
+        passages, new = self.passages.found(context)
+        cited = self.turns[-1].cited[:_MOST_CITED] if self.turns else ()
+        again = [one for one in passages.numbered(cited) if one.number not in {passage.number for passage in new}]
+        return replace(self, passages=passages.newest(_MOST_PASSAGES)), (*again, *new)
+
+    def answered(self, question: str, answer: str, citations: tuple[Citation, ...]) -> "Conversation":
+        """This one with a further turn."""
+        cited = tuple(dict.fromkeys(citation.number for citation in citations if citation.passage))
+        return replace(self, turns=(*self.turns, Turn(question, answer, cited))[-_MOST_TURNS:])
+
+    @property
+    def said(self) -> tuple[Turn, ...]:
+        """The turns that a model reads again: the last ones that fit."""
+        size, count = 0, 0
+        for turn in reversed(self.turns):
+            size += len(turn.question) + len(turn.answer)
+            if size > _MOST_SAID:
+                break
+            count += 1
+        return self.turns[len(self.turns) - count :]

@@ -1,0 +1,33 @@
+"""An answer without a model: the best passages, and how to set a model."""
+
+import re
+from collections.abc import Sequence
+
+from docindex_dagster.answering.passages import Passage
+from docindex_dagster.core.printable import in_line
+
+_BEST = 5
+_MOST_LINES = 12  # of each
+_FENCE = re.compile(r"`{3,}")
+NO_MODEL = "No language model is set, so these are the best passages as they are."
+HOW_TO_SET = """\
+[llm]
+provider = "ollama"
+model = "NAME"
+"""
+
+
+def extractive(passages: Sequence[Passage]) -> str:
+    """The best passages as Markdown, each with its mark, and the three lines of `docindex.toml` that set a model."""
+    best = sorted(passages, key=lambda passage: -passage.score)[:_BEST]
+    shown = [_shown(passage) for passage in best] or ["Nothing was found."]
+    how = f"To be answered in words, add to `docindex.toml` (docs/answers.md):\n\n```toml\n{HOW_TO_SET}```"
+    return "\n\n".join([NO_MODEL if best else "No language model is set.", *shown, how]) + "\n"
+
+
+def _shown(passage: Passage) -> str:
+    lines = passage.text.split("\n")
+    text = "\n".join(lines[:_MOST_LINES] + (["…"] if len(lines) > _MOST_LINES else []))
+    fence = "`" * (max((len(run) for run in _FENCE.findall(text)), default=2) + 1)
+    place = f"{in_line(passage.path)}:{passage.start_line}-{passage.end_line}".replace("`", "'")
+    return f"`{place}` [{passage.number}]\n\n{fence}{passage.language or ''}\n{text}\n{fence}"
