@@ -1,7 +1,7 @@
 """The history that a question is about, from the indexed commits: the newest ones, and what the latest did."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,9 +51,7 @@ def is_about_latest(question: str) -> bool:
     return bool(_LATEST.search(question))
 
 
-def git_context(
-    reader: Reader, question: str, embedder: Callable[[], Embedder], filters: CommitFilters | None = None
-) -> GitContext | None:
+def git_context(reader: Reader, question: str, filters: CommitFilters | None = None) -> GitContext | None:
     """The newest commits for a question about the history; None for another one, and where there are none.
 
     Merges are left out: what they bring is in other commits.
@@ -61,7 +59,6 @@ def git_context(
     Args:
         reader: an open generation.
         question: in the user's words.
-        embedder: not called; the newest commits are found without one.
         filters: what every commit must meet.
 
     Raises:
@@ -70,7 +67,7 @@ def git_context(
     """
     if not is_about_history(question):
         return None
-    rows = log(reader, "", embedder, top_k=_MOST_LOOKED_AT, filters=filters)
+    rows = log(reader, "", _no_embedder, top_k=_MOST_LOOKED_AT, filters=filters)
     newest = [row for row in rows if row["files"]][:_COMMITS]
     if not newest:
         return None
@@ -78,6 +75,10 @@ def git_context(
     if is_about_latest(question):
         lines += ["", "The latest change:", _cut(_whole(newest[0]))]
     return GitContext(tuple(row["commit"] for row in newest), "\n".join(lines))
+
+
+def _no_embedder() -> Embedder:
+    raise NotImplementedError("the newest commits are found without a query")
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ _LEAST_TOKENS = 32  # a smaller rest of a chunk says nothing
 
 @dataclass(frozen=True, slots=True)
 class ContextPassage:
-    """Lines of a file, with what they are; `tokens` counts them as `markdown` writes them, `score` is of its best hit."""
+    """Lines of a file, with what they are; `tokens` counts them as `markdown` writes them."""
 
     source: str
     path: str
@@ -39,7 +39,7 @@ class ContextPassage:
     stale: bool | None
     is_cut: bool = False
     page: int | None = None  # of a PDF
-    score: float = 0.0
+    score: float = 0.0  # of its best hit
 
 
 @dataclass(frozen=True, slots=True)

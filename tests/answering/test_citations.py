@@ -11,7 +11,8 @@ from tests.answering.samples import passage
 
 PUMP = passage(
     1,
-    "def pump(level):\n    # Raise the level of the lock,\n    # then close it.\n    gate.close()\n    return drain(level)",
+    "def pump(level):\n    # Raise the level of the lock,\n    # then close it.\n"
+    "    gate.close()\n    return drain(level)",
     first=10,
 )
 DRAIN = passage(2, "def drain(level):\n    open_valve()\n    return level - 1", path="lib/drain.py", name="drain")
@@ -95,7 +96,9 @@ def test_code_before_a_mark_is_looked_for_as_a_quote():
 
 
 def test_what_all_passages_have_supports_none():
-    everywhere = [passage(number, f"class Part{number}(Base):\n    level = {number}", name=None) for number in range(1, 6)]
+    everywhere = [
+        passage(number, f"class Part{number}(Base):\n    level = {number}", name=None) for number in range(1, 6)
+    ]
 
     found = check("`Part3` has a `level` [3]. `Part3` has a `level` [4].", everywhere)
 

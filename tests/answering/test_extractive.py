@@ -1,0 +1,44 @@
+"""An answer without a model."""
+
+import tomllib
+
+from docindex_dagster.answering.citations import State, check
+from docindex_dagster.answering.extractive import HOW_TO_SET, extractive
+from docindex_dagster.core.settings import LLMSettings
+from tests.answering.samples import passage
+
+BEST = passage(2, "def pump():\n    return 1", score=0.9)
+LONG = passage(1, "\n".join(f"line {number}" for number in range(100)), score=0.5, path="a`b.py", name=None)
+
+
+def test_it_shows_the_best_passages_first_with_their_numbers():
+    text = extractive([LONG, BEST])
+
+    assert text.startswith("No language model is set")
+    assert text.index("`lib/pump.py:1-2` [2]") < text.index("`a'b.py:1-100` [1]")
+    assert "line 11\n…\n```" in text
+    assert "line 12" not in text
+
+
+def test_its_citations_are_those_of_the_passages():
+    found = check(extractive([LONG, BEST]), [LONG, BEST])
+
+    assert [citation.number for citation in found] == [2, 1]
+    assert all(citation.state is not State.MISSING for citation in found)
+
+
+def test_three_lines_say_how_to_set_a_model():
+    assert len(HOW_TO_SET.splitlines()) == 3
+    assert LLMSettings.model_fields.keys() >= tomllib.loads(HOW_TO_SET)["llm"].keys()
+    assert HOW_TO_SET in extractive([BEST])
+
+
+def test_a_fence_in_a_passage_does_not_end_its_block():
+    text = extractive([passage(1, "```\n[7]\n````\n[8]")])
+
+    assert [citation.number for citation in check(text, [])] == [1]
+
+
+def test_where_nothing_was_found_it_says_so():
+    assert "Nothing was found." in extractive([])
+    assert HOW_TO_SET in extractive([])
