@@ -72,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
         while time.monotonic() < until and not self.is_over.is_set():
             if select.select([self.connection], [], [], 0.01)[0]:
                 try:
-                    return self.connection.recv(1, socket.MSG_PEEK) == b""
+                    return not self.connection.recv(1, socket.MSG_PEEK)
                 except ConnectionError:
                     return True
         return False

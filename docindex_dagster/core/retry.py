@@ -83,7 +83,9 @@ class Retry:
         from tenacity import retry_if_exception, stop_after_attempt
 
         def is_worth_it(error: BaseException) -> bool:
-            return is_passing(error) and (asked_s(error) or 0.0) <= self.longest_asked_s
+            # Who interrupts or cancels it wants no other attempt.
+            is_error = isinstance(error, Exception)
+            return is_error and is_passing(error) and (asked_s(error) or 0.0) <= self.longest_asked_s
 
         def wait_s(state: "RetryCallState") -> float:
             error = state.outcome.exception() if state.outcome else None

@@ -61,6 +61,10 @@ class _Event(_Part):
     usage: _Usage | None = None
 
 
+class _Model(_Part):
+    id: str
+
+
 @dataclass(slots=True)
 class _Call:
     """A call of a tool, as far as its fragments have come."""
@@ -170,7 +174,7 @@ class AnthropicChat:
         import anthropic
 
         try:
-            await client.models.retrieve(str(self.settings.model))
+            _Model.model_validate(await client.models.retrieve(str(self.settings.model)))
         except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
             raise endpoint.explained(error, anthropic) from None
         return f"anthropic-python {anthropic.__version__}", ""

@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, NonNegativeInt
@@ -26,6 +26,9 @@ _HERE = "http://127.0.0.1:11434"
 _CONTEXT_TOKENS = 16_384
 _MOST_BYTES = 4 << 20  # of a line, or of another answer
 _OK, _BAD_REQUEST, _NOT_FOUND = 200, 400, 404
+
+
+_Found = TypeVar("_Found", bound=BaseModel)
 
 
 class _Function(BaseModel):
@@ -141,17 +144,16 @@ class OllamaChat:
             raise endpoint.broken("it has no end")
 
     async def _probe(self) -> tuple[str, str]:
-        version = _Version.model_validate_json(await self._got("/api/version"))
-        models = _Models.model_validate_json(await self._got("/api/tags")).models
-        names = {model.name.removesuffix(":latest") for model in models}
+        version = await self._got("/api/version", _Version)
+        names = {model.name.removesuffix(":latest") for model in (await self._got("/api/tags", _Models)).models}
         is_there = str(self.settings.model).removesuffix(":latest") in names
         return version.version, "" if is_there else self._no_model
 
-    async def _got(self, path: str) -> bytes:
+    async def _got(self, path: str, kind: type[_Found]) -> _Found:
         response = await self._sent("GET", path)
         try:
             await self._accept(response)
-            return await _body(response)
+            return kind.model_validate_json(await _body(response))
         except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
             raise self._endpoint.unreadable(error) from None
         finally:

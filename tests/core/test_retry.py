@@ -1,5 +1,6 @@
 """Trying again: how often, after how long a wait, and after which errors."""
 
+import asyncio
 import math
 import time
 from datetime import UTC, datetime, timedelta
@@ -35,11 +36,36 @@ def call(retry: Retry, *errors: Exception) -> tuple[str, list[float]]:
     return retry.call(attempt, lambda error: isinstance(error, Passing), asked_s, waits.append), waits
 
 
-def test_what_succeeds_is_not_tried_again():
+def call_async(retry: Retry, *errors: Exception) -> tuple[str, list[float]]:
+    """As `call`, of what is awaited."""
+    left, waits = list(errors), list[float]()
+
+    async def attempt() -> str:
+        await asyncio.sleep(0)
+        if left:
+            raise left.pop(0)
+        return "done"
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    def asked_s(error: BaseException) -> float | None:
+        return error.asked_s if isinstance(error, Passing) else None
+
+    called = retry.call_async(attempt, lambda error: isinstance(error, Passing), asked_s, sleep)
+    return asyncio.run(called), waits
+
+
+BOTH = pytest.mark.parametrize("call", [call, call_async])
+
+
+@BOTH
+def test_what_succeeds_is_not_tried_again(call):
     assert call(Retry(3)) == ("done", [])
 
 
-def test_the_last_error_is_raised_when_all_attempts_failed():
+@BOTH
+def test_the_last_error_is_raised_when_all_attempts_failed(call):
     last = Passing()
 
     with pytest.raises(Passing) as raised:
@@ -48,7 +74,8 @@ def test_the_last_error_is_raised_when_all_attempts_failed():
     assert raised.value is last
 
 
-def test_what_will_not_pass_is_raised_at_once():
+@BOTH
+def test_what_will_not_pass_is_raised_at_once(call):
     with pytest.raises(ValueError, match="no"):
         call(Retry(3), ValueError("no"))
 
@@ -61,15 +88,18 @@ def test_waits_double_up_to_the_longest_and_are_at_most_half_shorter(retries, fi
     assert all(bound / 2 <= wait <= bound for wait, bound in zip(waits, bounds, strict=True))
 
 
-def test_clients_that_failed_together_do_not_try_again_together():
+@BOTH
+def test_clients_that_failed_together_do_not_try_again_together(call):
     assert len({call(Retry(1), Passing())[1][0] for _ in range(20)}) > 1
 
 
-def test_a_server_is_asked_again_when_it_says():
+@BOTH
+def test_a_server_is_asked_again_when_it_says(call):
     assert call(Retry(3), Passing(), Passing(12.5))[1][1] == 12.5
 
 
-def test_a_server_that_asks_for_more_patience_than_there_is_is_asked_no_more():
+@BOTH
+def test_a_server_that_asks_for_more_patience_than_there_is_is_asked_no_more(call):
     with pytest.raises(Passing):
         call(Retry(3, longest_asked_s=10), Passing(10.1))
 
@@ -113,3 +143,27 @@ def test_a_wait_is_in_seconds():
     Retry(1).call(attempt, lambda _: True, lambda error: getattr(error, "asked_s", None))
 
     assert time.monotonic() - started >= 0.05
+
+
+@pytest.mark.parametrize("when", ["in an attempt", "in a wait"])
+def test_a_cancellation_ends_it_at_once_and_is_no_error_to_try_again_after(when):
+    tries = 0
+
+    async def attempt() -> None:
+        nonlocal tries
+        tries += 1
+        if when == "in an attempt":
+            await asyncio.sleep(60)
+        raise Passing
+
+    async def cancel() -> float:
+        trying = asyncio.create_task(Retry(5).call_async(attempt, lambda _: True, lambda _: 60))
+        await asyncio.sleep(0.05)
+        trying.cancel()
+        started = time.monotonic()
+        with pytest.raises(asyncio.CancelledError):
+            await trying
+        return time.monotonic() - started
+
+    assert asyncio.run(cancel()) < 1
+    assert tries == 1
