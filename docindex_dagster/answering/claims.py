@@ -1,11 +1,14 @@
 """What a citation mark is to prove: the sentence before it, by its form alone."""
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from docindex_dagster.answering.markdown import CODE_SPAN
+
+_LONGEST = 2000  # characters of a claim
 _BLANK = "\0"  # stands for each character of a mark
-_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 _HIDDEN = "X"  # stands for each character of code, in which no sentence ends, and with which one may begin
 # Behind it what begins the next one; marks in between belong to what they follow. "e.g." and initials end none.
 _END = re.compile(r"(?<!\b\w)[.!?。！？][\"'”’)\]*_]*[\s\0]+(?=[\"'“‘(*_`]*[^\W\d_a-z])|[。！？]\0*")  # noqa: RUF001
@@ -26,36 +29,40 @@ class Claim:
         return found[-1] if found and found[-1][0] <= found[-1][1] else None
 
 
-def claim_at(content: str, marks: Sequence[tuple[int, int]], start: int, *, before: str = "", code: str = "") -> Claim:
-    """What the mark at `start` of a block is to prove.
+def claims_of(content: str, marks: Sequence[tuple[int, int]], *, before: str = "", code: str = "") -> Iterator[Claim]:
+    """What each mark of a block is to prove.
 
     It is what its sentence says before it; where that is nothing, the sentence before; where there is none, as in
     “[1] says”, its own; where the block says nothing at all, the code that stands before it.
 
     Args:
         content: of the block.
-        marks: where each of its marks begins and ends.
-        start: where this one begins.
+        marks: where each begins and ends.
         before: what is left of the block in a row of a table.
         code: the block before, if it is code.
     """
-    plain, start = f"{before} {_blanked(content, marks)}", len(before) + 1 + start
-    ends = [0, *(found.end() for found in _END.finditer(_CODE.sub(_hidden, plain))), len(plain)]
-    at = max(index for index, end in enumerate(ends[:-1]) if end <= start)
-    own, earlier = plain[ends[at] : ends[at + 1]], plain[ends[at - 1] : ends[at]] if at else ""
-    says = (_tidy(text) for text in (plain[ends[at] : start], earlier, own) if _says_something(text))
-    text = next(says, "")
-    return Claim(text, "" if text else code.strip())
+    plain = f"{before} {_blanked(content, marks)}"
+    ends = [0, *(found.end() for found in _END.finditer(CODE_SPAN.sub(_hidden, plain))), len(plain)]
+    for begin, _ in marks:
+        start = len(before) + 1 + begin
+        at = min(bisect_right(ends, start), len(ends) - 1) - 1
+        says = (
+            text
+            for first, last in ((ends[at], start), (ends[max(at - 1, 0)], ends[at]), (ends[at], ends[at + 1]))
+            if _says_something(text := _tidy(plain[max(first, last - _LONGEST) : last]))
+        )
+        text = next(says, "")
+        yield Claim(text, "" if text else code.strip()[:_LONGEST])
 
 
 def _hidden(code: re.Match[str]) -> str:
     return _HIDDEN * len(code[0])
 
 
-def _blanked(content: str, marks: Iterable[tuple[int, int]]) -> str:
-    for start, end in marks:
-        content = content[:start] + _BLANK * (end - start) + content[end:]
-    return content
+def _blanked(content: str, marks: Sequence[tuple[int, int]]) -> str:
+    ends = [0, *(end for _, end in marks)]
+    kept = [content[end:start] + _BLANK * (until - start) for end, (start, until) in zip(ends, marks, strict=False)]
+    return "".join([*kept, content[ends[-1] :]])
 
 
 def _says_something(text: str) -> bool:

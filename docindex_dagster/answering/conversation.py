@@ -10,7 +10,7 @@ from docindex_dagster.search.query import FUNCTION_WORDS
 from docindex_dagster.stores.analysis import terms
 
 _MOST_TURNS = 20
-_MOST_SAID = 16_000  # characters of earlier turns that a model reads again
+_MOST_HISTORY = 16_000  # characters of earlier turns that a model reads again
 _MOST_PASSAGES = 200
 _MOST_CITED = 8  # passages that the last answer cites, and that a model reads again
 _MOST_REFERRED = 12  # words
@@ -62,12 +62,12 @@ class Conversation:
         return replace(self, turns=(*self.turns, Turn(question, answer, cited))[-_MOST_TURNS:])
 
     @property
-    def said(self) -> tuple[Turn, ...]:
+    def recent(self) -> tuple[Turn, ...]:
         """The turns that a model reads again: the last ones that fit."""
         size, count = 0, 0
         for turn in reversed(self.turns):
             size += len(turn.question) + len(turn.answer)
-            if size > _MOST_SAID:
+            if size > _MOST_HISTORY:
                 break
             count += 1
         return self.turns[len(self.turns) - count :]

@@ -14,6 +14,7 @@ from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", re.DOTALL)  # of one block: its second group is the code
 CITATION = "citation"  # the type of a mark's token
 _MARK = re.compile(r"\[ *[0-9]{1,3}(?: *, *[0-9]{1,3})* *\]")  # no years
 _CALL = re.compile(r"\w\([^()\n]{0,200}\)$")
@@ -108,10 +109,15 @@ def _spot(token: Token, places: Sequence[int]) -> tuple[Spot, str]:
 
 
 def _places(content: str, lines: Sequence[str], starts: Sequence[int]) -> list[int]:
-    """The position of each character of a paragraph, whose lines lost what marks a list item or quote."""
+    """The position of each character of a paragraph, whose lines lost what marks a list item or quote.
+
+    Lines that are blank for Python, and not for Markdown, are not in the content where it begins with them.
+    """
     found: list[int] = []
-    for part, line, start in zip(content.split("\n"), lines, starts, strict=False):
+    rows = zip(lines, starts, strict=False)
+    for part in content.split("\n"):
         body = part.strip()
+        line, start = next(((line, start) for line, start in rows if body in line), ("", 0))
         first = start + max(line.rfind(body), 0) - (len(part) - len(part.lstrip()))
         found += range(first, first + len(part) + 1)
     return found

@@ -6,7 +6,7 @@ A block of Markdown is read when a later one has begun, since until then any lin
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from docindex_dagster.answering.claims import Claim, claim_at
+from docindex_dagster.answering.claims import Claim, claims_of
 from docindex_dagster.answering.markdown import Block, blocks, last_block, parser, plain_lines
 
 _GROWTH = 8  # a text is parsed again when an eighth has come: an answer of one long block costs no quadratic time
@@ -58,9 +58,9 @@ class MarkReader:
     def _marks(self, found: Iterator[Block]) -> Iterator[Mark]:
         for block in found:
             spans = [(spot.start, spot.end) for spot in block.marks]
-            for spot in block.marks:
+            claims = claims_of(block.content, spans, before=block.before, code=self._code)
+            for spot, claim in zip(block.marks, claims, strict=True):
                 start = self._begins_at + spot.position
-                claim = claim_at(block.content, spans, spot.start, before=block.before, code=self._code)
                 yield Mark(spot.numbers, start, start + spot.end - spot.start, claim)
             self._code = block.content if block.is_code else ""
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from docindex_dagster.answering.markdown import CODE_SPAN
 from docindex_dagster.answering.quotes import flat
 from docindex_dagster.search.query import FUNCTION_WORDS
 from docindex_dagster.stores.analysis import stems, terms
 
-_CODE = re.compile(r"(`+)(?!`)(.*?)(?<!`)\1(?!`)", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _COMPOUND = re.compile(r"\w_\w|[a-z0-9][A-Z]|[A-Z]{2}[a-z]")  # a name by its form: snake_case, camelCase, HTTPError
 _CALLED = re.compile(r"(\w+)\(")
@@ -68,8 +68,8 @@ class Searched:
 
 def evidence_of(text: str, code: str = "") -> Evidence:
     """What a claim says, and code that stands before it as a quote."""
-    pieces = [found[2] for found in _CODE.finditer(text)] + ([code] if code else [])
-    prose = _CODE.sub(" ", text)
+    pieces = [found[2] for found in CODE_SPAN.finditer(text)] + ([code] if code else [])
+    prose = CODE_SPAN.sub(" ", text)
     written = [word for piece in pieces for word in _WORD.findall(piece)]
     spoken = _WORD.findall(prose)
     names = [word for word in spoken if _COMPOUND.search(word)]

@@ -39,6 +39,20 @@ def test_it_is_doubtful_where_another_passage_has_it_and_says_which():
     assert (found.state, found.better) == (State.DOUBTFUL, 2)
 
 
+def test_it_is_doubtful_where_another_passage_has_more_than_twice_as_much():
+    some = passage(1, "alpha = 1", name=None)
+    most = passage(2, "alpha = beta = gamma = delta = 1", name=None)
+
+    found = check("`alpha`, `beta`, `gamma`, `delta` [1]. `alpha` and `beta` [1]. `alpha` [1].", [some, most, NOTES])
+
+    assert [(one.state, one.better) for one in found] == [
+        (State.DOUBTFUL, 2),
+        (State.DOUBTFUL, 2),
+        (State.SUPPORTED, None),
+    ]
+    assert found[0].support > 0.1
+
+
 def test_it_is_doubtful_where_no_passage_has_it():
     found = only("`reactor.meltdown()` is called [1].")
 
@@ -112,7 +126,7 @@ def test_the_name_and_the_path_of_a_passage_count():
     assert only("`Station.total` is one [1].", [body, DRAIN]).state is State.SUPPORTED
 
 
-def test_where_lines_are_not_those_of_the_file_none_are_told_by_a_quote():
+def test_where_lines_are_not_those_of_the_file_a_quote_has_none():
     page = replace(NOTES, end_line=90, page=3)
 
     found = only('"Locks are filled in the morning" [3]', [page])

@@ -59,9 +59,9 @@ def test_it_is_bounded():
     assert len(asked.turns) == 20
     assert len(asked.passages.kept) == 200
     assert asked.passages.last == 1000
-    assert 0 < sum(len(turn.question) + len(turn.answer) for turn in asked.said) <= 16_000
-    assert asked.said == asked.turns[-len(asked.said) :]
+    assert 0 < sum(len(turn.question) + len(turn.answer) for turn in asked.recent) <= 16_000
+    assert asked.recent == asked.turns[-len(asked.recent) :]
 
 
 def test_a_turn_that_is_too_long_is_not_read_again():
-    assert after("why?", "x" * 20_000).said == ()
+    assert after("why?", "x" * 20_000).recent == ()

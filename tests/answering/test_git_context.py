@@ -1,4 +1,4 @@
-"""What a model is told of the history, for a question about it."""
+"""What a model is given of the history, for a question about it."""
 
 from pathlib import Path
 
@@ -92,12 +92,12 @@ def test_another_question_is_not(question):
     assert not is_about_history(question)
 
 
-def test_only_the_latest_change_is_told_whole():
+def test_only_the_latest_change_comes_whole():
     assert is_about_latest("what changed?")
     assert not is_about_latest("list the commits by Ada")
 
 
-def test_the_five_newest_commits_are_told_by_their_lines(repository):
+def test_the_five_newest_commits_have_a_line_each(repository):
     for number in range(7):
         repository.commit(f"m{number} is pumped\n\nAnd more of it.")
 

@@ -76,6 +76,10 @@ def test_marks_are_found_with_what_they_are_to_prove():
         ("> quoted\n> on two lines [1]", "quoted on two lines"),
         ("| name | what |\n|---|---|\n| `f` | pumps [1] |", "`f` pumps"),
         ("# Heading [1]", "Heading"),
+        ("It goes on\r\nin the next line [1]", "It goes on in the next line"),
+        ("It goes on\n  in the next line [1]", "It goes on in the next line"),
+        ("| `a \\| b` \\| c [1] |\n|---|", "`a | b` | c"),
+        ("[1]: lib/pump.py", ": lib/pump.py"),
     ],
 )
 def test_the_claim_is_the_sentence_or_item_before_the_mark(text, claim):
@@ -151,7 +155,12 @@ def test_a_stream_has_the_marks_of_the_whole_text(text):
     assert [(mark.start, mark.numbers) for mark in streamed] == whole
 
 
+def test_lines_of_other_white_space_move_no_position():
+    assert [mark.start for mark in marks_of("\u2028\n[1]\n\x0c\nand [2]")] == [2, 12]
+
+
 @given(ANSWERS)
+@example("\u2028\n[1]")
 def test_no_mark_is_invented_and_positions_are_exact(text):
     end = 0
     for mark in marks_of(text):
