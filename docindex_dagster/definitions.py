@@ -10,8 +10,8 @@ import dagster as dg
 
 from docindex_dagster.core.errors import SettingsError, first_line
 from docindex_dagster.core.settings import ScheduleSettings, Settings, load_settings
+from docindex_dagster.defs import catalog_asset, stage_assets
 from docindex_dagster.defs.alerts import alert_on_failure
-from docindex_dagster.defs.assets import serving, stages
 from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
 from docindex_dagster.defs.io_managers import TABLES, StageTables
 from docindex_dagster.defs.jobs import clean_up_dagster, index_source, remove_source
@@ -31,7 +31,11 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
     root_path = str(settings.root)
     project = Project(root=root_path)
     removal = remove_source(project)
-    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [stages.source, *stages.stage_assets(), serving.index_catalog]
+    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
+        stage_assets.source,
+        *stage_assets.stage_assets(),
+        catalog_asset.index_catalog,
+    ]
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_with_freshness, settings.schedule), assets)),
         jobs=[index_source, removal, clean_up_dagster],
@@ -52,7 +56,7 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
 
 def _with_freshness(settings: ScheduleSettings, spec: dg.AssetSpec) -> dg.AssetSpec:
     """Let Dagster warn when no run has reached an asset for as long as a source may wait, and fail after twice that."""
-    if spec.key == stages.source.key:
+    if spec.key == stage_assets.source.key:
         return spec
     warn = timedelta(hours=settings.max_age_hours)
     return spec.replace_attributes(freshness_policy=dg.FreshnessPolicy.time_window(2 * warn, warn))

@@ -19,8 +19,7 @@ from docindex_dagster.core.errors import AlertError, StoreError
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.urls import scrub
 from docindex_dagster.core.webhook import as_text, post
-from docindex_dagster.defs import failures
-from docindex_dagster.defs.assets import serving
+from docindex_dagster.defs import catalog_asset, failures
 from docindex_dagster.defs.outcomes import is_partial_success
 from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG, Project
 
@@ -84,7 +83,7 @@ def alert_on_failure(context: dg.SensorEvaluationContext, project: Project) -> d
     if new:
         _note(context, new)
         try:
-            serving.report(context.instance, settings)
+            catalog_asset.report(context.instance, settings)
         except StoreError as error:
             context.log.warning(f"the catalogue cannot be shown: {error}")
     sent = _report(context, settings)

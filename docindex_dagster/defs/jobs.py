@@ -8,7 +8,7 @@ import dagster as dg
 
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.defs.assets import serving
+from docindex_dagster.defs import catalog_asset
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
@@ -62,7 +62,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
         for run in context.instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=_FINISHED)):
             context.instance.delete_run(run.run_id)
         context.instance.delete_dynamic_partition(SOURCES_NAME, key)
-        serving.report(context.instance, project.read_settings())
+        catalog_asset.report(context.instance, project.read_settings())
 
 
 @dg.graph(name=REMOVE_SOURCE)

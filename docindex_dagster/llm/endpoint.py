@@ -20,7 +20,7 @@ from docindex_dagster.core.errors import (
 from docindex_dagster.core.retry import Retry, retry_after_s
 
 _LONGEST_WAIT_S = 8.0
-_LONGEST_ASKED_S = 60.0  # what asks for more patience is asked again when somebody asks anew
+_LONGEST_ASKED_S = 60.0  # a server that asks for a longer wait is not waited for
 _PASSING_ERRORS = (LLMUnreachableError, LLMFailedError, LLMBrokenError)
 _PASSING_STATUSES = {408, 409}
 _SERVER_ERROR = 500

@@ -9,7 +9,7 @@ from dagster._core.storage.runs.schema import RunsTable
 from sqlalchemy import update
 
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.defs.assets import serving
+from docindex_dagster.defs import catalog_asset
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from tests.defs.conftest import KEY, Project
 from tests.defs.quick_runs import quick_run
@@ -28,7 +28,7 @@ def declare_other(project: Project) -> None:
 
 
 def report(project: Project) -> None:
-    serving.report(project.instance, load_settings(project.root))
+    catalog_asset.report(project.instance, load_settings(project.root))
 
 
 def shown(project: Project) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def test_a_key_that_is_not_accepted_is_no_login(server, protocol):
 
 @ALL
 @pytest.mark.parametrize("reply", [Reply(status=500), Reply(body=b"<html>"), Reply(body=b"[5]")])
-def test_what_else_is_wrong_is_told(server, protocol, reply):
+def test_what_else_is_wrong_is_reported(server, protocol, reply):
     server.replies = [reply]
     found = check(protocol, server.address)
 
