@@ -329,10 +329,10 @@ def test_one_that_breaks_before_its_first_item_is_begun_again(server, protocol):
 
 @ALL
 def test_an_error_in_the_middle_of_a_stream_breaks_it_and_is_not_repeated(server, protocol):
-    reply = json.dumps({"type": "error", "error": {"type": "overloaded_error", "message": f"no {KEY}"}})
+    event = json.dumps({"type": "error", "error": {"type": "overloaded_error", "message": f"no {KEY}"}})
     error = {
-        "openai": f"data: {reply}\n\n",
-        "anthropic": f"event: error\ndata: {reply}\n\n",
+        "openai": f"data: {event}\n\n",
+        "anthropic": f"event: error\ndata: {event}\n\n",
         "ollama": json.dumps({"error": f"no {KEY}"}) + "\n",
     }[protocol.provider]
     server.replies = [Reply((*protocol.events([Delta("A pump")]), error.encode()))]

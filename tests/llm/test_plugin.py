@@ -1,0 +1,95 @@
+"""The example of docs/plugins.md that answers, installed and used; and packages that do not answer, or not well."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.core.errors import LLMBrokenError, LLMError, LLMTimeoutError
+from docindex_dagster.core.settings import LLMSettings
+from docindex_dagster.llm.chat import ChatModel, Delta, Item, Message, Usage
+from docindex_dagster.llm.providers import availability, chat_model
+from tests import offering
+
+ASKED = [Message("system", "Answer."), Message("user", "What is a pump?")]
+HEADING = "A language model that answers"
+
+
+def items_of(model: ChatModel) -> list[Item]:
+    async def read() -> list[Item]:
+        async with aclosing(model.stream(ASKED, max_tokens=50)) as stream:
+            return [item async for item in stream]
+
+    return asyncio.run(read())
+
+
+@pytest.fixture(autouse=True)
+def not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package of another test has the same name."""
+    monkeypatch.delitem(sys.modules, "docindex_lines", raising=False)
+
+
+@pytest.fixture
+def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ChatModel]:
+    site = tmp_path / "site"
+    site.mkdir()
+    offering.install(site, HEADING, monkeypatch)
+
+    def model(script: str) -> ChatModel:
+        program = tmp_path / "model"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        return chat_model(LLMSettings(provider="lines", model=str(program), timeout_s=1))
+
+    return model
+
+
+def test_the_example_answers(lines):
+    model = lines("cat; echo; echo in $1 tokens")
+
+    assert items_of(model) == [
+        *(Delta("Answer.\n"), Delta("\n"), Delta("What is a pump?\n"), Delta("in 50 tokens\n")),
+        Usage(),
+    ]
+    assert not model.has_tools
+
+
+@pytest.mark.parametrize(("script", "kind"), [("echo A; exit 3", LLMBrokenError), ("exec sleep 30", LLMTimeoutError)])
+def test_it_fails_as_ours_do(lines, script, kind):
+    with pytest.raises(kind):
+        items_of(lines(script))
+
+
+def test_it_is_checked_as_ours_are(lines):
+    lines("true")
+
+    assert asyncio.run(availability(LLMSettings(provider="lines"))).is_configured
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (("async def stream", "async def say"), "writes summaries, and does not chat"),
+        (("    return Lines(", "    raise KeyError("), "cannot be used: KeyError"),
+        (("import asyncio\n", "import asyncio\nimport not_there\n"), "cannot be loaded: No module named 'not_there'"),
+    ],
+    ids=["no chat", "fails", "no package"],
+)
+def test_one_that_cannot_be_used_says_why(tmp_path, monkeypatch, edit, problem):
+    offering.install(tmp_path, HEADING, monkeypatch, edit=edit)
+    settings = LLMSettings(provider="lines")
+
+    with pytest.raises(LLMError, match=problem):
+        chat_model(settings)
+    found = asyncio.run(availability(settings))
+    assert (found.is_configured, problem in found.problem) == (False, True)
+
+
+def test_a_check_that_fails_is_reported_without_what_it_says(tmp_path, monkeypatch):
+    offering.install(tmp_path, HEADING, monkeypatch, edit=("return Availability(", 'raise OSError("key K3Y")  # '))
+
+    found = asyncio.run(availability(LLMSettings(provider="lines")))
+    assert found.problem == "the LLM provider 'lines' failed (OSError)"
