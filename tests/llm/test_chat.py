@@ -246,7 +246,7 @@ def seconds() -> str:
 
 
 def date() -> str:
-    return format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)  # in whole seconds
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=4), usegmt=True)  # in whole seconds
 
 
 @ALL
@@ -255,7 +255,7 @@ def test_who_is_asked_too_often_is_asked_again_when_it_says(server, protocol, fo
     server.replies = [Reply(status=429, headers={"Retry-After": form()}), protocol.reply(*ANSWER)]
 
     assert ask(protocol.model(server, retries=1)) == list(ANSWER)
-    assert 0.9 <= server.times[1] - server.times[0] < 3
+    assert 0.9 <= server.times[1] - server.times[0] < 6
 
 
 @ALL
@@ -463,7 +463,7 @@ def test_a_reader_that_is_cancelled_closes_it_as_fast(server, protocol, how):
     async def cancel() -> float:
         model = protocol.model(server, timeout_s=60)
         reading = asyncio.create_task(items_of(model, ASKED, (), 5))
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1)
         reading.cancel()
         left = time.monotonic()
         with pytest.raises(asyncio.CancelledError):
