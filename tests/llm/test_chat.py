@@ -345,22 +345,26 @@ def test_an_error_in_the_middle_of_a_stream_breaks_it_and_is_not_repeated(server
 @ALL
 def test_silence_is_not_waited_for_and_not_asked_again(server, protocol):
     server.replies = [Reply(delay_s=30)]
+    model = protocol.model(server, timeout_s=0.5, retries=5)
     started = time.monotonic()
 
     with pytest.raises(LLMTimeoutError, match=r"did not answer within 0\.5 s \(llm\.timeout_s\)"):
-        ask(protocol.model(server, timeout_s=0.5, retries=5))
+        ask(model)
     assert time.monotonic() - started < 3
     assert len(server.asked) == 1
 
 
 @ALL
-def test_a_drop_now_and_then_does_not_get_round_the_time_limit(server, protocol):
-    data = b"".join(protocol.events([Delta("A pump moves water.")] * 50))
-    server.replies = [Reply(tuple(data[at : at + 1] for at in range(len(data))), drip_s=0.02)]
+@pytest.mark.parametrize("size", [1, 1 << 16], ids=["a byte", "a word"])
+def test_a_drop_now_and_then_does_not_get_round_the_time_limit(server, protocol, size):
+    words = protocol.events([Delta("water ")] * 100)
+    pieces = [event[at : at + size] for event in words for at in range(0, len(event), size)]
+    server.replies = [Reply(tuple(pieces), drip_s=0.05)]
+    model = protocol.model(server, timeout_s=0.6)
     started = time.monotonic()
 
     with pytest.raises(LLMTimeoutError):
-        ask(protocol.model(server, timeout_s=0.6))
+        ask(model)
     assert time.monotonic() - started < 3
     assert server.leaving.wait(1)
 
@@ -370,11 +374,11 @@ def test_the_time_of_who_reads_it_does_not_count(server, protocol):
     server.replies = [protocol.reply(*ANSWER)]
 
     async def slowly() -> list[Item]:
-        model, items = protocol.model(server, timeout_s=0.5), list[Item]()
+        model, items = protocol.model(server, timeout_s=0.7), list[Item]()
         async with aclosing(model.stream(ASKED, max_tokens=5)) as stream:
             async for item in stream:
                 items.append(item)
-                await asyncio.sleep(0.4)
+                await asyncio.sleep(0.5)
         await model.aclose()
         return items
 
@@ -463,7 +467,8 @@ def test_a_reader_that_is_cancelled_closes_it_as_fast(server, protocol, how):
     async def cancel() -> float:
         model = protocol.model(server, timeout_s=60)
         reading = asyncio.create_task(items_of(model, ASKED, (), 5))
-        await asyncio.sleep(1)
+        assert await asyncio.to_thread(server.asking.wait, 5)
+        await asyncio.sleep(0.2)
         reading.cancel()
         left = time.monotonic()
         with pytest.raises(asyncio.CancelledError):
