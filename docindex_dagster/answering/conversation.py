@@ -51,10 +51,15 @@ class Conversation:
 
         It reads what the last answer cites as well, of which the question may go on.
         """
-        passages, new = self.passages.found(context)
+        going_on, new = self.looked_up(context)
         cited = self.turns[-1].cited[:_MOST_CITED] if self.turns else ()
-        again = [one for one in passages.numbered(cited) if one.number not in {passage.number for passage in new}]
-        return replace(self, passages=passages.newest(_MOST_PASSAGES)), (*again, *new)
+        again = [one for one in self.passages.numbered(cited) if one.number not in {passage.number for passage in new}]
+        return going_on, (*again, *new)
+
+    def looked_up(self, context: Context) -> "tuple[Conversation, tuple[Passage, ...]]":
+        """This one with further passages, and these by themselves."""
+        passages, new = self.passages.found(context)
+        return replace(self, passages=passages.newest(_MOST_PASSAGES)), new
 
     def answered(self, question: str, answer: str, citations: tuple[Citation, ...]) -> "Conversation":
         """This one with a further turn."""

@@ -1,0 +1,187 @@
+"""Answering a question: a search, a model or none, and the check of what is cited."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from docindex_dagster.answering.agent import Toolbox, investigate
+from docindex_dagster.answering.citations import check
+from docindex_dagster.answering.conversation import Conversation
+from docindex_dagster.answering.events import Answer, Events, Found, Spent, Step
+from docindex_dagster.answering.extractive import extractive
+from docindex_dagster.answering.freshness import changes_on_disk
+from docindex_dagster.answering.passages import Passage
+from docindex_dagster.answering.prompt import SYSTEM, prompt
+from docindex_dagster.answering.question import Question, Retrieved, retrieve
+from docindex_dagster.answering.reading import Reading
+from docindex_dagster.core.errors import LLMError, LLMNonsenseError
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.tokenizer import count_tokens
+from docindex_dagster.llm.budget import BudgetedChat
+from docindex_dagster.llm.chat import ChatModel, Delta, Message, Usage
+from docindex_dagster.search.live import Live
+from docindex_dagster.sources import registry
+
+_LEAST_TOKENS = 500  # of passages, however small the model's window is
+_WINDOW_SHARE = 0.75  # of a window by our count of tokens: each model has a tokenizer of its own
+_Items: TypeAlias = AsyncGenerator[Delta | Step | Usage, None]
+
+
+@dataclass(slots=True, eq=False)
+class _Writing:
+    """An answer, as far as it is written."""
+
+    pieces: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    began: float | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def take(self, item: Delta | Step | Usage) -> None:
+        match item:
+            case Delta(text):
+                self.pieces.append(text)
+                self.began = self.began or time.monotonic()
+            case Step():
+                self.pieces.clear()
+            case Usage():
+                self.usage = item
+
+
+async def answer(
+    live: Live,
+    question: Question,
+    conversation: Conversation,
+    model: ChatModel | None,
+    toolbox: Toolbox | None = None,
+) -> Events:
+    """Answer a question.
+
+    Args:
+        live: the project that is searched.
+        question: what is asked.
+        conversation: that it goes on from.
+        model: who answers; None for an answer of passages as they are.
+        toolbox: what an agent may call; None for an answer from what the search finds.
+
+    Raises:
+        StoreError: nothing is published, or it cannot be read.
+        QueryError: the question cannot be searched for.
+        SourceError: a filter names a source that there is not.
+        SettingsError: the settings are wrong.
+        EmbeddingError: the question cannot be embedded.
+        LLMError: of a subclass by what happened to the model; what it had written comes first, as a broken `Answer`.
+    """
+    started = time.monotonic()
+    settings, reading, writing = live.settings, Reading(conversation), _Writing()
+    query, tokens = conversation.query(question.text), _room(settings, model, question, conversation)
+    found = await asyncio.to_thread(live.reading, lambda reader: retrieve(settings, reader, question, query, tokens))
+    passages = reading.begin(found.context)
+    yield Found(query, passages, found.history.commits if found.history else (), found.generation, found.warnings)
+    searched = time.monotonic()
+    asked = BudgetedChat(model, settings.llm) if model else None
+    messages = _messages(question, conversation, passages, found)
+    try:
+        async with aclosing(_written(asked, messages, passages, reading, toolbox)) as items:
+            async for item in items:
+                writing.take(item)
+                if not isinstance(item, Usage):
+                    yield item
+        if not writing.text.strip():
+            raise LLMNonsenseError("the model has answered nothing; see llm.model")
+    except LLMError:
+        if writing.text.strip():
+            yield await _checked(settings, question, reading, writing, model, is_broken=True)
+        raise
+    yield await _checked(settings, question, reading, writing, model)
+    yield Spent(
+        prompt_tokens=asked.prompt_tokens if asked else 0,
+        completion_tokens=asked.completion_tokens if asked else 0,
+        dollars=asked.dollars if asked else None,
+        search_s=searched - started,
+        first_word_s=writing.began - searched if writing.began else None,
+        total_s=time.monotonic() - started,
+    )
+
+
+def _room(settings: Settings, model: ChatModel | None, question: Question, conversation: Conversation) -> int:
+    """How many tokens of passages fit into the model's window beside the rest."""
+    if model is None or model.context_tokens is None:
+        return question.tokens
+    said = [text for turn in conversation.recent for text in (turn.question, turn.answer)]
+    rest = sum(count_tokens([SYSTEM, question.text, *said]))
+    left = int(model.context_tokens * _WINDOW_SHARE) - settings.llm.max_answer_tokens - rest
+    return max(_LEAST_TOKENS, min(question.tokens, left))
+
+
+def _messages(
+    question: Question, conversation: Conversation, passages: Sequence[Passage], found: Retrieved
+) -> list[Message]:
+    asked = prompt(question.text, passages, found.history.text if found.history else "")
+    turns = [
+        message
+        for turn in conversation.recent
+        for message in (Message("user", turn.question), Message("assistant", turn.answer))
+    ]
+    return [Message("system", asked.system), *turns, Message("user", asked.user)]
+
+
+async def _written(
+    model: BudgetedChat | None,
+    messages: Sequence[Message],
+    passages: Sequence[Passage],
+    reading: Reading,
+    toolbox: Toolbox | None,
+) -> _Items:
+    """The answer as it is written."""
+    if model is None:
+        yield Delta(extractive(passages))
+        return
+    most = model.settings.max_answer_tokens
+    if toolbox is not None and model.has_tools:
+        stream: _Items = investigate(model, messages, toolbox, reading, max_tokens=most)
+    else:
+        stream = _plain(model, messages, most)
+    async with aclosing(stream) as items:
+        async for item in items:
+            yield item
+
+
+async def _plain(model: BudgetedChat, messages: Sequence[Message], most: int) -> _Items:
+    async with aclosing(model.stream(messages, max_tokens=most)) as items:
+        async for item in items:
+            if isinstance(item, Delta | Usage):
+                yield item
+
+
+async def _checked(
+    settings: Settings,
+    question: Question,
+    reading: Reading,
+    writing: _Writing,
+    model: ChatModel | None,
+    *,
+    is_broken: bool = False,
+) -> Answer:
+    """The answer with its citations, and the conversation that has it."""
+    text, going_on = writing.text, reading.conversation
+
+    def checked() -> Answer:
+        changes = changes_on_disk(registry.sources(settings))
+        citations = tuple(check(text, going_on.passages.kept, changes))
+        return Answer(
+            text=text,
+            citations=citations,
+            conversation=going_on.answered(question.text, text, citations),
+            model=model.name if model else None,
+            is_broken=is_broken,
+            is_cut=writing.usage.is_answer_cut,
+            is_prompt_cut=writing.usage.is_prompt_cut,
+        )
+
+    return await asyncio.to_thread(checked)
