@@ -87,7 +87,7 @@ async def answer(
     asked = BudgetedChat(model, settings.llm) if model else None
     messages = _messages(question, conversation, passages, found)
     try:
-        async with aclosing(_written(asked, messages, passages, reading, toolbox)) as items:
+        async with aclosing(_written(settings, asked, messages, passages, reading, toolbox)) as items:
             async for item in items:
                 writing.take(item)
                 if not isinstance(item, Usage):
@@ -132,6 +132,7 @@ def _messages(
 
 
 async def _written(
+    settings: Settings,
     model: BudgetedChat | None,
     messages: Sequence[Message],
     passages: Sequence[Passage],
@@ -140,9 +141,9 @@ async def _written(
 ) -> _Items:
     """The answer as it is written."""
     if model is None:
-        yield Delta(extractive(passages))
+        yield Delta(extractive(passages, is_model_set=settings.llm.provider != "none"))
         return
-    most = model.settings.max_answer_tokens
+    most = settings.llm.max_answer_tokens
     if toolbox is not None and model.has_tools:
         stream: _Items = investigate(model, messages, toolbox, reading, max_tokens=most)
     else:

@@ -17,10 +17,17 @@ model = "NAME"
 """
 
 
-def extractive(passages: Sequence[Passage]) -> str:
-    """The best passages as Markdown, each with its mark, and the three lines of `docindex.toml` that set a model."""
+def extractive(passages: Sequence[Passage], *, is_model_set: bool = False) -> str:
+    """The best passages as Markdown, each with its mark.
+
+    Args:
+        passages: that were found.
+        is_model_set: whether the settings name a model, which was not wanted; else three lines say how to set one.
+    """
     best = sorted(passages, key=lambda passage: -passage.score)[:_BEST]
     shown = [_shown(passage) for passage in best] or ["Nothing was found."]
+    if is_model_set:
+        return "\n\n".join(["The best passages, as they are:" if best else "", *shown]).strip() + "\n"
     how = f"To be answered in words, add to `docindex.toml` (docs/answers.md):\n\n```toml\n{HOW_TO_SET}```"
     return "\n\n".join([NO_MODEL if best else "No language model is set.", *shown, how]) + "\n"
 

@@ -15,7 +15,7 @@ def unset(problem: str, model: str | None) -> Availability:
     return Availability(is_configured=False, model=model, problem=problem)
 
 
-async def checked(probe: Callable[[], Awaitable[tuple[str, str]]], model: str | None) -> Availability:
+async def checked(probe: Callable[[], Awaitable[tuple[str | None, str]]], model: str | None) -> Availability:
     """What a request shows.
 
     Args:

@@ -1,7 +1,7 @@
 """Chatting by Ollama's own API. Its other one, which speaks OpenAI's, cannot set the size of a model's window."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,18 +15,16 @@ from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.checking import checked
 from docindex_dagster.llm.endpoint import Endpoint
+from docindex_dagster.llm.http import BAD_REQUEST, NOT_FOUND, OK, Http, body_of, lines_of
 from docindex_dagster.llm.streaming import streamed
 from docindex_dagster.llm.vendors import OUR_KEY
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
+    from httpx2 import Response
 
 _HERE = "http://127.0.0.1:11434"
 # Enough for the passages of an answer and a few turns. Ollama's own choice, 4,096 on most machines, is not.
 _CONTEXT_TOKENS = 16_384
-_MOST_BYTES = 4 << 20  # of a line, or of another answer
-_OK, _BAD_REQUEST, _NOT_FOUND = 200, 400, 404
-
 
 _Found = TypeVar("_Found", bound=BaseModel)
 
@@ -72,7 +70,10 @@ class OllamaChat:
     """Chats with one model of one server."""
 
     settings: LLMSettings
-    _client: "AsyncClient | None" = field(default=None, init=False, repr=False)
+    _http: Http = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._http = _http(self.settings)
 
     @property
     def name(self) -> str:
@@ -98,7 +99,9 @@ class OllamaChat:
         asked = self._asked(messages, tools, max_tokens)
         estimate = sum(count_tokens([json.dumps(part) for part in (*asked["messages"], *asked.get("tools", ()))]))
         calls_so_far = sum(len(message.tool_calls) for message in messages)
-        async with aclosing(streamed(lambda: self._attempt(asked, estimate, calls_so_far), self._endpoint)) as items:
+        async with aclosing(
+            streamed(lambda: self._attempt(asked, estimate, calls_so_far), self._http.endpoint)
+        ) as items:
             async for item in items:
                 yield item
 
@@ -108,8 +111,7 @@ class OllamaChat:
 
     async def aclose(self) -> None:
         """Close its connections."""
-        if self._client is not None:
-            await self._client.aclose()
+        await self._http.aclose()
 
     def _asked(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> dict[str, Any]:
         called = {call.id: call.name for message in messages for call in message.tool_calls}
@@ -128,18 +130,14 @@ class OllamaChat:
         }
 
     async def _attempt(self, asked: dict[str, Any], estimate: int, calls_so_far: int) -> Stream:
-        endpoint = self._endpoint
-        response = await self._sent("POST", "/api/chat", asked)
-        try:
+        endpoint = self._http.endpoint
+        answer = _Answer(self.context_tokens, estimate, calls_so_far)
+        async with self._http.asked("POST", "/api/chat", asked) as response:
             await self._accept(response, estimate)
-            answer = _Answer(self.context_tokens, estimate, calls_so_far)
-            async for line in _lines(response):
-                for item in answer.items(_Line.model_validate_json(line), endpoint):
-                    yield item
-        except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
-            raise endpoint.unreadable(error) from None
-        finally:
-            await response.aclose()
+            async with aclosing(lines_of(response)) as lines:
+                async for line in lines:
+                    for item in answer.items(_Line.model_validate_json(line), endpoint):
+                        yield item
         if not answer.is_done:
             raise endpoint.broken("it has no end")
 
@@ -150,59 +148,34 @@ class OllamaChat:
         return version.version, "" if is_there else self._no_model
 
     async def _got(self, path: str, kind: type[_Found]) -> _Found:
-        response = await self._sent("GET", path)
-        try:
+        async with self._http.asked("GET", path) as response:
             await self._accept(response)
-            return kind.model_validate_json(await _body(response))
-        except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
-            raise self._endpoint.unreadable(error) from None
-        finally:
-            await response.aclose()
-
-    async def _sent(self, method: str, path: str, content: object = None) -> "Response":
-        import httpx2
-
-        client = self._connected()
-        url = (self.settings.base_url or _HERE).rstrip("/") + path
-        try:
-            return await client.send(client.build_request(method, url, json=content), stream=True)
-        except httpx2.TimeoutException:
-            raise self._endpoint.late() from None
-        except Exception:  # noqa: BLE001 the library's own errors, and those of what it stands on
-            raise self._endpoint.unreachable() from None
+            return kind.model_validate_json(await body_of(response))
 
     async def _accept(self, response: "Response", estimate: int = 0) -> None:
         """Refuse any other status than OK; a server that then names the context says that the prompt does not fit."""
         status = response.status_code
-        if status == _NOT_FOUND and estimate:
+        if status == NOT_FOUND and estimate:
             raise LLMError(self._no_model)
-        if status == _BAD_REQUEST and b"context" in await _body(response):
+        if status == BAD_REQUEST and b"context" in await body_of(response):
             raise LLMError(
                 f"the prompt, of about {estimate:,} tokens, does not fit into the {self.context_tokens:,} of "
                 f"{self.settings.model}; see llm.context_tokens"
             )
-        if status != _OK:
-            raise self._endpoint.refusal(status, response.headers)
+        if status != OK:
+            raise self._http.endpoint.refusal(status, response.headers)
 
     @property
     def _no_model(self) -> str:
-        model = self.settings.model
-        return f"{self._endpoint.host} has no model {model!r}: run `ollama pull {model}`, or see llm.base_url"
+        host, model = self._http.endpoint.host, self.settings.model
+        return f"{host} has no model {model!r}: run `ollama pull {model}`, or see llm.base_url"
 
-    @property
-    def _endpoint(self) -> Endpoint:
-        own = self.settings
-        return Endpoint(urlsplit(own.base_url or _HERE).hostname or "", OUR_KEY, own.timeout_s, own.retries)
 
-    def _connected(self) -> "AsyncClient":
-        """The client, whose connections its streams share; redirects could lead the key elsewhere."""
-        if self._client is None:
-            from httpx2 import AsyncClient
-
-            key = self.settings.api_key
-            headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key else {}
-            self._client = AsyncClient(headers=headers, timeout=self.settings.timeout_s, follow_redirects=False)
-        return self._client
+def _http(settings: LLMSettings) -> Http:
+    url, key = settings.base_url or _HERE, settings.api_key
+    headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key else {}
+    host = urlsplit(url).hostname or ""
+    return Http(url, headers, Endpoint(host, OUR_KEY, settings.timeout_s, settings.retries))
 
 
 @dataclass(slots=True)
@@ -243,26 +216,3 @@ def _message(message: Message, called: Mapping[str, str]) -> dict[str, Any]:
         **({"tool_calls": calls} if calls else {}),
         **(answered if message.role == "tool" else {}),
     }
-
-
-async def _lines(response: "Response") -> AsyncIterator[bytes]:
-    """The lines of an answer, none of them longer than may be."""
-    rest = b""
-    async for block in response.aiter_bytes():
-        *lines, rest = (rest + block).split(b"\n")
-        if len(rest) > _MOST_BYTES:
-            raise ValueError("too long")
-        for line in lines:
-            if line.strip():
-                yield line
-    if rest.strip():
-        yield rest
-
-
-async def _body(response: "Response") -> bytes:
-    body = b""
-    async for block in response.aiter_bytes():
-        body += block
-        if len(body) > _MOST_BYTES:
-            raise ValueError("too long")
-    return body

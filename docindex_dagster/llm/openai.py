@@ -14,7 +14,7 @@ from docindex_dagster.llm.protocol import Completion
 from docindex_dagster.llm.vendors import OPENAI
 
 if TYPE_CHECKING:
-    from openai import BadRequestError, OpenAI
+    from openai import OpenAI
 
 # How the API says that a model does not take a parameter.
 _NOT_TAKEN = {"unsupported_parameter", "unsupported_value"}
@@ -53,11 +53,11 @@ class Parameters:
         """Those of some options that were not refused."""
         return {name: value for name, value in options.items() if name not in self.refused}
 
-    def learn(self, error: "BadRequestError", options: dict[str, Any]) -> bool:
+    def learn(self, code: object, parameter: str | None, options: dict[str, Any]) -> bool:
         """Note what a refusal says is not taken of these options; whether it is worth asking without it."""
-        if error.code not in _NOT_TAKEN or error.param not in options or error.param in self.refused:
+        if code not in _NOT_TAKEN or parameter not in options or parameter in self.refused:
             return False
-        self.refused.add(error.param)
+        self.refused.add(parameter)
         return True
 
 
@@ -96,7 +96,7 @@ class OpenAILLM:
                 create: Callable[..., Any] = completions.with_streaming_response.create
                 body = body_of(create(model=self.settings.model, messages=messages, **options))
             except BadRequestError as error:
-                if not self.parameters.learn(error, options):
+                if not self.parameters.learn(error.code, error.param, options):
                     raise
                 continue
             answer = _Answer.model_validate_json(body)

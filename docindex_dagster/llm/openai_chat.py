@@ -1,74 +1,84 @@
 """Chatting by OpenAI's chat completions, of OpenAI or of any endpoint that speaks them."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt
+from pydantic import BaseModel, NonNegativeInt
 
 from docindex_dagster.core.errors import LLMError
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.checking import checked, unset
 from docindex_dagster.llm.endpoint import Endpoint
+from docindex_dagster.llm.http import BAD_REQUEST, OK, Http, body_of, events_of
 from docindex_dagster.llm.openai import Parameters
 from docindex_dagster.llm.streaming import streamed
 from docindex_dagster.llm.vendors import OPENAI
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI, AsyncStream
-    from openai.types.chat import ChatCompletionChunk
+    from httpx2 import Response
 
 # The answer stopped, and the model was not done.
 _CUT = {"length", "content_filter"}
+_END = "[DONE]"
+_OPENAI = "https://api.openai.com/v1"
 _WITH_USAGE = {"stream_options": {"include_usage": True}}
 
 
-class _Part(BaseModel):
-    """A part of what the client read, which it does not check itself."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-
-class _Function(_Part):
+class _Function(BaseModel):
     name: str | None = None
     arguments: str | None = None
 
 
-class _Fragment(_Part):
+class _Fragment(BaseModel):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
 
 
-class _Delta(_Part):
+class _Delta(BaseModel):
     content: str | None = None
     refusal: str | None = None
     tool_calls: list[_Fragment] | None = None
 
 
-class _Choice(_Part):
+class _Choice(BaseModel):
     delta: _Delta | None = None
     finish_reason: str | None = None
 
 
-class _Usage(_Part):
+class _Usage(BaseModel):
     prompt_tokens: NonNegativeInt | None = None
     completion_tokens: NonNegativeInt | None = None
 
 
-class _Chunk(_Part):
-    choices: list[_Choice]
+class _Chunk(BaseModel):
+    choices: list[_Choice] = []
     usage: _Usage | None = None
+    error: Any = None
 
 
-class _Model(_Part):
+class _Model(BaseModel):
     id: str
 
 
-class _Models(_Part):
+class _Models(BaseModel):
     data: list[_Model]
+
+
+class _Error(BaseModel):
+    """Why a request was refused."""
+
+    code: str | int | None = None
+    param: str | None = None
+
+
+class _Refusal(BaseModel):
+    error: _Error
 
 
 @dataclass(slots=True)
@@ -122,11 +132,14 @@ class _Answer:
 
 @dataclass(slots=True, eq=False)
 class OpenAIChat:
-    """Chats with one model of one endpoint."""
+    """Chats with one model of one endpoint.
+
+    The vendor's library is not used: it takes a second to load, which whoever asks on a terminal would wait for.
+    """
 
     settings: LLMSettings
     _parameters: Parameters = field(default_factory=Parameters, init=False, repr=False)
-    _client: "AsyncOpenAI | None" = field(default=None, init=False, repr=False)
+    _connected: Http | None = field(default=None, init=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -149,103 +162,92 @@ class OpenAIChat:
         Raises:
             LLMError: by what happened.
         """
-        client = self._connected()
-        endpoint = OPENAI.endpoint(self.settings, client.base_url.host)
-        asked = [_message(message) for message in messages]
+        http = self._http()
         offered = [_tool(tool) for tool in tools]
+        asked = {"model": self.settings.model, "stream": True, "messages": [_message(message) for message in messages]}
+        asked |= _given("tools", offered)
         calls_so_far = sum(len(message.tool_calls) for message in messages)
-
-        async def attempt() -> Stream:
-            chunks = await self._chunks(client, endpoint, max_tokens, {"messages": asked} | _given("tools", offered))
-            async with aclosing(_read(chunks, endpoint, calls_so_far)) as items:
-                async for item in items:
-                    yield item
-
-        async with aclosing(streamed(attempt, endpoint)) as items:
+        attempts = streamed(lambda: self._attempt(http, asked, max_tokens, calls_so_far), http.endpoint)
+        async with aclosing(attempts) as items:
             async for item in items:
                 yield item
 
     async def check(self) -> Availability:
         """Ask for the list of models."""
         try:
-            client = self._connected()
+            http = self._http()
         except LLMError as error:
             return unset(str(error), self.settings.model)
-        endpoint = OPENAI.endpoint(self.settings, client.base_url.host)
-        return await checked(lambda: self._probe(client, endpoint), self.settings.model)
+        return await checked(lambda: self._probe(http), self.settings.model)
 
     async def aclose(self) -> None:
         """Close its connections."""
-        if self._client is not None:
-            await self._client.close()
+        if self._connected is not None:
+            await self._connected.aclose()
 
-    async def _probe(self, client: "AsyncOpenAI", endpoint: Endpoint) -> tuple[str, str]:
-        import openai
-
-        try:
-            models = _Models.model_validate(await client.models.list())
-        except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
-            raise endpoint.explained(error, openai) from None
-        names = {model.id.removesuffix(":latest") for model in models.data}
-        is_known = not names or str(self.settings.model).removesuffix(":latest") in names
-        problem = "" if is_known else f"{endpoint.host} lists no model {self.settings.model!r}; see llm.model"
-        return f"openai-python {openai.__version__}", problem
-
-    async def _chunks(
-        self, client: "AsyncOpenAI", endpoint: Endpoint, max_tokens: int, asked: dict[str, Any]
-    ) -> "AsyncStream[ChatCompletionChunk]":
-        """Send a request, without the parameters that the model turns out not to take."""
-        import openai
-
-        create: Any = client.chat.completions.create
+    async def _attempt(self, http: Http, asked: dict[str, Any], max_tokens: int, calls_so_far: int) -> Stream:
+        """Send a request, without the parameters that the model turns out not to take, and read its answer."""
         while True:
             options = self._parameters.of(max_tokens) | self._parameters.but_refused(_WITH_USAGE)
-            try:
-                chunks: AsyncStream[ChatCompletionChunk] = await create(
-                    model=self.settings.model, stream=True, **asked, **options
-                )
-            except openai.BadRequestError as error:
-                if not self._parameters.learn(error, options):
-                    raise endpoint.explained(error, openai) from None
-            except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
-                raise endpoint.explained(error, openai) from None
-            else:
-                return chunks
+            async with http.asked("POST", "/chat/completions", asked | options) as response:
+                if response.status_code == OK:
+                    async with aclosing(_read(response, http.endpoint, calls_so_far)) as items:
+                        async for item in items:
+                            yield item
+                    return
+                refusal = http.endpoint.refusal(response.status_code, response.headers)
+                error = _error(await body_of(response)) if response.status_code == BAD_REQUEST else _Error()
+            if not self._parameters.learn(error.code, error.param, options):
+                raise refusal
 
-    def _connected(self) -> "AsyncOpenAI":
-        """The client, whose connections its streams share; redirects could lead the key elsewhere."""
-        if self._client is None:
-            from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+    async def _probe(self, http: Http) -> tuple[str | None, str]:
+        async with http.asked("GET", "/models") as response:
+            if response.status_code != OK:
+                raise http.endpoint.refusal(response.status_code, response.headers)
+            models = _Models.model_validate_json(await body_of(response))
+            version = response.headers.get("openai-version") or response.headers.get("Server")
+        names = {model.id.removesuffix(":latest") for model in models.data}
+        is_known = not names or str(self.settings.model).removesuffix(":latest") in names
+        host = http.endpoint.host
+        return version, "" if is_known else f"{host} lists no model {self.settings.model!r}; see llm.model"
 
+    def _http(self) -> Http:
+        """The connections, which its streams share."""
+        if self._connected is None:
             own = self.settings
-            self._client = AsyncOpenAI(
-                api_key=OPENAI.key(own).get_secret_value(),
-                base_url=own.base_url,
-                timeout=own.timeout_s,
-                max_retries=0,
-                http_client=DefaultAsyncHttpxClient(follow_redirects=False),
-            )
-        return self._client
+            url = own.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI  # as the vendor's library does
+            headers = {"Authorization": f"Bearer {OPENAI.key(own).get_secret_value()}"}
+            self._connected = Http(url, headers, OPENAI.endpoint(own, urlsplit(url).hostname or ""))
+        return self._connected
 
 
-async def _read(chunks: "AsyncStream[ChatCompletionChunk]", endpoint: Endpoint, calls_so_far: int) -> Stream:
-    """The items of an answer; it is closed with them."""
+async def _read(response: "Response", endpoint: Endpoint, calls_so_far: int) -> Stream:
+    """The items of an answer."""
     answer = _Answer()
     is_begun = False
-    try:
-        async with chunks:
-            async for chunk in chunks:
-                is_begun = True
-                for text in answer.texts(_Chunk.model_validate(chunk)):
-                    yield text
-    except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
-        raise endpoint.unreadable(error) from None
+    async with aclosing(events_of(response)) as events:
+        async for data in events:
+            if data.strip() == _END:
+                break
+            chunk = _Chunk.model_validate_json(data)
+            if chunk.error is not None:
+                raise endpoint.broken("it reports an error")
+            is_begun = is_begun or "choices" in chunk.model_fields_set
+            for text in answer.texts(chunk):
+                yield text
     if not is_begun:
         raise endpoint.nonsense()
     if answer.finish is None:
         raise endpoint.broken("it has no end")
     for item in answer.rest(calls_so_far):
         yield item
+
+
+def _error(body: bytes) -> _Error:
+    try:
+        return _Refusal.model_validate_json(body).error
+    except ValueError:
+        return _Error()
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -261,7 +261,7 @@ class Protocol:
         return chat_model(LLMSettings(provider=self.provider, model=MODEL, base_url=address + self.prefix, **own))
 
 
-OPENAI = Protocol("openai", "/v1/chat/completions", "/v1", openai_events, "openai")
+OPENAI = Protocol("openai", "/v1/chat/completions", "/v1", openai_events)
 ANTHROPIC = Protocol("anthropic", "/v1/messages", "", anthropic_events, "anthropic")
 OLLAMA = Protocol("ollama", "/api/chat", "", ollama_lines)
 ALL = pytest.mark.parametrize(

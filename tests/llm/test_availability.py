@@ -35,7 +35,8 @@ def test_a_model_that_is_there_can_be_asked(server, protocol):
 
     assert (found.is_configured, found.is_reachable, found.is_logged_in, found.problem) == (True, True, True, "")
     assert found.model == MODEL
-    assert found.version == "0.20.1" or found.version.startswith(f"{protocol.provider}-python ")
+    versions = {"openai": "BaseHTTP/", "ollama": "0.20.1", "anthropic": "anthropic-python "}
+    assert found.version.startswith(versions[protocol.provider])
     assert not [path for path in server.paths if path == protocol.path]
 
 

@@ -1,0 +1,116 @@
+"""Requests to an endpoint of a language model, whose answers are read as they come; no redirect is followed."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from docindex_dagster.llm.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
+
+OK, BAD_REQUEST, NOT_FOUND = 200, 400, 404
+MOST_BYTES = 4 << 20
+"""Of a line or an event of an answer, or of one that is read whole."""
+
+
+@dataclass(slots=True, eq=False)
+class Http:
+    """Connections to one endpoint, which requests share.
+
+    Attributes:
+        url: that paths are put behind.
+        headers: of all requests.
+        endpoint: says what failures mean, and how long to wait.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)  # with the key
+    endpoint: Endpoint
+    _client: "AsyncClient | None" = field(default=None, init=False, repr=False)
+
+    @asynccontextmanager
+    async def asked(self, method: str, path: str, content: object = None) -> AsyncIterator["Response"]:
+        """An answer, whatever its status, that can be read until the block ends.
+
+        Raises:
+            LLMTimeoutError: there was none in time.
+            LLMUnreachableError: no connection was made, or none that held until the answer began.
+            LLMError: it could not be read in the block; of a subclass by what happened.
+        """
+        response = await self._sent(method, path, content)
+        try:
+            yield response
+        except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
+            raise self.endpoint.unreadable(error) from None
+        finally:
+            await response.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _sent(self, method: str, path: str, content: object) -> "Response":
+        import httpx2
+
+        if self._client is None:
+            timeout_s = self.endpoint.timeout_s
+            self._client = httpx2.AsyncClient(headers=self.headers, timeout=timeout_s, follow_redirects=False)
+        try:
+            request = self._client.build_request(method, self.url.rstrip("/") + path, json=content)
+            return await self._client.send(request, stream=True)
+        except httpx2.TimeoutException:
+            raise self.endpoint.late() from None
+        except Exception:  # noqa: BLE001 the library's own errors, and those of what it stands on
+            raise self.endpoint.unreachable() from None
+
+
+async def body_of(response: "Response") -> bytes:
+    """All of an answer.
+
+    Raises:
+        ValueError: it is longer than any should be.
+    """
+    body = b""
+    async for block in response.aiter_bytes():
+        body += block
+        if len(body) > MOST_BYTES:
+            raise ValueError("too long")
+    return body
+
+
+async def lines_of(response: "Response") -> AsyncGenerator[bytes, None]:
+    """The lines of an answer that are not blank, as they come.
+
+    Raises:
+        ValueError: one is longer than any should be.
+    """
+    rest = b""
+    async for block in response.aiter_bytes():
+        *lines, rest = (rest + block).split(b"\n")
+        if len(rest) > MOST_BYTES:
+            raise ValueError("too long")
+        for line in lines:
+            if line.strip():
+                yield line
+    if rest.strip():
+        yield rest
+
+
+async def events_of(response: "Response") -> AsyncGenerator[str, None]:
+    """The data of server-sent events, as they come.
+
+    Raises:
+        ValueError: it is no stream of events, or one is longer than any should be.
+    """
+    from httpx2 import EventSource, SSEError
+
+    if not response.headers.get("Content-Type", "").lower().startswith("text/event-stream"):
+        raise ValueError("no stream of events")
+    try:
+        async for event in EventSource(response, MOST_BYTES):
+            yield event.data
+    except SSEError as error:
+        raise ValueError("too long") from error
