@@ -38,6 +38,15 @@ class Terminal:
         self._read(lambda: text in self.plain)
         assert text in self.plain, self.plain
 
+    def wait_for_count(self, text: str, count: int) -> None:
+        """Read until a text was printed so often."""
+        self._read(lambda: self.plain.count(text) >= count)
+        assert self.plain.count(text) >= count, self.plain
+
+    def type_line(self, text: str) -> None:
+        """Type a line."""
+        os.write(self._terminal, f"{text}\n".encode())
+
     def press_ctrl_c(self) -> None:
         """As a user does: the terminal sends the signal to all processes of the command."""
         os.write(self._terminal, _CTRL_C)

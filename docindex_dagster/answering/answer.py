@@ -86,8 +86,9 @@ async def answer(
     searched = time.monotonic()
     asked = BudgetedChat(model, settings.llm) if model else None
     messages = _messages(question, conversation, passages, found)
+    written = _written(asked, messages, reading, toolbox) if asked else _extracted(settings, passages)
     try:
-        async with aclosing(_written(settings, asked, messages, passages, reading, toolbox)) as items:
+        async with aclosing(written) as items:
             async for item in items:
                 writing.take(item)
                 if not isinstance(item, Usage):
@@ -131,26 +132,17 @@ def _messages(
     return [Message("system", asked.system), *turns, Message("user", asked.user)]
 
 
-async def _written(
-    settings: Settings,
-    model: BudgetedChat | None,
-    messages: Sequence[Message],
-    passages: Sequence[Passage],
-    reading: Reading,
-    toolbox: Toolbox | None,
-) -> _Items:
-    """The answer as it is written."""
-    if model is None:
-        yield Delta(extractive(passages, is_model_set=settings.llm.provider != "none"))
-        return
-    most = settings.llm.max_answer_tokens
+async def _extracted(settings: Settings, passages: Sequence[Passage]) -> _Items:
+    """The answer without a model."""
+    yield Delta(extractive(passages, is_model_set=settings.llm.provider != "none"))
+
+
+def _written(model: BudgetedChat, messages: Sequence[Message], reading: Reading, toolbox: Toolbox | None) -> _Items:
+    """The answer as a model writes it."""
+    most = model.settings.max_answer_tokens
     if toolbox is not None and model.has_tools:
-        stream: _Items = investigate(model, messages, toolbox, reading, max_tokens=most)
-    else:
-        stream = _plain(model, messages, most)
-    async with aclosing(stream) as items:
-        async for item in items:
-            yield item
+        return investigate(model, messages, toolbox, reading, max_tokens=most)
+    return _plain(model, messages, most)
 
 
 async def _plain(model: BudgetedChat, messages: Sequence[Message], most: int) -> _Items:

@@ -33,8 +33,10 @@ def extractive(passages: Sequence[Passage], *, is_model_set: bool = False) -> st
 
 
 def _shown(passage: Passage) -> str:
+    """Its place and its first lines, and then its mark, which so stands for a quote."""
     lines = passage.text.split("\n")
-    text = "\n".join(lines[:_MOST_LINES] + (["…"] if len(lines) > _MOST_LINES else []))
+    text = "\n".join(lines[:_MOST_LINES])
+    more = f", the first {_MOST_LINES} lines" if len(lines) > _MOST_LINES else ""
     fence = "`" * (max((len(run) for run in _FENCE.findall(text)), default=2) + 1)
     place = f"{in_line(passage.path)}:{passage.start_line}-{passage.end_line}".replace("`", "'")
-    return f"`{place}` [{passage.number}]\n\n{fence}{passage.language or ''}\n{text}\n{fence}"
+    return f"`{place}`{more}\n\n{fence}{passage.language or ''}\n{text}\n{fence}\n\n[{passage.number}]"

@@ -1,33 +1,27 @@
 """`docindex ask`: a question, answered with sources."""
 
-import asyncio
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
-from dataclasses import replace
-from threading import Thread
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, console
-from docindex_dagster.cli.common import AllSources, Json, Languages, Sources, Yes, utf8
-from docindex_dagster.cli.searching import HumanLanguages, Kinds, PathGlob, SourceTypes
+from docindex_dagster.cli.common import AllSources, Json, Languages, Sources, Yes
+from docindex_dagster.cli.searching import HumanLanguages, Kinds, PathGlob, SourceTypes, narrowing_of
 
 if TYPE_CHECKING:
-    from docindex_dagster.answering.conversation import Conversation
-    from docindex_dagster.answering.question import Question
-    from docindex_dagster.core.settings import Settings
-    from docindex_dagster.llm.chat import ChatModel
-    from docindex_dagster.search.live import Live
+    from docindex_dagster.core.settings import LLMSettings
+    from docindex_dagster.search.filters import Filters
+    from docindex_dagster.stores.reader import Reader
 
 
 def ask(
     question: Annotated[
         list[str] | None,
         typer.Argument(
-            help="The question; then folders or files that it is about, which need be in no project. Without one it is "
-            "read from standard input.",
+            help="The question; then folders or files that it is about, which need be in no project. - reads it from "
+            "standard input.",
             metavar="[QUESTION]... [PATH]...",
         ),
     ] = None,
@@ -35,9 +29,9 @@ def ask(
     agent: Annotated[bool, typer.Option("--agent", help="Let the model look further by itself.")] = False,
     no_llm: Annotated[bool, typer.Option("--no-llm", help="Ask no model: show the best passages.")] = False,
     tokens: Annotated[
-        int | None, typer.Option("--tokens", min=200, max=200_000, help="Of passages, at most.", show_default="8000")
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only say whether the model can be asked.")] = False,
+        int, typer.Option("--tokens", min=200, max=200_000, help="Of passages that the model reads, at most.")
+    ] = 8000,
+    check: Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the model can be asked.")] = False,
     source: Sources = None,
     all_sources: AllSources = False,
     language: Languages = None,
@@ -50,7 +44,73 @@ def ask(
 ) -> None:
     """Answer a question from what is indexed, by a language model, with sources whose lines are checked.
 
-    Each [n] names a passage: ✓ its lines have what the sentence names, ? hardly any of it, · nothing that could be
-    looked for, ✗ there is no such passage. Without a model the best passages are shown. docs/answers.md says what is
-    sent where.
+    [n] names a passage. Below the answer: ✓ its lines have what the sentence names, ? hardly any of it, · the sentence
+    names nothing to look for, ✗ there is no such passage. Without a model, the best passages are shown.
     """
+    from docindex_dagster.cli import places
+    from docindex_dagster.cli.project import load_settings
+
+    if check:
+        _check(load_settings().llm, json=json)
+        return
+    words = [sys.stdin.read().strip()] if question == ["-"] else list(question or ())
+    if not any(word.strip() for word in words) and not chat:
+        raise typer.BadParameter("say what you want to know, or --chat", param_hint="QUESTION")
+    if chat and json:
+        raise typer.BadParameter("goes not with --chat", param_hint="--json")
+    from docindex_dagster.cli.asked import Asked
+    from docindex_dagster.search.live import Live
+    from docindex_dagster.search.scope import filters_of
+
+    text, opened = places.understood(words or [""], source or (), yes=yes)
+    narrowing = narrowing_of(opened.sources, all_sources, language, lang_human, source_type, kind, path)
+
+    def filters(reader: "Reader") -> "Filters":
+        return replace(filters_of(opened.settings, reader.generation, narrowing), places=opened.places)
+
+    filters(opened.reader)  # a wrong one is reported before anything is asked
+    with Asked(Live(opened.settings), filters, tokens, is_for_agent=agent, has_model=not no_llm) as asked:
+        if chat:
+            from docindex_dagster.cli.chatting import converse
+
+            converse(asked, text)
+            return
+        try:
+            asked.ask(text, as_json=json)
+        except KeyboardInterrupt:
+            console.err.print("\nstopped")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _check(settings: "LLMSettings", *, json: bool) -> None:
+    """Say whether the model can be asked.
+
+    Raises:
+        Exit: it cannot.
+    """
+    import asyncio
+
+    from docindex_dagster.llm.providers import availability
+
+    found = asyncio.run(availability(settings))
+    if json:
+        console.as_json({"provider": settings.provider, **asdict(found)})
+    else:
+        facts = (
+            ("provider", settings.provider),
+            ("model", found.model or "the provider's default"),
+            ("configured", _yes(found.is_configured)),
+            ("reachable", _yes(found.is_reachable)),
+            ("logged in", _yes(found.is_logged_in)),
+            ("version", found.version or "unknown"),
+        )
+        for name, value in facts:
+            console.out.print(f"{name:10}  {value}")
+        if found.problem:
+            console.failure(found.problem)
+    if found.problem:
+        raise typer.Exit(1)
+
+
+def _yes(fact: bool | None) -> str:  # noqa: FBT001 it is what is shown
+    return "unknown" if fact is None else "yes" if fact else "no"

@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from docindex_dagster.answering.citations import Citation, State
-from docindex_dagster.answering.events import Answer, Found, Spent, Step
+from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.rendering import as_text
 from docindex_dagster.cli import console, opening
@@ -44,7 +44,7 @@ class Shown:
     file_of: FileOf
     is_streaming: bool
 
-    def take(self, event: Found | Delta | Step | Answer | Spent) -> None:
+    def take(self, event: Event) -> None:
         """Show what has happened."""
         match event:
             case Found(warnings=warnings):
@@ -117,9 +117,12 @@ class Shown:
         return console.place(at, self.home).append(f":{lines}", "cyan")
 
 
-def as_json(question: str, found: Found, steps: Sequence[Step], answer: Answer, spent: Spent) -> dict[str, Any]:
-    """All of an answer."""
-    read = {one.number: one for one in (*found.passages, *(one for step in steps for one in step.passages))}
+def as_json(question: str, events: Sequence[Event]) -> dict[str, Any]:
+    """All of an answer, by what happened until it was there."""
+    answer = next(event for event in events if isinstance(event, Answer))
+    found = next(event for event in events if isinstance(event, Found))
+    steps = [event for event in events if isinstance(event, Step)]
+    read = {one.number: one for passages in (found.passages, *(step.passages for step in steps)) for one in passages}
     return {
         "question": question,
         "answer": answer.text,
@@ -133,7 +136,7 @@ def as_json(question: str, found: Found, steps: Sequence[Step], answer: Answer, 
         "model": answer.model,
         "is_cut": answer.is_cut,
         "is_prompt_cut": answer.is_prompt_cut,
-        "usage": spent,
+        "usage": next((event for event in events if isinstance(event, Spent)), None),
         "generation": found.generation,
         "warnings": found.warnings,
     }

@@ -8,6 +8,7 @@ import typer
 
 from docindex_dagster import __version__
 from docindex_dagster.cli import (
+    answering,
     completion,
     console,
     graph,
@@ -39,6 +40,7 @@ for command in (
     indexing.index,
     watching.watch,
     searching.search,
+    answering.ask,
     similar.similar,
     searching.log,
     searching.show,

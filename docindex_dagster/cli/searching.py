@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
     from docindex_dagster.search.ask import Request
     from docindex_dagster.search.matches import Match
+    from docindex_dagster.search.scope import Narrowing
     from docindex_dagster.stores.reader import Reader
 
 _MOST_MATCHES = 100  # that are listed unless more are asked for
@@ -57,6 +58,19 @@ HumanLanguages = Annotated[
 ]
 
 
+SourceTypes = Annotated[
+    list[SourceType] | None, typer.Option("--type", "-t", help="Only this type; commits are found only so.")
+]
+
+
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind", help="Only chunks of this kind of symbol, as function or class.", autocompletion=completion.kinds
+    ),
+]
+
+
 def search(
     query: Annotated[
         list[str],
@@ -81,17 +95,8 @@ def search(
     top_k: TopK = None,
     language: Languages = None,
     lang_human: HumanLanguages = None,
-    source_type: Annotated[
-        list[SourceType] | None, typer.Option("--type", "-t", help="Only this type; commits are found only so.")
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kind",
-            help="Only chunks of this kind of symbol, as function or class.",
-            autocompletion=completion.kinds,
-        ),
-    ] = None,
+    source_type: SourceTypes = None,
+    kind: Kinds = None,
     path: PathGlob = None,
     rerank: Annotated[
         str | None,
@@ -134,7 +139,7 @@ def search(
     from docindex_dagster.cli import places
     from docindex_dagster.search.ask import Request, context_of, hits_of
     from docindex_dagster.search.context import nothing_in
-    from docindex_dagster.search.scope import Narrowing, filters_of
+    from docindex_dagster.search.scope import filters_of
 
     if context is not None and (top_k is not None or explain):
         raise typer.BadParameter("goes with neither --top-k nor --explain", param_hint="--context")
@@ -147,15 +152,7 @@ def search(
 
     text, opened = places.understood(query, source or (), yes=yes)
     settings, reader = opened.settings, opened.reader
-    narrowing = Narrowing(
-        sources=opened.sources,
-        all_sources=all_sources,
-        languages=list(map(utf8, language or ())),
-        human_languages=list(map(utf8, lang_human or ())),
-        source_types=[value.value for value in source_type or ()],
-        symbol_kinds=list(map(utf8, kind or ())),
-        path_glob=None if path is None else utf8(path),
-    )
+    narrowing = narrowing_of(opened.sources, all_sources, language, lang_human, source_type, kind, path)
     filters = replace(filters_of(settings, reader.generation, narrowing), places=opened.places)
     if is_listing:
         everything = 0 if count or files else _MOST_MATCHES if top_k is None else top_k
@@ -179,6 +176,29 @@ def search(
         console.out.print("nothing found")
     else:
         console.hits(found, settings.home, with_source=len(filters.sources) != 1, explain=explain)
+
+
+def narrowing_of(
+    sources: Sequence[str],
+    all_sources: bool,  # noqa: FBT001 in the order of the options
+    language: Sequence[str] | None,
+    lang_human: Sequence[str] | None,
+    source_type: Sequence[SourceType] | None,
+    kind: Sequence[str] | None,
+    path: str | None,
+) -> "Narrowing":
+    """Where the options of a command say to look."""
+    from docindex_dagster.search.scope import Narrowing
+
+    return Narrowing(
+        sources=sources,
+        all_sources=all_sources,
+        languages=list(map(utf8, language or ())),
+        human_languages=list(map(utf8, lang_human or ())),
+        source_types=[value.value for value in source_type or ()],
+        symbol_kinds=list(map(utf8, kind or ())),
+        path_glob=None if path is None else utf8(path),
+    )
 
 
 @dataclass(frozen=True, slots=True)

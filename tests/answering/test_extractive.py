@@ -15,16 +15,23 @@ def test_it_shows_the_best_passages_first_with_their_numbers():
     text = extractive([LONG, BEST])
 
     assert text.startswith("No language model is set")
-    assert text.index("`lib/pump.py:1-2` [2]") < text.index("`a'b.py:1-100` [1]")
-    assert "line 11\n…\n```" in text
+    assert text.index("`lib/pump.py:1-2`") < text.index("[2]") < text.index("`a'b.py:1-100`, the first 12 lines")
+    assert "line 11\n```\n\n[1]" in text
     assert "line 12" not in text
 
 
-def test_its_citations_are_those_of_the_passages():
+def test_its_citations_are_those_of_the_passages_and_supported():
     found = check(extractive([LONG, BEST]), [LONG, BEST])
 
     assert [citation.number for citation in found] == [2, 1]
-    assert all(citation.state is not State.MISSING for citation in found)
+    assert all(citation.state is State.SUPPORTED for citation in found)
+
+
+def test_where_a_model_is_set_it_does_not_say_how_to_set_one():
+    text = extractive([BEST], is_model_set=True)
+
+    assert text.startswith("The best passages, as they are:")
+    assert HOW_TO_SET not in text
 
 
 def test_three_lines_say_how_to_set_a_model():
