@@ -43,9 +43,13 @@ class Terminal:
         self._read(lambda: self.plain.count(text) >= count)
         assert self.plain.count(text) >= count, self.plain
 
+    def type(self, text: str) -> None:
+        """Type a text."""
+        os.write(self._terminal, text.encode())
+
     def type_line(self, text: str) -> None:
         """Type a line."""
-        os.write(self._terminal, f"{text}\n".encode())
+        self.type(f"{text}\n")
 
     def press_ctrl_c(self) -> None:
         """As a user does: the terminal sends the signal to all processes of the command."""

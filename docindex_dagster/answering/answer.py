@@ -114,8 +114,8 @@ def _room(settings: Settings, model: ChatModel | None, question: Question, conve
     """How many tokens of passages fit into the model's window beside the rest."""
     if model is None or model.context_tokens is None:
         return question.tokens
-    said = [text for turn in conversation.recent for text in (turn.question, turn.answer)]
-    rest = sum(count_tokens([SYSTEM, question.text, *said]))
+    turns = [text for turn in conversation.recent for text in (turn.question, turn.answer)]
+    rest = sum(count_tokens([SYSTEM, question.text, *turns]))
     left = int(model.context_tokens * _WINDOW_SHARE) - settings.llm.max_answer_tokens - rest
     return max(_LEAST_TOKENS, min(question.tokens, left))
 

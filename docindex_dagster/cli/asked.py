@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 from contextlib import aclosing
+from threading import Thread
 from types import TracebackType
 from typing import Self
 
@@ -13,7 +14,7 @@ from docindex_dagster.answering.events import Answer, Event
 from docindex_dagster.answering.question import Question
 from docindex_dagster.cli import answers, console
 from docindex_dagster.core.errors import LLMError
-from docindex_dagster.llm.chat import ChatModel, Delta
+from docindex_dagster.llm.chat import ChatModel, Delta, prepare
 from docindex_dagster.llm.providers import chat_model
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import files_of
@@ -42,6 +43,8 @@ class Asked:
         self._live, self._filters, self._tokens, self._is_for_agent = live, filters, tokens, is_for_agent
         own = live.settings
         self.model: ChatModel | None = chat_model(own.llm) if has_model and own.llm.provider != "none" else None
+        # While the search is under way.
+        Thread(target=prepare, args=(self.model,), daemon=True).start()
         self.conversation = Conversation()
         self.last: Answer | None = None
         self._runner = asyncio.Runner()

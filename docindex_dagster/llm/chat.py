@@ -148,3 +148,18 @@ class ChatModel(Protocol):
     async def aclose(self) -> None:
         """Close its connections. It is not asked any more."""
         ...
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """A model that takes a while to load: it can begin while something else is done."""
+
+    def prepare(self) -> None:
+        """Load what asking needs, in any thread. It sends nothing, and never raises."""
+        ...
+
+
+def prepare(model: object) -> None:
+    """Let a model load what asking needs, if it can."""
+    if isinstance(model, Preparing):
+        model.prepare()

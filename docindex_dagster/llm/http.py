@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from docindex_dagster.llm.endpoint import Endpoint
@@ -29,6 +30,7 @@ class Http:
     headers: Mapping[str, str] = field(repr=False)  # with the key
     endpoint: Endpoint
     _client: "AsyncClient | None" = field(default=None, init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @asynccontextmanager
     async def asked(self, method: str, path: str, content: object = None) -> AsyncIterator["Response"]:
@@ -47,6 +49,15 @@ class Http:
         finally:
             await response.aclose()
 
+    def prepare(self) -> None:
+        """Load the library, and the certificates that are trusted: a tenth of a second each."""
+        with self._lock:
+            if self._client is None:
+                import httpx2
+
+                timeout_s = self.endpoint.timeout_s
+                self._client = httpx2.AsyncClient(headers=self.headers, timeout=timeout_s, follow_redirects=False)
+
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
@@ -55,9 +66,8 @@ class Http:
     async def _sent(self, method: str, path: str, content: object) -> "Response":
         import httpx2
 
-        if self._client is None:
-            timeout_s = self.endpoint.timeout_s
-            self._client = httpx2.AsyncClient(headers=self.headers, timeout=timeout_s, follow_redirects=False)
+        self.prepare()
+        assert self._client is not None  # noqa: S101 it is prepared
         try:
             request = self._client.build_request(method, self.url.rstrip("/") + path, json=content)
             return await self._client.send(request, stream=True)

@@ -109,6 +109,10 @@ class OllamaChat:
         """Ask for the version, and for the list of models."""
         return await checked(self._probe, self.settings.model)
 
+    def prepare(self) -> None:
+        """Load what asking needs."""
+        self._http.prepare()
+
     async def aclose(self) -> None:
         """Close its connections."""
         await self._http.aclose()

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -179,6 +179,11 @@ class OpenAIChat:
         except LLMError as error:
             return unset(str(error), self.settings.model)
         return await checked(lambda: self._probe(http), self.settings.model)
+
+    def prepare(self) -> None:
+        """Load what asking needs. Where no key is set, a question says so."""
+        with suppress(LLMError):
+            self._http().prepare()
 
     async def aclose(self) -> None:
         """Close its connections."""

@@ -249,6 +249,14 @@ def test_ctrl_c_ends_an_answer_and_not_the_chat(terminal, server):
     command.wait_for("9 ✗ there is no passage 9")
     command.type_line("/new")
     command.wait_for("a new conversation")
-    command.type_line("\x04")
+    command.type_line("/quit")
+
+    assert command.end() == 0
+
+
+def test_ctrl_d_ends_the_chat(terminal):
+    command = terminal("--chat")
+    command.wait_for("> ")
+    command.type("\x04")
 
     assert command.end() == 0

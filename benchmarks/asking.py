@@ -1,0 +1,107 @@
+"""What does docindex add to the time of a model? asking.py.
+
+    python -m benchmarks.asking BENCH FOLDER... [--chunks 20000]
+
+So many chunks of the folders are published, as `latency` does. A server on the loopback device speaks OpenAI's
+protocol, and begins each answer after half a second. Printed are milliseconds: of the search for a question, with its
+context of 8,000 tokens, in a warm process, the median and the 95th percentile of 100 questions; and until the first
+word of `docindex ask` stands on a terminal, less the half second, beside `docindex search --context 8000` of the same
+question, each as a new process, in turns; then of further questions of `docindex ask --chat`, less the half second.
+What docindex adds is the difference.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.latency import cut, milliseconds, publish_share, questions
+from docindex_dagster.answering.question import DEFAULT_TOKENS, Question, Retrieved, retrieve
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import CONFIG_NAME, load_settings
+from docindex_dagster.llm.chat import Delta, Usage
+from docindex_dagster.search.live import Live
+from tests.llm.chats import MODEL, OPENAI, serving
+from tests.terminals import Terminal
+
+WORD = "Heartbeatword"
+WAIT_S = 0.5  # of the model
+TURNS = 9
+
+
+def retrieving(live: Live, asked: Sequence[str]) -> str:
+    """Milliseconds of the search for each question."""
+
+    def ask(text: str) -> Retrieved:
+        return live.reading(lambda reader: retrieve(live.settings, reader, Question(text), text, DEFAULT_TOKENS))
+
+    return milliseconds(ask, asked)
+
+
+def until(root: Path, sign: str, *arguments: str) -> float:
+    """Seconds until a command in a terminal has printed something."""
+    started = time.perf_counter()
+    command = Terminal(arguments, root, columns=200)
+    command.wait_for(sign)
+    seconds = time.perf_counter() - started
+    command.end()
+    return seconds
+
+
+def chatting(root: Path, asked: Sequence[str]) -> list[float]:
+    """Seconds until the first word of each further question, less the wait."""
+    command = Terminal(["ask", "--chat", asked[0]], root, columns=200)
+    command.wait_for("in all")
+    seconds = []
+    for count, text in enumerate(asked[1:], start=2):
+        started = time.perf_counter()
+        command.type_line(text)
+        command.wait_for_count(WORD, count)
+        seconds.append(time.perf_counter() - started - WAIT_S)
+        command.wait_for_count("in all", count)
+    command.type_line("/quit")
+    command.end()
+    return seconds
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--chunks", type=int, default=20_000)
+    arguments = parser.parse_args()
+    asked = questions(arguments.bench)
+    with tempfile.TemporaryDirectory(prefix="docindex-asking-") as folder, serving() as server:
+        root = Path(folder)
+        (root / CONFIG_NAME).write_text("")
+        publish_share(Layout(load_settings(root).home), cut(arguments.folders), arguments.chunks)
+        live = Live(load_settings(root))
+        count = live.reading(lambda reader: reader.searcher.num_docs)
+        print(f"{count:,} chunks; load of the machine {os.getloadavg()[0]:.1f}{'':<9} p50     p95  ms")
+        print(f"search for a question, warm                {retrieving(live, asked)}")
+        server.replies = [OPENAI.reply(Delta(f"{WORD} [1]."), Usage(1, 1), delay_s=WAIT_S)]
+        for name, value in {"PROVIDER": "openai", "MODEL": MODEL, "BASE_URL": server.address + OPENAI.prefix}.items():
+            os.environ[f"DOCINDEX_LLM__{name}"] = value
+        searched, answered = [], []
+        for text in asked[:TURNS]:
+            searched.append(until(root, "##", "search", text, "--context", str(DEFAULT_TOKENS)))
+            answered.append(until(root, WORD, "ask", text) - WAIT_S)
+        shown(searched, "docindex search --context, new process")
+        shown(answered, "docindex ask, first word, less the model's")
+        added = [one - other for one, other in zip(answered, searched, strict=True)]
+        shown(added, "  more than the search")
+        shown(chatting(root, asked[: TURNS + 1]), "docindex ask --chat, likewise")
+
+
+def shown(seconds: Sequence[float], what: str) -> None:
+    """Print the median and the worst of some turns."""
+    print(f"{what:<42} {statistics.median(seconds) * 1000:7.0f} {max(seconds) * 1000:7.0f}")
+
+
+if __name__ == "__main__":
+    os.environ.pop("DOCINDEX_ROOT", None)
+    main()
