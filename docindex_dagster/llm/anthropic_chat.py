@@ -1,58 +1,52 @@
-"""Chatting by Anthropic's Messages API, of Anthropic or of a gateway that speaks it. It needs the extra."""
+"""Chatting by Anthropic's Messages API, of Anthropic or of a gateway that speaks it."""
 
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt
+from pydantic import BaseModel, NonNegativeInt
 
 from docindex_dagster.core.errors import LLMError
-from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.checking import checked, unset
-from docindex_dagster.llm.endpoint import Endpoint
+from docindex_dagster.llm.http import Http, body_of, events_of
 from docindex_dagster.llm.streaming import streamed
 from docindex_dagster.llm.vendors import ANTHROPIC
 
-if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic
-
+_ANTHROPIC = "https://api.anthropic.com"
+_VERSION = "2023-06-01"  # of the API
 _CUT = {"max_tokens", "model_context_window_exceeded", "refusal"}
 
 
-class _Part(BaseModel):
-    """A part of what the client read, which it does not check itself."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-
-class _Usage(_Part):
+class _Usage(BaseModel):
     input_tokens: NonNegativeInt | None = None
     cache_creation_input_tokens: NonNegativeInt | None = None
     cache_read_input_tokens: NonNegativeInt | None = None
     output_tokens: NonNegativeInt | None = None
 
 
-class _Started(_Part):
+class _Started(BaseModel):
     usage: _Usage | None = None
 
 
-class _Block(_Part):
+class _Block(BaseModel):
     type: str
     id: str | None = None
     name: str | None = None
     text: str | None = None
 
 
-class _Delta(_Part):
+class _Delta(BaseModel):
     text: str | None = None
     partial_json: str | None = None
     stop_reason: str | None = None
 
 
-class _Event(_Part):
+class _Event(BaseModel):
     type: str
     index: int | None = None
     message: _Started | None = None
@@ -61,7 +55,7 @@ class _Event(_Part):
     usage: _Usage | None = None
 
 
-class _Model(_Part):
+class _Model(BaseModel):
     id: str
 
 
@@ -126,7 +120,7 @@ class AnthropicChat:
     """Chats with one model. No temperature is sent: the present models take none."""
 
     settings: LLMSettings
-    _client: "AsyncAnthropic | None" = field(default=None, init=False, repr=False)
+    _connected: Http | None = field(default=None, init=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -149,73 +143,61 @@ class AnthropicChat:
         Raises:
             LLMError: by what happened.
         """
-        client = self._connected()
-        endpoint = ANTHROPIC.endpoint(self.settings, client.base_url.host)
+        http = self._http()
         asked = {"model": self.settings.model, "max_tokens": max_tokens, "stream": True} | _asked(messages, tools)
-        async with aclosing(streamed(lambda: _attempt(client, endpoint, asked), endpoint)) as items:
+        async with aclosing(streamed(lambda: _attempt(http, asked), http.endpoint)) as items:
             async for item in items:
                 yield item
 
     async def check(self) -> Availability:
         """Ask about the model."""
         try:
-            client = self._connected()
+            http = self._http()
         except LLMError as error:
             return unset(str(error), self.settings.model)
-        endpoint = ANTHROPIC.endpoint(self.settings, client.base_url.host)
-        return await checked(lambda: self._probe(client, endpoint), self.settings.model)
+        return await checked(lambda: self._probe(http), self.settings.model)
+
+    def prepare(self) -> None:
+        """Load what asking needs. Where no key is set, a question says so."""
+        with suppress(LLMError):
+            self._http().prepare()
 
     async def aclose(self) -> None:
         """Close its connections."""
-        if self._client is not None:
-            await self._client.close()
+        if self._connected is not None:
+            await self._connected.aclose()
 
-    async def _probe(self, client: "AsyncAnthropic", endpoint: Endpoint) -> tuple[str, str]:
-        import anthropic
+    async def _probe(self, http: Http) -> tuple[str | None, str]:
+        async with http.asked("GET", f"/v1/models/{self.settings.model}") as response:
+            http.accept(response)
+            _Model.model_validate_json(await body_of(response))
+        return _VERSION, ""
 
-        try:
-            _Model.model_validate(await client.models.retrieve(str(self.settings.model)))
-        except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
-            raise endpoint.explained(error, anthropic) from None
-        return f"anthropic-python {anthropic.__version__}", ""
-
-    def _connected(self) -> "AsyncAnthropic":
-        """The client, whose connections its streams share; redirects could lead the key elsewhere."""
-        if self._client is None:
-            try:
-                from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
-            except ImportError:
-                raise LLMError(needs_extra("anthropic", "anthropic")) from None
+    def _http(self) -> Http:
+        """The connections, which its streams share."""
+        if self._connected is None:
             own = self.settings
-            self._client = AsyncAnthropic(
-                api_key=ANTHROPIC.key(own).get_secret_value(),
-                base_url=own.base_url,
-                timeout=own.timeout_s,
-                max_retries=0,
-                http_client=DefaultAsyncHttpxClient(follow_redirects=False),
-            )
-        return self._client
+            url = own.base_url or os.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC  # as the vendor's library does
+            headers = {"X-Api-Key": ANTHROPIC.key(own).get_secret_value(), "Anthropic-Version": _VERSION}
+            self._connected = Http(url, headers, ANTHROPIC.endpoint(own, urlsplit(url).hostname or ""))
+        return self._connected
 
 
-async def _attempt(client: "AsyncAnthropic", endpoint: Endpoint, asked: dict[str, Any]) -> Stream:
-    import anthropic
-
-    try:
-        events = await client.messages.create(**asked)
-    except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
-        raise endpoint.explained(error, anthropic) from None
+async def _attempt(http: Http, asked: dict[str, Any]) -> Stream:
     answer = _Answer()
-    try:
-        async with events:
-            async for event in events:
-                for item in answer.items(_Event.model_validate(event)):
+    async with http.asked("POST", "/v1/messages", asked) as response:
+        http.accept(response)
+        async with aclosing(events_of(response)) as events:
+            async for data in events:
+                event = _Event.model_validate_json(data)
+                if event.type == "error":
+                    raise http.endpoint.broken("it reports an error")
+                for item in answer.items(event):
                     yield item
-    except Exception as error:  # noqa: BLE001 the client's own errors, and those of what it stands on
-        raise endpoint.unreadable(error) from None
     if not answer.is_begun:
-        raise endpoint.nonsense()
+        raise http.endpoint.nonsense()
     if not answer.is_done:
-        raise endpoint.broken("it has no end")
+        raise http.endpoint.broken("it has no end")
 
 
 def _asked(messages: Sequence[Message], tools: Sequence[Tool]) -> dict[str, Any]:

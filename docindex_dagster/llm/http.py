@@ -49,6 +49,15 @@ class Http:
         finally:
             await response.aclose()
 
+    def accept(self, response: "Response") -> None:
+        """Refuse an answer of any other status than OK.
+
+        Raises:
+            LLMError: of a subclass by the status.
+        """
+        if response.status_code != OK:
+            raise self.endpoint.refusal(response.status_code, response.headers)
+
     def prepare(self) -> None:
         """Load the library, and the certificates that are trusted: a tenth of a second each."""
         with self._lock:

@@ -15,7 +15,7 @@ from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.checking import checked
 from docindex_dagster.llm.endpoint import Endpoint
-from docindex_dagster.llm.http import BAD_REQUEST, NOT_FOUND, OK, Http, body_of, lines_of
+from docindex_dagster.llm.http import BAD_REQUEST, NOT_FOUND, Http, body_of, lines_of
 from docindex_dagster.llm.streaming import streamed
 from docindex_dagster.llm.vendors import OUR_KEY
 
@@ -166,8 +166,7 @@ class OllamaChat:
                 f"the prompt, of about {estimate:,} tokens, does not fit into the {self.context_tokens:,} of "
                 f"{self.settings.model}; see llm.context_tokens"
             )
-        if status != OK:
-            raise self._http.endpoint.refusal(status, response.headers)
+        self._http.accept(response)
 
     @property
     def _no_model(self) -> str:

@@ -207,8 +207,7 @@ class OpenAIChat:
 
     async def _probe(self, http: Http) -> tuple[str | None, str]:
         async with http.asked("GET", "/models") as response:
-            if response.status_code != OK:
-                raise http.endpoint.refusal(response.status_code, response.headers)
+            http.accept(response)
             models = _Models.model_validate_json(await body_of(response))
             version = response.headers.get("openai-version") or response.headers.get("Server")
         names = {model.id.removesuffix(":latest") for model in models.data}

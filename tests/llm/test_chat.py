@@ -108,9 +108,7 @@ def test_calls_of_tools_come_whole_and_whatever_they_are_called(server, protocol
     assert SEARCH.parameters in (offered.get("input_schema"), offered.get("function", {}).get("parameters"))
 
 
-@pytest.mark.parametrize(
-    "protocol", [pytest.param(OPENAI, id="openai"), pytest.param(ANTHROPIC, id="anthropic", marks=pytest.mark.extras)]
-)
+@pytest.mark.parametrize("protocol", [pytest.param(OPENAI, id="openai"), pytest.param(ANTHROPIC, id="anthropic")])
 def test_arguments_that_are_no_json_come_as_they_are(server, protocol):
     call = ToolCall("a1", "search", '{"query": "pum')
     server.replies = [protocol.reply(call, Usage(9, 9))]
@@ -627,7 +625,7 @@ def test_ollama_writes_summaries_too_in_a_window_that_holds_them(server):
     ("protocol", "variable"),
     [
         pytest.param(OPENAI, "OPENAI_API_KEY", id="openai"),
-        pytest.param(ANTHROPIC, "ANTHROPIC_API_KEY", id="anthropic", marks=pytest.mark.extras),
+        pytest.param(ANTHROPIC, "ANTHROPIC_API_KEY", id="anthropic"),
     ],
 )
 def test_the_key_of_a_vendor_is_for_the_vendor_alone(server, monkeypatch, protocol, variable):
