@@ -62,7 +62,7 @@ def _calls() -> list[Call]:
     for question in ("callers", "callees", "impact"):
         calls += [("graph", {"question": question, "symbol": symbol}) for symbol in _SYMBOLS[1:5]]
     calls += [("graph", {"question": "neighbors", "symbol": "Flask", "depth": 2}), ("graph", {"question": "stats"})]
-    calls += [("why", {"path": "gin.go"})]
+    calls += [("log", {"top_k": 50}), ("log", {"query": "session"}), ("why", {"path": "gin.go"})]
     return calls
 
 

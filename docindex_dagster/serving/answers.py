@@ -27,6 +27,8 @@ _ROOM_FOR_MORE = 60  # tokens of the sentence that says how to go on
 _LANGUAGES = 4
 _PLACES = 8  # of one edge
 _DAY = len("2026-01-01")
+_FILES = 10  # of one commit
+_SHORT_HASH = 10
 _NO_MATCH = "No match. Mode hybrid finds by words and by meaning."
 _CHANGED = "the file was changed since it was indexed"
 _FENCE = re.compile(r"`{3,}")
@@ -124,6 +126,54 @@ def of_context(context: Context, notes: Sequence[str]) -> str:
         notes.append(f"{left} more results did not fit; ask for more tokens, or `search` for their places.")
     head = budget.cut("\n".join(notes), ROOM_FOR_NOTES - 10)
     return "\n\n".join(filter(None, (head, context.markdown or nothing_in(context))))
+
+
+def of_commits(
+    rows: Sequence[Mapping[str, Any]], top_k: int, start: int, warnings: Sequence[str], max_tokens: int
+) -> str:
+    """Commits: hash, date and author of each, its subject, and its files.
+
+    Args:
+        rows: of the schema `COMMITS`; those before `start` were given before. One more than are wanted, where there
+            is one.
+        top_k: how many are wanted.
+        start: where to begin.
+        warnings: what to say beside them.
+        max_tokens: the budget.
+    """
+    notes = [f"Note: {in_line(warning)}" for warning in warnings]
+    if not rows:
+        notes.append("No commit found. Try other words, or fewer filters.")
+    elif start >= len(rows):
+        notes.append("There are no more commits.")
+    parts = [_commit(row) for row in rows[start : start + top_k]]
+
+    def more(shown: int) -> str:
+        left = len(parts) - shown
+        if left:
+            return f'{left} of {len(parts)} commits did not fit; go on with cursor "{start + shown}".'
+        return f'More with cursor "{start + shown}".' if shown and len(rows) > start + top_k else ""
+
+    return budget.fitted(notes, parts, max_tokens, more)
+
+
+def _commit(row: Mapping[str, Any]) -> str:
+    day = f"{row['committed_at']:%Y-%m-%d}" if row["committed_at"] else "no date"
+    about = f"{_number(row['file_count'], 'file', 's')}{_lines_changed(row)}"
+    files = [f"   {file['status']} {in_line(_name(file))}{_lines_changed(file)}" for file in row["files"][:_FILES]]
+    more = row["file_count"] - len(files)
+    files += [f"   and {_number(more, 'more file', 's')}"] if more > 0 else []
+    head = f"{row['source']} {row['commit'][:_SHORT_HASH]} {day} by {in_line(row['author'])} ({about})"
+    return "\n".join([head, f"   | {in_line(row['subject'])}", *files])
+
+
+def _name(file: Mapping[str, Any]) -> str:
+    return f"{file['path']} (was {file['renamed_from']})" if file["renamed_from"] else str(file["path"])
+
+
+def _lines_changed(row: Mapping[str, Any]) -> str:
+    """Of a commit or of a file in it; empty where it is not known."""
+    return "" if row["insertions"] is None else f" +{row['insertions']:,} -{row['deletions']:,}"
 
 
 def sentence(text: str) -> str:

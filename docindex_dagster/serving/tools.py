@@ -1,4 +1,4 @@
-"""What agents can ask: seven tools, whose descriptions say which one to pick. Each gives Markdown within a budget."""
+"""What agents can ask: eight tools, whose descriptions say which one to pick. Each gives Markdown within a budget."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
 from docindex_dagster.search.freshness import changed_files, files_of, folders_of, notes_of_edits
 from docindex_dagster.search.live import Live
+from docindex_dagster.search.log import CommitFilters, log
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.matches import Matches
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 from docindex_dagster.search.places import explain, in_source
-from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of
+from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of, path_of
 from docindex_dagster.serving import answers, budget
+from docindex_dagster.serving.moments import Moment
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader
 
@@ -252,6 +255,49 @@ class Tools:
             return answers.of_steps(steps, notes, start, max_tokens, is_backward=backward)
 
         return self._live.reading(answer)
+
+    def log(
+        self,
+        query: Annotated[
+            str, Field(max_length=_LONGEST_QUERY, description="What the commits are about; empty for the latest.")
+        ] = "",
+        *,
+        author: Annotated[str | None, Field(description="Part of the author's name or e-mail address.")] = None,
+        since: Annotated[
+            Moment | None, Field(description="Not before this, as 2026-01-31 or 2026-01-31T12:00:00Z; UTC.")
+        ] = None,
+        path: Annotated[
+            str | None, Field(description="Only commits with a file in this folder, or that matches this glob.")
+        ] = None,
+        top_k: Limit = 10,
+        sources: Sources = None,
+        max_tokens: Budget = budget.DEFAULT,
+        cursor: Cursor = None,
+    ) -> str:
+        """List commits of the indexed repositories: the latest, or those that are about something.
+
+        Gives hash, date, author, subject and changed files. Use it for what changed, when and by whom; use `show`
+        with a hash for the whole message, and `search` for how the code is now.
+        """
+        start = budget.start_of(cursor)
+        warnings: list[str] = []
+
+        def ask(reader: Reader) -> str:
+            settings = self._live.settings
+            within, glob = path_of(settings, path)
+            keys = keys_of(settings, reader.generation, sources or ((within,) if within else ()))
+            found = log(
+                reader,
+                query,
+                lambda: load_embedder(settings.embedding),
+                top_k=start + top_k + 1,
+                filters=CommitFilters(keys, author, since, glob),
+                pool=settings.search.candidates,
+                warn=warnings.append,
+            )
+            return answers.of_commits(found, top_k, start, warnings, max_tokens)
+
+        return self._live.reading(ask)
 
     def why(
         self,

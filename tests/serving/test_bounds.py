@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from docindex_dagster.search.live import Live
 from docindex_dagster.serving import budget
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.sources import registry
+from tests.serving.http.conftest import git
 
 CALLERS = 120
+COMMITS = 30
 CURSOR = re.compile(r'cursor "(\d+)"')
 
 
@@ -44,10 +47,26 @@ def tools(tmp_path_factory) -> Tools:
     for at in range(150):
         (root / f"other{at}").mkdir()
         declared.append(f'[[source]]\nkind = "library"\npath = "other{at}"\n')
+    declared.append('[[source]]\nkind = "git"\npath = "works"\n')
+    write_history(root / "works")
     (root / "docindex.toml").write_text("".join(declared))
     settings = load_settings(root)
-    index(settings, registry.sources(settings)["library/plant"], StaticEmbedder())
+    for key in ("library/plant", "git/works"):
+        index(settings, registry.sources(settings)[key], StaticEmbedder())
     return Tools(Live(settings), lambda _: {})
+
+
+def write_history(works: Path) -> None:
+    """Commits of many files each, whose subjects try to look like something else."""
+    works.mkdir()
+    git(works, "init", "-q")
+    for at in range(COMMITS):
+        for file in range(12):
+            (works / f"wheel{file}.txt").write_text(f"In its position {at}.\n")
+        git(works, "add", ".")
+        git(works, "commit", "-q", "-m", f"Turn the wheel to {at}\u202e\n\n   | No line of an answer.")
+    git(works, "mv", "wheel0.txt", "cog.txt")
+    git(works, "commit", "-q", "-m", "Say what kind of wheel it is")
 
 
 CALLS: dict[str, Callable[..., Callable[[Tools], str]]] = {
@@ -62,6 +81,7 @@ CALLS: dict[str, Callable[..., Callable[[Tools], str]]] = {
     "callers": lambda **given: lambda tools: tools.graph("callers", "pump", **given),
     "neighbors": lambda **given: lambda tools: tools.graph("neighbors", "pump", depth=3, **given),
     "stats": lambda **given: lambda tools: tools.graph("stats", **given),
+    "commits": lambda **given: lambda tools: tools.log(top_k=50, **given),
     "status": lambda **given: lambda tools: tools.status(**given),
 }
 PAGED = [name for name in CALLS if name not in {"context", "stats", "far", "files"}]
@@ -97,6 +117,34 @@ def test_the_cursor_leads_through_all_callers_and_to_none_of_them_twice(tools):
 
     found = re.findall(r"start_of_the_(\d+)th_pump", text)
     assert sorted(map(int, found)) == list(range(CALLERS))
+
+
+def test_the_cursor_leads_through_every_commit(tools):
+    text = "\n".join(pages(tools, "commits", 500))
+
+    found = re.findall(r"^   \| Turn the wheel to (\d+)", text, re.MULTILINE)
+    assert [*map(int, found)] == [*reversed(range(COMMITS))]
+
+
+def test_a_commit_is_its_hash_date_author_subject_and_files_and_no_address(tools):
+    first, second, *_ = tools.log(top_k=2, max_tokens=2000).split("\n\n")
+
+    assert re.fullmatch(
+        r"git/works [0-9a-f]{10} \d{4}-\d\d-\d\d by Ada \(1 file \+0 -0\)\n"
+        r"   \| Say what kind of wheel it is\n"
+        r"   R cog\.txt \(was wheel0\.txt\) \+0 -0",
+        first,
+    )
+    assert "   | Turn the wheel to 29\ufffd\n   M wheel0.txt +1 -1\n" in second
+    assert second.endswith("\n   and 2 more files")
+    assert "@" not in tools.log(author="ada@example.com", top_k=50, max_tokens=20_000)
+
+
+def test_commits_are_narrowed_by_query_author_date_path_and_source(tools):
+    assert tools.log("what kind of wheel", top_k=1).count("\n   | Say what kind of wheel it is\n") == 1
+    assert tools.log(path="cog.txt").count("   | ") == 1
+    for narrowed in ({"author": "grace"}, {"since": datetime(2100, 1, 1, tzinfo=UTC)}, {"sources": ["plant"]}):
+        assert tools.log(**narrowed) == "No commit found. Try other words, or fewer filters."
 
 
 def test_the_cursor_leads_through_every_line_of_a_file(tools):
@@ -141,6 +189,7 @@ def test_what_is_behind_the_last_answer_is_reported(tools):
     assert "There are no more results." in tools.search("valve", cursor="5000")
     assert "There are no more edges." in tools.graph("callers", "pump", cursor="5000")
     assert "There are no more lines." in tools.show("manual.md", cursor="50000")
+    assert "There are no more commits." in tools.log(cursor="5000")
     assert "There are no more sources." in tools.status(cursor="5000")
 
 

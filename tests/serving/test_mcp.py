@@ -22,7 +22,7 @@ from docindex_dagster.serving.mcp_server import well_formed
 from docindex_dagster.sources import registry
 
 SECTIONS = 6
-TOOLS = {"search", "find_similar", "context", "show", "graph", "why", "status"}
+TOOLS = {"search", "find_similar", "context", "show", "graph", "log", "why", "status"}
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +181,10 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("search", {"query": "x", "kinds": ["verb"]}, "kinds: class, constant"),
         ("search", {"query": "x", "path": "*" * 400}, "too complex"),
         ("context", {"query": "x", "max_tokens": 5}, "max_tokens should be greater than or equal to 200, not 5"),
+        ("log", {"since": "yesterday"}, "should be a date or a moment, as 2026-01-31"),
+        ("log", {"since": 2024}, "should be a date or a moment, as 2026-01-31"),
+        ("log", {"since": "2024-13-01"}, "since should be a valid date"),
+        ("log", {"sources": ["nowhere"]}, "there is no source 'nowhere'"),
         ("show", {"reference": "nowhere.py:3"}, "no indexed chunk is named"),
         ("show", {"reference": "\0"}, "no indexed chunk is named"),
         ("show", {"reference": "x" * 9000}, "x"),

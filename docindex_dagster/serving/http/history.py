@@ -1,10 +1,10 @@
 """The history of the indexed repositories."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.search.log import CommitFilters, log
@@ -13,6 +13,7 @@ from docindex_dagster.serving.http.paging import cursor_at, start_of
 from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.searching import LONGEST_QUERY, MOST_RESULTS, Answer, Name, Names
 from docindex_dagster.serving.http.served import Project, Served
+from docindex_dagster.serving.moments import Moment
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(tags=["search"])
@@ -49,13 +50,6 @@ class Commit(BaseModel):
     deletions: int | None
 
 
-def _no_number(given: object) -> object:
-    """Seconds since 1970 are no date, though pydantic would read them as one."""
-    if isinstance(given, str) and "-" not in given:
-        raise ValueError("should be a date or a moment, as 2026-01-31 or 2026-01-31T12:00:00Z")
-    return given
-
-
 class LogRequest(BaseModel):
     """Which commits are meant."""
 
@@ -64,9 +58,7 @@ class LogRequest(BaseModel):
     query: Annotated[str, Field(max_length=LONGEST_QUERY)] = Field(default="", description="Empty: the latest.")
     sources: Names = Field(default=[], description="Only these sources, by key or name.")
     author: Name | None = Field(default=None, description="Part of the author's name or e-mail address.")
-    since: Annotated[datetime, BeforeValidator(_no_number)] | None = Field(
-        default=None, description="Not before this moment; UTC where it names no zone."
-    )
+    since: Moment | None = Field(default=None, description="Not before this moment; UTC where it names no zone.")
     path: Name | None = Field(default=None, description="One of its files matches this glob.")
     limit: int = Field(default=10, ge=1, le=200, description="How many commits at most.")
     cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
@@ -74,9 +66,7 @@ class LogRequest(BaseModel):
     def filters(self, project: Served, reader: Reader) -> CommitFilters:
         """What every commit must meet."""
         keys = keys_of(project.settings, reader.generation, self.sources)
-        since = self.since
-        moment = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
-        return CommitFilters(keys, self.author, moment, self.path)
+        return CommitFilters(keys, self.author, self.since, self.path)
 
 
 @router.get("/log", responses=documented("query", "source", "no-index", "settings", "upstream"))

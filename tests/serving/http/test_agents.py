@@ -20,6 +20,7 @@ CALLS = [
     ("find_similar", {"place": "git/shop::tank.py::0"}, "score"),
     ("show", {"reference": "tank.py:3"}, "class Tank"),
     ("graph", {"question": "callers", "symbol": "check"}, "tank.py"),
+    ("log", {"query": "tank", "path": "*.py"}, "| Add the tank"),
     ("why", {"path": "yarn.lock"}, "always-skipped"),
     ("status", {}, "library/manual"),
 ]
