@@ -66,7 +66,7 @@ class BudgetedChat:
             LLMBudgetError: it does not go as far as the messages.
             LLMError: of the model.
         """
-        prompt = _tokens([*(_text(message) for message in messages), *(str(tool) for tool in tools)])
+        prompt = _prompt_tokens(messages, tools)
         most = min(max_tokens, self._left(prompt))
         items: list[Item] = []
         try:
@@ -76,6 +76,26 @@ class BudgetedChat:
                     yield item
         finally:
             self._spend(prompt, items)
+
+    def pays(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int, requests: int = 1
+    ) -> bool:
+        """Whether the budget goes as far as so many requests like this one, each with as long an answer as it may have.
+
+        Args:
+            messages: of a request.
+            tools: of a request.
+            max_tokens: of an answer.
+            requests: how many.
+        """
+        own = self.settings
+        prompt = _prompt_tokens(messages, tools)
+        if self.tokens + requests * (prompt + max_tokens) > own.question_tokens:
+            return False
+        if own.question_dollars is None or self.dollars is None:
+            return True
+        cost = _dollars(prompt, own.price_in) + _dollars(max_tokens, own.price_out)
+        return self.dollars + requests * cost <= own.question_dollars
 
     async def check(self) -> Availability:
         """Of the model."""
@@ -120,6 +140,10 @@ def _text(part: Message | Delta | ToolCall) -> str:
             return f"{name} {arguments}"
         case Message(_, content, calls):
             return " ".join([content, *(_text(call) for call in calls)])
+
+
+def _prompt_tokens(messages: Sequence[Message], tools: Sequence[Tool]) -> int:
+    return _tokens([*(_text(message) for message in messages), *(str(tool) for tool in tools)])
 
 
 def _tokens(texts: Sequence[str]) -> int:

@@ -139,3 +139,14 @@ def test_an_answer_that_breaks_off_has_cost_what_came_and_one_that_never_began_n
     with pytest.raises(LLMFailedError):
         ask(other, words=100)
     assert other.tokens == 0
+
+
+def test_whether_a_budget_pays_for_further_requests_is_known_before(server):
+    hello = [Message("user", "word " * 100)]
+    tokens = budgeted(server, question_tokens=1300)
+    money = budgeted(server, question_dollars=0.01, **PRICES)
+
+    assert [tokens.pays(hello, max_tokens=500, requests=n) for n in (1, 2, 3)] == [True, True, False]
+    assert [money.pays(hello, max_tokens=500, requests=n) for n in (1, 2, 3)] == [True, True, False]
+    assert not tokens.pays(hello, [Tool("look", "Look. " * 400, {})], max_tokens=500)
+    assert budgeted(server).pays(hello, max_tokens=500, requests=100)
