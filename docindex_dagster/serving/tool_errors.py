@@ -1,6 +1,6 @@
 """The protocol's server with errors that a model can act on: which argument is wrong, and what it may be.
 
-What the tools do belongs in `tools`; this module only words what went wrong.
+What the tools do belongs in `tools`, and how mistakes are worded in `arguments`.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 
-from docindex_dagster.core.printable import in_line, shortened
-
-_LONGEST_INPUT = 60  # characters of what was given
+from docindex_dagster.serving.arguments import mistakes, unknown_arguments, unknown_tool
 
 
 class Server(MCPServer):
@@ -38,29 +36,12 @@ class Server(MCPServer):
     async def _check_names(self, name: str, arguments: Mapping[str, Any]) -> None:
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
-            raise ToolError(f"there is no tool {_given(name)}; there are {', '.join(tools)}")
-        known = tools[name].input_schema["properties"]
-        unknown = [_given(argument) for argument in arguments if argument not in known]
-        if unknown:
-            raise ToolError(f"{name} has no argument {' and no '.join(unknown[:3])}; it has {', '.join(known)}")
+            raise ToolError(unknown_tool(name, tools))
+        if problem := unknown_arguments(name, arguments, tools[name].input_schema["properties"]):
+            raise ToolError(problem)
 
 
 def _sentence(error: ToolError, tool: str) -> str:
     if isinstance(error.__cause__, ValidationError):
-        return "; ".join(_mistake(dict(mistake)) for mistake in error.__cause__.errors(include_url=False))
+        return mistakes(error.__cause__)
     return str(error).removeprefix(f"Error executing tool {tool}: ")
-
-
-def _mistake(mistake: Mapping[str, Any]) -> str:
-    """What is wrong with one argument, as `top_k should be less than or equal to 50, not 900`."""
-    first, *rest = mistake["loc"] or ("arguments",)
-    argument = f"{first}{''.join(f'[{part}]' for part in rest)}"
-    if mistake["type"] == "missing":
-        return f"{argument} is missing"
-    message = str(mistake["msg"])
-    what = message.removeprefix("Input ") if message.startswith("Input ") else f"is wrong: {message}"
-    return f"{argument} {what}, not {_given(mistake['input'])}"
-
-
-def _given(value: object) -> str:
-    return in_line(shortened(repr(value), _LONGEST_INPUT))

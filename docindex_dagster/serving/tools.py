@@ -48,7 +48,7 @@ Query = Annotated[
 Sources = Annotated[
     list[str] | None,
     _OneOrMore,
-    Field(description="Only these sources, as `status` names them. Default: all but branches."),
+    Field(description="Only these sources, by key or name. Default: all but branches."),
 ]
 Languages = Annotated[
     list[str] | None, _OneOrMore, Field(description="Only these languages, such as python or markdown.")
@@ -114,7 +114,7 @@ class Tools:
 
         Gives places (source, path, line), what stands there, the lines that match, and scores, best first. Use it to
         locate code, definitions, settings or pages. To read enough to answer a question, use `context`; to read one
-        place whole, `show`; for what resembles a place, `find_similar`.
+        place whole, `show`.
         """
         narrowing = _narrowing(sources, languages, types, kinds, path, human_languages=human_languages)
         start = budget.start_of(cursor)

@@ -1,0 +1,77 @@
+"""The arguments of tools: their JSON schema, and what is wrong with some, in words that a model can act on."""
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError, create_model
+
+from docindex_dagster.core.printable import in_line, shortened
+
+_LONGEST_INPUT = 60  # characters of what was given
+
+
+def model_of(tool: Callable[..., object], without: Collection[str] = ()) -> type[BaseModel]:
+    """The arguments of a tool, by its signature.
+
+    Args:
+        tool: a function whose parameters are annotated.
+        without: parameters that are none of the arguments.
+    """
+    fields: dict[str, Any] = {
+        name: (parameter.annotation, ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in inspect.signature(tool, eval_str=True).parameters.items()
+        if name not in {"self", *without}
+    }
+    return create_model(tool.__name__, **fields)
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of arguments, as short as can be: a model reads it with each request.
+
+    What may be left out need not be null, though it may.
+    """
+    schema = model.model_json_schema()
+    fields = {name: _short(field) for name, field in schema["properties"].items()}
+    required = {"required": schema["required"]} if "required" in schema else {}
+    return {"type": "object", "properties": fields, **required, "additionalProperties": False}
+
+
+def _short(field: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a field without its title, which repeats the name, and without null."""
+    others = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(others) != 1:
+        return {key: value for key, value in field.items() if key != "title"}
+    return {**others[0], **{key: value for key, value in field.items() if key not in {"title", "anyOf", "default"}}}
+
+
+def unknown_tool(name: str, tools: Collection[str]) -> str:
+    """Says which tools there are."""
+    return f"there is no tool {given(name)}; there are {', '.join(tools)}"
+
+
+def unknown_arguments(tool: str, arguments: Collection[str], known: Collection[str]) -> str:
+    """Says which arguments there are; empty if all are known."""
+    unknown = [given(argument) for argument in arguments if argument not in known]
+    return f"{tool} has no argument {' and no '.join(unknown[:3])}; it has {', '.join(known)}" if unknown else ""
+
+
+def mistakes(error: ValidationError) -> str:
+    """What is wrong with each argument."""
+    return "; ".join(_mistake(dict(mistake)) for mistake in error.errors(include_url=False))
+
+
+def _mistake(mistake: Mapping[str, Any]) -> str:
+    """What is wrong with one argument, as `top_k should be less than or equal to 50, not 900`."""
+    first, *rest = mistake["loc"] or ("arguments",)
+    argument = f"{first}{''.join(f'[{part}]' for part in rest)}"
+    if mistake["type"] == "missing":
+        return f"{argument} is missing"
+    message = str(mistake["msg"])
+    what = message.removeprefix("Input ") if message.startswith("Input ") else f"is wrong: {message}"
+    return f"{argument} {what}, not {given(mistake['input'])}"
+
+
+def given(value: object) -> str:
+    """A value that was given, in a line."""
+    return in_line(shortened(repr(value), _LONGEST_INPUT))
