@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from docindex_dagster.answering import window
 from docindex_dagster.answering.agent import Toolbox, investigate
 from docindex_dagster.answering.citations import check
 from docindex_dagster.answering.conversation import Conversation
@@ -14,19 +15,17 @@ from docindex_dagster.answering.events import Answer, Events, Found, Spent, Step
 from docindex_dagster.answering.extractive import extractive
 from docindex_dagster.answering.freshness import changes_on_disk
 from docindex_dagster.answering.passages import Passage
-from docindex_dagster.answering.prompt import SYSTEM, prompt
+from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, prompt
 from docindex_dagster.answering.question import Question, Retrieved, retrieve
 from docindex_dagster.answering.reading import Reading
 from docindex_dagster.core.errors import LLMError, LLMNonsenseError
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.budget import BudgetedChat
-from docindex_dagster.llm.chat import ChatModel, Delta, Message, Usage
+from docindex_dagster.llm.chat import ChatModel, Delta, Message, Tool, Usage
 from docindex_dagster.search.live import Live
 from docindex_dagster.sources import registry
 
 _LEAST_TOKENS = 500  # of passages, however small the model's window is
-_WINDOW_SHARE = 0.75  # of a window by our count of tokens: each model has a tokenizer of its own
 _Items: TypeAlias = AsyncGenerator[Delta | Step | Usage, None]
 
 
@@ -67,7 +66,7 @@ async def answer(
         question: what is asked.
         conversation: that it goes on from.
         model: who answers; None for an answer of passages as they are.
-        toolbox: what an agent may call; None for an answer from what the search finds.
+        toolbox: what an agent may call, if its model can; None for an answer from what the search finds.
 
     Raises:
         StoreError: nothing is published, or it cannot be read.
@@ -79,13 +78,15 @@ async def answer(
     """
     started = time.monotonic()
     settings, reading, writing = live.settings, Reading(conversation), _Writing()
-    query, tokens = conversation.query(question.text), _room(settings, model, question, conversation)
+    toolbox = toolbox if model is not None and model.has_tools else None
+    tools = toolbox.tools if toolbox else ()
+    query, tokens = conversation.query(question.text), _room(settings, model, question, conversation, tools)
     found = await asyncio.to_thread(live.reading, lambda reader: retrieve(settings, reader, question, query, tokens))
     passages = reading.begin(found.context)
     yield Found(query, passages, found.history.commits if found.history else (), found.generation, found.warnings)
     searched = time.monotonic()
     asked = BudgetedChat(model, settings.llm) if model else None
-    messages = _messages(question, conversation, passages, found)
+    messages = _messages(question, conversation, passages, found, is_for_agent=toolbox is not None)
     written = _written(asked, messages, reading, toolbox) if asked else _extracted(settings, passages)
     try:
         async with aclosing(written) as items:
@@ -110,20 +111,32 @@ async def answer(
     )
 
 
-def _room(settings: Settings, model: ChatModel | None, question: Question, conversation: Conversation) -> int:
-    """How many tokens of passages fit into the model's window beside the rest."""
+def _room(
+    settings: Settings,
+    model: ChatModel | None,
+    question: Question,
+    conversation: Conversation,
+    tools: Sequence[Tool],
+) -> int:
+    """How many tokens of passages fit into the model's window beside the rest; what tools find gets as much of it."""
     if model is None or model.context_tokens is None:
         return question.tokens
     turns = [text for turn in conversation.recent for text in (turn.question, turn.answer)]
-    rest = sum(count_tokens([SYSTEM, question.text, *turns]))
-    left = int(model.context_tokens * _WINDOW_SHARE) - settings.llm.max_answer_tokens - rest
-    return max(_LEAST_TOKENS, min(question.tokens, left))
+    beside = [AGENT_SYSTEM if tools else SYSTEM, question.text, *turns, *map(str, tools)]
+    left = window.room(model.context_tokens, beside, settings.llm.max_answer_tokens)
+    return min(question.tokens, max(_LEAST_TOKENS, left // 2 if tools else left))
 
 
 def _messages(
-    question: Question, conversation: Conversation, passages: Sequence[Passage], found: Retrieved
+    question: Question,
+    conversation: Conversation,
+    passages: Sequence[Passage],
+    found: Retrieved,
+    *,
+    is_for_agent: bool,
 ) -> list[Message]:
-    asked = prompt(question.text, passages, found.history.text if found.history else "")
+    history = found.history.text if found.history else ""
+    asked = prompt(question.text, passages, history, is_for_agent=is_for_agent)
     turns = [
         message
         for turn in conversation.recent
@@ -140,7 +153,7 @@ async def _extracted(settings: Settings, passages: Sequence[Passage]) -> _Items:
 def _written(model: BudgetedChat, messages: Sequence[Message], reading: Reading, toolbox: Toolbox | None) -> _Items:
     """The answer as a model writes it."""
     most = model.settings.max_answer_tokens
-    if toolbox is not None and model.has_tools:
+    if toolbox is not None:
         return investigate(model, messages, toolbox, reading, max_tokens=most)
     return _plain(model, messages, most)
 

@@ -1,0 +1,311 @@
+"""The tools of an agent that answers a question: those of `tools`, within what the question may look at.
+
+Arguments and descriptions are theirs. What differs is what they give: passages, which get numbers, so that an answer
+can cite them.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from docindex_dagster.answering.agent import Looked, Toolbox
+from docindex_dagster.answering.question import Question
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.graph import ask
+from docindex_dagster.graph.analysis import statistics
+from docindex_dagster.llm.chat import Tool
+from docindex_dagster.search import snippets
+from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of
+from docindex_dagster.search.context import Context, ContextPassage, pack
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.freshness import located
+from docindex_dagster.search.hits import hit_of
+from docindex_dagster.search.live import Live
+from docindex_dagster.search.log import CommitFilters, log
+from docindex_dagster.search.lookup import find_chunks
+from docindex_dagster.search.matches import Match, around
+from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, Scored
+from docindex_dagster.serving import answers, arguments, budget
+from docindex_dagster.serving.moments import Moment
+from docindex_dagster.serving.tools import Tools
+from docindex_dagster.serving.within import Within
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.reader import Reader
+from docindex_dagster.stores.tantivy_index import rows as rows_by_id
+
+_MOST_COMMITS = 1000  # that are looked at where a call narrows the path of a question
+_SHARE_OF_CONTEXT = 0.8  # whose tokens are counted with headings, which are shorter than fences
+_TOKENS_AROUND = 80  # a text: of its fence, place, kind and name
+
+
+def toolbox_of(live: Live, question: Question) -> Toolbox:
+    """The tools for one question.
+
+    Args:
+        live: the project that is searched.
+        question: whose filters hold for whatever is called.
+    """
+    return _Toolbox(live, question)
+
+
+@dataclass(eq=False)
+class _Toolbox:
+    live: Live
+    question: Question
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """What the model learns of them."""
+        return tuple(
+            Tool(name, inspect.getdoc(getattr(Tools, name)) or "", arguments.schema_of(model))
+            for name, model in _ARGUMENTS.items()
+        )
+
+    def call(self, name: str, arguments: Mapping[str, Any], max_tokens: int) -> Looked:
+        """Call one.
+
+        Raises:
+            QueryError: there is no such tool, or the arguments are wrong.
+            DocindexError: it could not be done.
+        """
+        values, tool = _values(name, arguments), _TOOLS[name]
+
+        def look(reader: Reader) -> Looked:
+            within = Within(self.live.settings, reader, self.question.filters(reader))
+            return tool(within, max_tokens - _TOKENS_AROUND, **values)
+
+        return self.live.reading(look)
+
+
+def _values(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    if name not in _ARGUMENTS:
+        raise QueryError(arguments.unknown_tool(name, _ARGUMENTS))
+    model = _ARGUMENTS[name]
+    if problem := arguments.unknown_arguments(name, given, model.model_fields):
+        raise QueryError(problem)
+    try:
+        values = model.model_validate(given)
+    except ValidationError as error:
+        raise QueryError(arguments.mistakes(error)) from None
+    return {field: getattr(values, field) for field in model.model_fields}
+
+
+def _search(
+    within: Within,
+    max_tokens: int,
+    *,
+    query: str,
+    mode: ModeName,
+    granularity: GranularityName,
+    top_k: int,
+    cursor: str | None,
+    **narrowing: Any,
+) -> Looked:
+    start = budget.start_of(cursor)
+    end = start + top_k
+    request = Request(query, Mode(mode), Granularity(granularity), end + 1, within.narrowed(**narrowing))
+    if request.mode not in RETRIEVING and request.granularity is Granularity.CHUNK:
+        return _matches(within, request, start, max_tokens)
+    hits = hits_of(within.settings, within.reader, request)
+    passages = _fitting([_best_lines(hit) for hit in hits[start:end]], max_tokens)
+    notes = ["Nothing here is close to the query."] if hits and hits[0].is_weak else []
+    notes += _more(start + len(passages), len(hits))
+    return Looked(_places(passages), "\n".join(notes), _context(query, passages))
+
+
+def _matches(within: Within, request: Request, start: int, max_tokens: int) -> Looked:
+    found = matches_of(within.settings, within.reader, request)
+    page = found.matches[start : request.top_k - 1]
+    passages = _fitting([_line(within.reader, match) for match in page], max_tokens)
+    notes = [f"Matches in all: {found.total:,}, in files: {found.files:,}."]
+    notes += _more(start + len(passages), found.total)
+    return Looked(_places(passages), "\n".join(notes), _context(request.query, passages))
+
+
+def _look_up(within: Within, max_tokens: int, *, query: str, **narrowing: Any) -> Looked:
+    request = Request(query, filters=within.narrowed(**narrowing))
+    context = context_of(within.settings, within.reader, request, int(max_tokens * _SHARE_OF_CONTEXT))
+    return Looked(_places(context.passages), context=context)
+
+
+def _show(
+    within: Within, max_tokens: int, *, reference: str, sources: Sequence[str] | None, cursor: str | None
+) -> Looked:
+    rows = _rows(within, reference, within.keys(sources))
+    start = budget.start_of(cursor)
+    hits = [hit_of(row, Scored.of(row["chunk_id"], ()), snippets.of_words(frozenset())) for row in rows[start:]]
+    taken = hits[: _count([hit.token_count for hit in hits], max_tokens)]
+    context = pack(reference, located(taken, registry.sources(within.settings)), max_tokens)
+    return Looked(_places(context.passages), "\n".join(_more(start + len(taken), len(rows))), context)
+
+
+def _rows(within: Within, reference: str, keys: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The chunks of a reference that are within. What others there are is not said."""
+    source, _, place = reference.partition(" ")  # as passages are shown
+    if source in within.sources:
+        reference, keys = place, within.keys([source])
+    try:
+        found = find_chunks(within.reader, reference.removeprefix("./"), keys)
+    except QueryError:
+        if within.is_whole:
+            raise
+        found = []
+    if rows := [row for row, is_held in zip(found, within.holds(found), strict=True) if is_held]:
+        return rows
+    raise QueryError(f"no indexed chunk that the question is about is named {reference!r}")
+
+
+def _graph(
+    within: Within,
+    max_tokens: int,
+    *,
+    question: str,
+    symbol: str,
+    to: str,
+    depth: int | None,
+    sources: Sequence[str] | None,
+    cursor: str | None,
+) -> Looked:
+    start, keys = budget.start_of(cursor), within.keys(sources)
+    opened = within.reader.graph_of(keys) if keys else within.reader.graph
+    if question == "stats":
+        if not within.is_whole:
+            raise QueryError("stats are of whole sources, and the question is about a part of them")
+        return Looked("how much is in the graph", budget.cut(answers.of_statistics(statistics(opened)), max_tokens))
+    known = ask.answer(opened, question, symbol, to, depth)
+    steps = _held(within, known)
+    notes = [answers.sentence(text) for text in ask.unanswered(opened, question, symbol, to, known)]
+    notes += ["Edges of what the question is not about are left out."] if len(steps) < len(known) else []
+    text = answers.of_steps(steps, notes, start, max_tokens, is_backward=question in ask.BACKWARD)
+    return Looked(f"edges: {len(steps)}", text)
+
+
+def _held(within: Within, steps: Sequence[ask.Step]) -> list[ask.Step]:
+    """The edges that chunks within prove."""
+    if within.is_whole:
+        return [*steps]
+    reader = within.reader
+    rows = rows_by_id(reader.searcher, reader.index.schema, {step.chunk_id for step in steps})
+    held = {
+        row["chunk_id"] for row, is_held in zip(rows.values(), within.holds([*rows.values()]), strict=True) if is_held
+    }
+    return [step for step in steps if step.chunk_id in held]
+
+
+def _log(
+    within: Within,
+    max_tokens: int,
+    *,
+    query: str,
+    author: str | None,
+    since: Moment | None,
+    path: str | None,
+    top_k: int,
+    sources: Sequence[str] | None,
+    cursor: str | None,
+) -> Looked:
+    start = budget.start_of(cursor)
+    end = start + top_k
+    narrowed = within.narrowed(sources=sources, languages=None, human_languages=None, types=None, kinds=None, path=path)
+    settings = within.settings
+    found = log(
+        within.reader,
+        query,
+        lambda: load_embedder(settings.embedding),
+        top_k=_MOST_COMMITS if narrowed.places else end + 1,
+        filters=CommitFilters(narrowed.sources, author, since, narrowed.path_glob),
+        pool=settings.search.candidates,
+    )
+    rows = [row for commit in found if (row := _on_path(within, commit, narrowed))]
+    return Looked(f"commits: {len(rows[start:end])}", answers.of_commits(rows, top_k, start, (), max_tokens))
+
+
+def _on_path(within: Within, commit: Mapping[str, Any], filters: Filters) -> dict[str, Any] | None:
+    """A commit with those of its files that are on the path of a question; none if no file is."""
+    if filters.path_glob is None and not filters.places:
+        return {**commit}
+    is_held = within.holds_paths(commit["source"], [file["path"] for file in commit["files"]], filters)
+    files = [file for file, held in zip(commit["files"], is_held, strict=True) if held]
+    counts = {"file_count": len(files), "insertions": None, "deletions": None}
+    return {**commit, **counts, "files": files} if files else None
+
+
+def _best_lines(hit: Hit) -> ContextPassage:
+    first = min(hit.start_line + hit.snippet.offset, hit.end_line)
+    text = hit.snippet.text
+    return ContextPassage(
+        source=hit.source,
+        path=hit.path,
+        start_line=first,
+        end_line=min(first + text.count("\n"), hit.end_line),
+        kind=hit.chunk_type,
+        name=hit.title or None,
+        language=hit.language,
+        text=text,
+        tokens=0,
+        chunk_ids=(hit.chunk_id,),
+        stale=hit.stale,
+        page=hit.page,
+        score=hit.score,
+    )
+
+
+def _line(reader: Reader, match: Match) -> ContextPassage:
+    of_file = find_chunks(reader, match.path, (match.source,))
+    row = next((row for row in of_file if row["start_line"] <= match.line <= row["end_line"]), of_file[0])
+    return ContextPassage(
+        source=match.source,
+        path=match.path,
+        start_line=match.line,
+        end_line=match.line,
+        kind="line",
+        name=None,
+        language=row["language"],
+        text=around(match)[0],
+        tokens=0,
+        chunk_ids=(row["chunk_id"],),
+        stale=match.stale,
+        page=match.page,
+    )
+
+
+def _context(query: str, passages: Sequence[ContextPassage]) -> Context:
+    """Passages of one line or a few: those that overlap stay by themselves."""
+    return Context(query, len(passages), 0, 0, tuple(dict.fromkeys(passages)))
+
+
+def _fitting(passages: Sequence[ContextPassage], max_tokens: int) -> Sequence[ContextPassage]:
+    return passages[: _count(budget.sizes([passage.text for passage in passages]), max_tokens)]
+
+
+def _count(sizes: Sequence[int], max_tokens: int) -> int:
+    """How many texts fit, each with what stands around it; one at least, which is cut."""
+    ends = accumulate(size + _TOKENS_AROUND for size in sizes)
+    return max(1, sum(1 for end in ends if end <= max_tokens))
+
+
+def _more(shown: int, found: int) -> list[str]:
+    return [f'More with cursor "{shown}".'] if shown < found else []
+
+
+def _places(passages: Sequence[ContextPassage]) -> str:
+    files = {(passage.source, passage.path) for passage in passages}
+    return f"passages: {len(passages)}, files: {len(files)}"
+
+
+_TOOLS: Mapping[str, Callable[..., Looked]] = {
+    "search": _search,
+    "context": _look_up,
+    "show": _show,
+    "graph": _graph,
+    "log": _log,
+}
+_ARGUMENTS: Mapping[str, type[BaseModel]] = {
+    name: arguments.model_of(getattr(Tools, name), without=("max_tokens",)) for name in _TOOLS
+}
