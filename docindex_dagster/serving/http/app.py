@@ -1,7 +1,7 @@
 """The server as one ASGI application: the API, agents' tools over HTTP, and the page, behind the guard."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from threading import Thread
 
 import anyio
@@ -11,9 +11,21 @@ from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
 
 from docindex_dagster import __version__
-from docindex_dagster.serving.http import files, health, history, jobs, problems, searching, security, sources
+from docindex_dagster.serving.http import (
+    asking,
+    files,
+    health,
+    history,
+    jobs,
+    llm,
+    problems,
+    searching,
+    security,
+    sources,
+)
 from docindex_dagster.serving.http.agents import PATH, Agents
 from docindex_dagster.serving.http.description import Application
+from docindex_dagster.serving.http.questions import Questions
 from docindex_dagster.serving.http.served import Served
 from docindex_dagster.serving.telemetry import requests, tracing
 from docindex_dagster.serving.telemetry.metrics import Metrics
@@ -23,7 +35,16 @@ _ABOUT = """\
 Search, contexts, the knowledge graph and the history of what a project indexes, and the jobs that keep it fresh. Every
 answer is of one published generation. Errors are problem details (RFC 9457); lists are paged by an opaque cursor."""
 _LONGEST_END_S = 3
-_ROUTERS = (health.router, searching.router, history.router, files.router, sources.router, jobs.router)
+_ROUTERS = (
+    health.router,
+    searching.router,
+    history.router,
+    files.router,
+    asking.router,
+    llm.router,
+    sources.router,
+    jobs.router,
+)
 
 
 def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing | None = None) -> FastAPI:
@@ -36,8 +57,10 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
     """
     tools = Tools(served.live, served.runs_of)
     agents = Agents(tools)
-    app = build_api(_living(served, tools, agents), traces.of_requests if traces else tracing.OFF)
+    questions = Questions(served.live, has_page=has_page)
+    app = build_api(_living(served, tools, agents, questions), traces.of_requests if traces else tracing.OFF)
     app.state.served = served
+    app.state.questions = questions
     app.router.routes.append(Route(PATH, agents, methods=["POST"]))
     if has_page:
         from docindex_dagster.serving.web import pages
@@ -77,15 +100,18 @@ def _operation(route: APIRoute) -> str:
     return route.name
 
 
-def _living(served: Served, tools: Tools, agents: Agents) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _living(
+    served: Served, tools: Tools, agents: Agents, questions: Questions
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """Opens what the application needs as it starts, and closes it as it ends."""
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
         # What the first search needs takes a while to load.
         Thread(target=tools.prepare, daemon=True).start()
+        Thread(target=questions.prepare, daemon=True).start()
         with served.jobs:
-            async with anyio.create_task_group() as tasks:
+            async with anyio.create_task_group() as tasks, aclosing(questions):
                 tasks.start_soon(agents.live)
                 yield
                 tasks.cancel_scope.cancel()

@@ -1,11 +1,13 @@
 """Whether the server is well, and how its sources stand."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
 from docindex_dagster import __version__
+from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
 from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.served import Project
@@ -18,19 +20,23 @@ _LOOK_S = 1.0  # for looking whether files have changed
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """That the server answers, and from what."""
+    """That the server answers, and from what; whether a language model is set, null where the settings are wrong."""
 
     status: Literal["ok"]
     version: str
     generation: int
     sources: int
+    has_model: bool | None
 
 
 @router.get("/health", responses=documented("no-index"))
 def health(project: Project) -> Health:
     """Say that there is an index that can be read, and which generation of it is published; 503 where there is none."""
     generation = project.reading(lambda reader: reader.generation)
-    return Health("ok", __version__, generation.number, len(generation.sources))
+    has_model: bool | None = None
+    with suppress(SettingsError):
+        has_model = project.settings.llm.provider != "none"
+    return Health("ok", __version__, generation.number, len(generation.sources), has_model)
 
 
 @router.get("/status", responses=documented("no-index", "settings", "source"))

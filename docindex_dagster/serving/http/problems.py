@@ -6,6 +6,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import ceil
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -55,6 +56,12 @@ KINDS: dict[str, Kind] = {
         ),
         Kind("not-indexed", 404, "The source is not indexed yet", "Start a job that indexes it."),
         Kind("unknown-job", 404, "There is no such job", "`GET /api/v1/jobs` lists them; old ones are removed."),
+        Kind(
+            "unknown-conversation",
+            404,
+            "There is no such conversation, or no longer",
+            "Begin another one: ask without `conversation`.",
+        ),
         Kind("not-found", 404, "There is nothing at this address", "`/openapi.json` lists the addresses."),
         Kind("method", 405, "The address does not take this method", "The header `Allow` names those that it takes."),
         Kind("exists", 409, "The source is declared already", "Use the one that `detail` names."),
@@ -75,6 +82,36 @@ KINDS: dict[str, Kind] = {
         Kind("no-index", 503, "There is no index that can be read", "Index a source; `detail` says what is missing."),
         Kind("settings", 503, "The settings of the project are wrong", "Mend docindex.toml as `detail` says."),
         Kind("upstream", 502, "A model that was asked did not answer", "Try again later, or with another mode."),
+        Kind(
+            "upstream-limit",
+            429,
+            "A model is asked too often",
+            "Try again after `Retry-After` seconds, where it says so.",
+        ),
+        Kind(
+            "upstream-late",
+            504,
+            "A model that was asked did not answer in time",
+            "Try again later, or raise `llm.timeout_s`.",
+        ),
+        Kind(
+            "budget",
+            422,
+            "The question costs more than a question may",
+            "Ask with fewer `tokens`, or raise the limit that `detail` names.",
+        ),
+        Kind(
+            "no-model",
+            409,
+            "No language model is set",
+            "Set `llm.provider` in docindex.toml, or leave out `extractive`.",
+        ),
+        Kind(
+            "conversation-busy",
+            409,
+            "Another question of the conversation is being answered",
+            "Wait for its answer, or close its request.",
+        ),
         Kind("internal", 500, "Something went wrong in the server", "Its log says what; please report it."),
         Kind("http", 400, "The request is not valid", "See its status."),
     )
@@ -95,6 +132,9 @@ _BY_ERROR: tuple[tuple[type[BaseException], str], ...] = (
     (errors.AccessError, "no-index"),
     (errors.EmbeddingError, "upstream"),
     (errors.RerankError, "upstream"),
+    (errors.LLMLimitError, "upstream-limit"),
+    (errors.LLMTimeoutError, "upstream-late"),
+    (errors.LLMBudgetError, "budget"),
     (errors.LLMError, "upstream"),
     (errors.DocindexError, "query"),
 )
@@ -190,7 +230,10 @@ def of_error(error: Exception) -> JSONResponse:
 
 
 def _headers(error: Exception) -> dict[str, str]:
-    return {"Retry-After": str(error.retry_after_s)} if isinstance(error, errors.FullQueueError) else {}
+    """When it is worth trying again, in whole seconds, where an error says so."""
+    if isinstance(error, (errors.FullQueueError, errors.LLMFailedError)) and error.retry_after_s is not None:
+        return {"Retry-After": str(ceil(error.retry_after_s))}
+    return {}
 
 
 def install(app: FastAPI) -> None:

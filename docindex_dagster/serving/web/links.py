@@ -31,6 +31,11 @@ def to_file(
     return f"/file/{place(source, path)}{_query(asked)}{f'#L{line}' if line else ''}"
 
 
+def api_of_file(source: str, path: str, start: int, end: int) -> str:
+    """A file in the API, with lines of it marked."""
+    return with_query(f"/api/v1/files/{place(source, path)}", **{"from": start, "to": end})
+
+
 def to_commit(source: str, commit: str) -> str:
     """A commit."""
     return to_file(source, COMMIT_PATH + commit)

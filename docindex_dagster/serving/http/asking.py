@@ -1,0 +1,294 @@
+"""Questions, answered with checked citations: as one body, or as server-sent events while they are answered."""
+
+import json
+from asyncio import to_thread
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from fastapi.sse import format_sse_event
+from pydantic import Field
+
+from docindex_dagster.answering.citations import Citation, State
+from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
+from docindex_dagster.answering.passages import Passage
+from docindex_dagster.answering.question import DEFAULT_TOKENS, Question
+from docindex_dagster.answering.rendering import as_html
+from docindex_dagster.llm.chat import Delta
+from docindex_dagster.serving.http import event_stream, problems
+from docindex_dagster.serving.http.conversations import Talk
+from docindex_dagster.serving.http.leaving import WhileItStays
+from docindex_dagster.serving.http.problems import documented
+from docindex_dagster.serving.http.questions import Answering, Questions
+from docindex_dagster.serving.http.searching import LONGEST_QUERY, Filtering
+from docindex_dagster.serving.http.served import Project, Served
+
+if TYPE_CHECKING:
+    from starlette.types import Send
+
+router = APIRouter(tags=["ask"])
+_PROBLEMS = documented(
+    "query",
+    "source",
+    "no-index",
+    "settings",
+    "unknown-conversation",
+    "conversation-busy",
+    "no-model",
+    "upstream",
+    "upstream-limit",
+    "upstream-late",
+    "budget",
+)
+_STREAM = {event_stream.MEDIA_TYPE: {"schema": {"type": "string"}}}
+_ANSWERS = {200: {"description": "The answer", "content": _STREAM}, **_PROBLEMS}
+_NAME = "^[A-Za-z0-9_-]{1,64}$"
+
+
+class AskRequest(Filtering):
+    """A question."""
+
+    question: str = Field(min_length=1, max_length=LONGEST_QUERY, description="In words.")
+    conversation: str | None = Field(
+        default=None, pattern=_NAME, description="Goes on with this one, as an answer named it. Default: a new one."
+    )
+    agent: bool = Field(default=False, description="Whether the model may look further by itself.")
+    extractive: bool | None = Field(
+        default=None,
+        description="true: the best passages, without the model; false: never so. Default: where no model is set.",
+    )
+    tokens: int = Field(default=DEFAULT_TOKENS, ge=100, le=100_000, description="Of passages that the model reads.")
+    html: bool = Field(default=False, description="Whether the answer is given as HTML as well.")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCitation:
+    """A number in a mark of the answer, checked.
+
+    Attributes:
+        number: of the passage.
+        start: where its mark begins in the answer's text, in characters (code points of Unicode).
+        end: where the mark ends.
+        claim: the sentence that it is to prove.
+        state: what the check says.
+        source: of the cited lines; null where there is no such passage.
+        path: likewise.
+        start_line: likewise.
+        end_line: likewise.
+        is_moved: whether the lines are others than the sentence names.
+        support: how much of the sentence they have, 0 to 1; null where it was not checked.
+        better: the number of a passage that has more of a doubtful sentence.
+        stale: whether the lines have changed on disk since; null where that is unknown.
+        chunk_ids: of the passage.
+    """
+
+    number: int
+    start: int
+    end: int
+    claim: str
+    state: State
+    source: str | None
+    path: str | None
+    start_line: int | None
+    end_line: int | None
+    is_moved: bool
+    support: float | None
+    better: int | None
+    stale: bool | None
+    chunk_ids: tuple[str, ...]
+
+    @classmethod
+    def of(cls, citation: Citation) -> "CheckedCitation":
+        """A citation as clients get it."""
+        passage = citation.passage
+        return cls(
+            number=citation.number,
+            start=citation.start,
+            end=citation.end,
+            claim=citation.claim,
+            state=citation.state,
+            source=passage.source if passage else None,
+            path=passage.path if passage else None,
+            start_line=citation.start_line if passage else None,
+            end_line=citation.end_line if passage else None,
+            is_moved=citation.is_moved,
+            support=citation.support,
+            better=citation.better,
+            stale=citation.stale,
+            chunk_ids=citation.chunk_ids,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The event `answer`: the text as a whole, with its citations."""
+
+    text: str
+    html: str | None
+    citations: tuple[CheckedCitation, ...]
+    conversation: str
+    model: str | None
+    is_broken: bool
+    is_cut: bool
+    is_prompt_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question and its answer.
+
+    Attributes:
+        question: as it was asked.
+        answer: Markdown, with marks such as `[3]`.
+        html: the same as HTML, whose marks are links; null where it was not asked for.
+        citations: of the answer, in their order.
+        passages: that were read for it or are cited, by their numbers.
+        steps: the tools that were called.
+        conversation: what a further question goes on with.
+        model: who wrote it; null where it is made of passages as they are.
+        usage: what it took.
+        query: what was searched for.
+        warnings: what made the search worse.
+        commits: of the history, where the question is about it; their hashes.
+        generation: of the index.
+        is_cut: whether it stopped at a limit of tokens.
+        is_prompt_cut: whether the model is held to have read a part of what was sent alone.
+    """
+
+    question: str
+    answer: str
+    html: str | None
+    citations: tuple[CheckedCitation, ...]
+    passages: tuple[Passage, ...]
+    steps: tuple[Step, ...]
+    conversation: str
+    model: str | None
+    usage: Spent
+    query: str
+    warnings: tuple[str, ...]
+    commits: tuple[str, ...]
+    generation: int
+    is_cut: bool
+    is_prompt_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """A question of a client, and who answers it."""
+
+    asked: AskRequest
+    project: Served
+    questions: Questions
+
+    def question(self) -> Question:
+        asked = self.asked
+        return Question(
+            asked.question, lambda reader: asked.filters(self.project, reader), asked.tokens, is_for_agent=asked.agent
+        )
+
+    async def events(self) -> AsyncGenerator[tuple[Talk, Event], None]:
+        """What happens, in the conversation that it happens in."""
+        async with self.questions.conversations.continued(self.asked.conversation) as talk:
+            answered = self.questions.answered(self.question(), talk.conversation, extractive=self.asked.extractive)
+            async with aclosing(answered) as events:
+                async for event in events:
+                    talk.note(event)
+                    yield talk, event
+
+    async def written(self, talk: Talk, answer: Answer) -> Written:
+        """The answer as clients get it."""
+        html = (
+            await to_thread(as_html, answer.text, answer.citations, self.questions.address) if self.asked.html else None
+        )
+        return Written(
+            text=answer.text,
+            html=html,
+            citations=tuple(map(CheckedCitation.of, answer.citations)),
+            conversation=talk.id,
+            model=answer.model,
+            is_broken=answer.is_broken,
+            is_cut=answer.is_cut,
+            is_prompt_cut=answer.is_prompt_cut,
+        )
+
+    async def streamed(self) -> AsyncGenerator[bytes, None]:
+        """The events as they are sent."""
+        async with aclosing(self.events()) as events:
+            async for talk, event in events:
+                match event:
+                    case Found():
+                        yield _event("sources", event)
+                    case Step():
+                        yield _event("step", event)
+                    case Delta():
+                        yield _event("delta", event)
+                    case Answer():
+                        yield _event("answer", await self.written(talk, event))
+                    case Spent():
+                        yield _event("usage", event)
+
+    async def whole(self) -> Answered:
+        """All of it, at its end."""
+        async with aclosing(self.events()) as events:
+            happened = [one async for one in events]
+        found = next(event for _, event in happened if isinstance(event, Found))
+        spent = next(event for _, event in happened if isinstance(event, Spent))
+        talk, answer = next((talk, event) for talk, event in happened if isinstance(event, Answer))
+        steps = tuple(event for _, event in happened if isinstance(event, Step))
+        written = await self.written(talk, answer)
+        cited = (citation.passage for citation in answer.citations if citation.passage)
+        read = (passage for step in steps for passage in step.passages)
+        by_number = {passage.number: passage for passage in (*cited, *found.passages, *read)}
+        return Answered(
+            question=self.asked.question,
+            answer=written.text,
+            html=written.html,
+            citations=written.citations,
+            passages=tuple(by_number[number] for number in sorted(by_number)),
+            steps=steps,
+            conversation=written.conversation,
+            model=written.model,
+            usage=spent,
+            query=found.query,
+            warnings=found.warnings,
+            commits=found.commits,
+            generation=found.generation,
+            is_cut=written.is_cut,
+            is_prompt_cut=written.is_prompt_cut,
+        )
+
+
+@router.post("/ask", response_model=Answered, responses=_ANSWERS)
+async def ask(project: Project, questions: Answering, asked: AskRequest, request: Request) -> Response:
+    """Answer a question from numbered passages, with each citation checked.
+
+    With `Accept: text/event-stream` it comes as server-sent events, while it is written: `sources`, `step` and `delta`
+    as often as they happen, `answer`, `usage`; or `error`, with a problem. Who leaves ends it at once.
+    """
+    exchange = _Exchange(asked, project, questions)
+
+    async def stream(send: "Send") -> None:
+        await event_stream.send_events(exchange.streamed(), _failed, send)
+
+    async def whole(send: "Send") -> None:
+        body = _as_json(await exchange.whole())
+        await Response(body, media_type="application/json")(request.scope, request.receive, send)
+
+    is_streamed = event_stream.MEDIA_TYPE in request.headers.get("accept", "")
+    return WhileItStays(stream if is_streamed else whole)
+
+
+def _failed(error: Exception) -> bytes:
+    return format_sse_event(event="error", data_str=bytes(problems.of_error(error).body).decode())
+
+
+def _event(name: str, data: Any) -> bytes:
+    return format_sse_event(event=name, data_str=_as_json(data).decode())
+
+
+def _as_json(data: Any) -> bytes:
+    """JSON in UTF-8. A model may write half a character, which stands for nothing."""
+    return json.dumps(asdict(data), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
