@@ -13,11 +13,13 @@ from starlette.routing import Route
 from docindex_dagster import __version__
 from docindex_dagster.serving.http import (
     asking,
+    completions,
     files,
     health,
     history,
     jobs,
     llm,
+    openai_form,
     problems,
     searching,
     security,
@@ -68,6 +70,7 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
         pages.install(app)
     app.include_router(problems.router)  # behind the page, which explains them to people
     app.add_middleware(security.Guard, access=served.access)
+    app.add_middleware(openai_form.ErrorsInForm)
     requests.install(app, Metrics(served), (traces,) if traces else ())
     return app
 
@@ -93,6 +96,7 @@ def build_api(
     for router in _ROUTERS:
         api.include_router(router)
     app.include_router(api)
+    app.include_router(completions.router)
     return app
 
 

@@ -22,7 +22,7 @@ from docindex_dagster.serving.http import event_stream, problems
 from docindex_dagster.serving.http.conversations import Talk
 from docindex_dagster.serving.http.leaving import WhileItStays
 from docindex_dagster.serving.http.problems import documented
-from docindex_dagster.serving.http.questions import Answering, Questions
+from docindex_dagster.serving.http.questions import PROBLEMS, Answering, Questions
 from docindex_dagster.serving.http.searching import LONGEST_QUERY, Filtering
 from docindex_dagster.serving.http.served import Project, Served
 
@@ -30,19 +30,7 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
 router = APIRouter(tags=["ask"])
-_PROBLEMS = documented(
-    "query",
-    "source",
-    "no-index",
-    "settings",
-    "unknown-conversation",
-    "conversation-busy",
-    "no-model",
-    "upstream",
-    "upstream-limit",
-    "upstream-late",
-    "budget",
-)
+_PROBLEMS = documented("source", "unknown-conversation", "conversation-busy", "no-model", *PROBLEMS)
 _STREAM = {event_stream.MEDIA_TYPE: {"schema": {"type": "string"}}}
 _ANSWERS = {200: {"description": "The answer", "content": _STREAM}, **_PROBLEMS}
 _NAME = "^[A-Za-z0-9_-]{1,64}$"
@@ -274,7 +262,7 @@ async def ask(project: Project, questions: Answering, asked: AskRequest, request
         await event_stream.send_events(exchange.streamed(), _failed, send)
 
     async def whole(send: "Send") -> None:
-        body = _as_json(await exchange.whole())
+        body = as_json(await exchange.whole())
         await Response(body, media_type="application/json")(request.scope, request.receive, send)
 
     is_streamed = event_stream.MEDIA_TYPE in request.headers.get("accept", "")
@@ -286,9 +274,9 @@ def _failed(error: Exception) -> bytes:
 
 
 def _event(name: str, data: Any) -> bytes:
-    return format_sse_event(event=name, data_str=_as_json(data).decode())
+    return format_sse_event(event=name, data_str=as_json(data).decode())
 
 
-def _as_json(data: Any) -> bytes:
+def as_json(data: Any) -> bytes:
     """JSON in UTF-8. A model may write half a character, which stands for nothing."""
     return json.dumps(asdict(data), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -12,8 +12,11 @@ from docindex_dagster.serving.http.problems import Problem
 
 _PREFIX = "#/components/schemas/"
 _REFERENCES = _PREFIX + "{model}"
-_UNUSED = ("HTTPValidationError", "ValidationError")  # FastAPI's own, in whose place there are problems
+_FASTAPIS_OWN = "HTTPValidationError"
+_UNUSED = (_FASTAPIS_OWN, "ValidationError")  # in whose place there are problems
 _FOR_PROGRAMMERS = "\n\nRaises:"  # of a docstring; clients get problems
+_ATTRIBUTES = "\n\nAttributes:\n"
+_ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 _TOKEN = {"type": "http", "scheme": "bearer", "description": "`DOCINDEX_SERVE__TOKEN`, where the server has one."}
 
 
@@ -30,12 +33,27 @@ class Application(FastAPI):
             schemas.pop(name, None)
         for operation in (one for path in described["paths"].values() for one in path.values()):
             operation["description"] = operation["description"].partition(_FOR_PROGRAMMERS)[0]
+            if _FASTAPIS_OWN in json.dumps(operation["responses"].get("422")):
+                del operation["responses"]["422"]  # such a request is answered in another form, by another status
+        for schema in schemas.values():
+            _describe_fields(schema)
         made = TypeAdapter(Problem).json_schema(ref_template=_REFERENCES)
         schemas |= {**made.pop("$defs", {}), Problem.__name__: made}
         described["components"]["securitySchemes"] = {"token": _TOKEN}
         described["security"] = [{}, {"token": []}]
         self.openapi_schema = _with_plain_names(described)
         return self.openapi_schema
+
+
+def _describe_fields(schema: dict[str, Any]) -> None:
+    """Say of each field what the docstring of its class says of the attribute."""
+    about, heading, attributes = schema.get("description", "").partition(_ATTRIBUTES)
+    if not heading:
+        return
+    schema["description"] = about
+    for name, text in _ATTRIBUTE.findall(attributes):
+        sentence = " ".join(text.split())
+        schema["properties"][name].setdefault("description", sentence[:1].upper() + sentence[1:])
 
 
 def _with_plain_names(described: Mapping[str, Any]) -> dict[str, Any]:

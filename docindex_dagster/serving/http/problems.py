@@ -62,6 +62,7 @@ KINDS: dict[str, Kind] = {
             "There is no such conversation, or no longer",
             "Begin another one: ask without `conversation`.",
         ),
+        Kind("unknown-model", 404, "There is no such model", "`GET /v1/models` lists them."),
         Kind("not-found", 404, "There is nothing at this address", "`/openapi.json` lists the addresses."),
         Kind("method", 405, "The address does not take this method", "The header `Allow` names those that it takes."),
         Kind("exists", 409, "The source is declared already", "Use the one that `detail` names."),

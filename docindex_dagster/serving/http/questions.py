@@ -23,6 +23,8 @@ from docindex_dagster.serving.web import links
 
 MOST = 16
 """Questions that are answered at a time."""
+PROBLEMS = ("query", "no-index", "settings", "upstream", "upstream-limit", "upstream-late", "budget")
+"""That any question may meet."""
 _RETRY_AFTER_S = 5
 
 

@@ -3,7 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from docindex_dagster.serving.http.problems import ANYWHERE, MEDIA_TYPE
+from docindex_dagster.serving.http.openai_form import code_of
+from docindex_dagster.serving.http.problems import ANYWHERE
+
+_ANYWHERE = frozenset({*ANYWHERE, *map(code_of, ANYWHERE)})
 
 _Described = Mapping[str, Any]
 _ABOUT = """\
@@ -28,7 +31,7 @@ def _operations(description: _Described) -> Iterator[str]:
             text = "\n".join(_operation(method.upper(), path, operation))
             by_tag.setdefault(operation["tags"][0], []).append(text)
     for tag, texts in by_tag.items():
-        yield f"## {tag.capitalize()}\n"
+        yield f"## {tag[:1].upper()}{tag[1:]}\n"
         yield from texts
 
 
@@ -45,21 +48,25 @@ def _operation(method: str, path: str, operation: _Described) -> Iterator[str]:
         (content,) = body["content"].values()
         yield f"The body is JSON: {_type(content['schema'])}.\n"
     yield "| status | answer |\n|---|---|"
-    answers = ((status, _answer(answer)) for status, answer in operation["responses"].items())
+    answers = (
+        (status, _failure(answer) if status >= "400" else _answer(answer))
+        for status, answer in operation["responses"].items()
+    )
     yield from (_row(status, text) for status, text in answers if text)
     yield ""
 
 
+def _failure(answer: _Described) -> str:
+    """Errors by their names, but for those that any request may meet."""
+    return "; ".join(text for text in answer["description"].split("; ") if text.split("`")[1] not in _ANYWHERE)
+
+
 def _answer(answer: _Described) -> str:
-    """Problems by their names; any other answer by what its body is."""
-    if MEDIA_TYPE in answer.get("content", {}):
-        return "; ".join(text for text in answer["description"].split("; ") if text.split("`")[1] not in ANYWHERE)
-    for media_type, content in answer.get("content", {}).items():
-        if media_type == "application/json":
-            return _type(content["schema"])
-        if media_type == "text/event-stream":
-            return "server-sent events"
-    return str(answer["description"])
+    """What the body is."""
+    content = answer.get("content", {})
+    texts = [_type(content[media_type]["schema"]) for media_type in content if media_type == "application/json"]
+    texts += ["server-sent events" for media_type in content if media_type == "text/event-stream"]
+    return " or ".join(texts) or str(answer["description"])
 
 
 def _schemas(description: _Described) -> Iterator[str]:
@@ -97,9 +104,11 @@ def _about(*described: _Described) -> str:
     sentences = [next((one["description"] for one in described if "description" in one), "")]
     schema = described[0]
     for one in (schema, *schema.get("anyOf", ())):
-        bounds = [one.get(low, one.get(high)) for low, high in (("minimum", "minLength"), ("maximum", "maxLength"))]
-        if bounds[1] is not None:
-            sentences.append(f"At most {bounds[1]:,}." if bounds[0] is None else f"{bounds[0]:,} to {bounds[1]:,}.")
+        least, most = (
+            one.get(low, one.get(high)) for low, high in (("minimum", "minLength"), ("maximum", "maxLength"))
+        )
+        if most is not None:
+            sentences.append(f"At most {most:,.12g}." if least is None else f"{least:,.12g} to {most:,.12g}.")
     if schema.get("default") not in (None, "", []):
         sentences.append(f"Default: `{schema['default']}`.")
     return " ".join(filter(None, sentences))

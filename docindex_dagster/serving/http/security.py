@@ -219,6 +219,18 @@ def is_from_here(scope: "Scope") -> bool:
     )
 
 
+def origin_of(scope: "Scope") -> str:
+    """The scheme and the authority by which a client calls the server, which the guard has let pass."""
+    headers = Headers(scope=scope)
+    scheme = "https" if is_encrypted(scope) else "http"
+    return f"{scheme}://{headers.get('host', '')}"
+
+
+def is_encrypted(scope: "Scope") -> bool:
+    """Whether the client speaks TLS, with us or with the proxy before us."""
+    return "https" in {scope["scheme"], Headers(scope=scope).get("x-forwarded-proto", "").lower()}
+
+
 def _is_open(path: str) -> bool:
     return path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS)
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from docindex_dagster.serving.http.problems import KINDS
-from docindex_dagster.serving.http.security import COOKIE, LOGIN
+from docindex_dagster.serving.http.security import COOKIE, LOGIN, is_encrypted
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.serving.web.templating import page
 
@@ -44,7 +44,7 @@ async def enter(project: Project, request: Request) -> Response:
         httponly=True,
         # A link from elsewhere opens a page for who has logged in; the guard asks each change for its origin.
         samesite="lax",
-        secure=_is_encrypted(request),
+        secure=is_encrypted(request.scope),
     )
     return answer
 
@@ -53,10 +53,5 @@ async def enter(project: Project, request: Request) -> Response:
 def leave(request: Request) -> Response:
     """Forget that this browser knew the token."""
     answer = RedirectResponse(LOGIN, 303)
-    answer.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=_is_encrypted(request))
+    answer.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=is_encrypted(request.scope))
     return answer
-
-
-def _is_encrypted(request: Request) -> bool:
-    """Whether the browser speaks TLS, with us or with the proxy before us."""
-    return "https" in {request.url.scheme, request.headers.get("x-forwarded-proto", "").lower()}

@@ -1,0 +1,267 @@
+"""What OpenAI's API calls things, as far as its clients need it of us: completions, chunks of them, models, errors."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.datastructures import Headers, MutableHeaders
+
+from docindex_dagster.serving.http.problems import ANYWHERE, KINDS, MEDIA_TYPE
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PREFIX = "/v1"
+END = b"data: [DONE]\n\n"
+_UNPROCESSABLE, _BAD_REQUEST, _TOO_MANY, _SERVER_ERROR = 422, 400, 429, 500
+_CODES = {"unauthorized": "invalid_api_key", "unknown-model": "model_not_found"}
+_MOST_MESSAGES = 1000
+
+
+class Part(BaseModel):
+    """A part of a message's content; only text is read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: Literal["text", "refusal"]
+    text: str = ""
+
+
+class ChatMessage(BaseModel):
+    """A message of a conversation."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[Part] | None = None
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content)
+        return self.content or ""
+
+
+class StreamOptions(BaseModel):
+    """How a stream is sent."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    include_usage: bool = Field(default=False, description="Whether the last chunk says what the answer took.")
+
+
+class ChatRequest(BaseModel):
+    """A conversation to be gone on with. What else OpenAI's API knows, as `temperature` and `tools`, is ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str = Field(max_length=200, description="`docindex`, or `docindex-agent`, which looks further by itself.")
+    messages: list[ChatMessage] = Field(
+        min_length=1, max_length=_MOST_MESSAGES, description="The last one is the question, of the user."
+    )
+    stream: bool | None = Field(default=None, description="Whether the answer is sent while it is written.")
+    stream_options: StreamOptions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UrlCitation:
+    """Where a cited passage can be read, and the characters of the text that cite it: [start_index, end_index)."""
+
+    url: str
+    title: str
+    start_index: int
+    end_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A citation whose passage is there."""
+
+    url_citation: UrlCitation
+    type: Literal["url_citation"] = "url_citation"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer."""
+
+    content: str
+    annotations: tuple[Annotation, ...]
+    role: Literal["assistant"] = "assistant"
+    refusal: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The one answer that there is."""
+
+    message: Reply
+    finish_reason: Literal["stop", "length"]
+    index: int = 0
+    logprobs: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """The tokens that an answer took."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCompletion:
+    """A whole answer."""
+
+    id: str
+    model: str
+    choices: tuple[Choice, ...]
+    usage: TokenUsage
+    created: int = field(default_factory=lambda: int(time.time()))
+    object: Literal["chat.completion"] = "chat.completion"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A way of answering, which clients choose as a model."""
+
+    id: str
+    created: int = 0
+    object: Literal["model"] = "model"
+    owned_by: str = "docindex"
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """All of them."""
+
+    data: tuple[Model, ...]
+    object: Literal["list"] = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong; `code` is the name of a problem, but for those that clients of OpenAI know."""
+
+    message: str
+    type: str
+    code: str
+    param: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIError:
+    """What went wrong, in OpenAI's form."""
+
+    error: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """The chunks of one answer, as events."""
+
+    id: str
+    model: str
+    has_usage: bool
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def of(self, delta: Mapping[str, object], finish_reason: str | None = None) -> bytes:
+        """What comes next."""
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        return self._event([choice], None)
+
+    def of_usage(self, usage: Mapping[str, int]) -> bytes:
+        """What the answer took; it has no choice."""
+        return self._event([], usage)
+
+    def _event(self, choices: list[Mapping[str, object]], usage: Mapping[str, int] | None) -> bytes:
+        about = {"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model}
+        return event({**about, "choices": choices, **({"usage": usage} if self.has_usage else {})})
+
+
+def event(data: object) -> bytes:
+    """A server-sent event without a name."""
+    return b"data: " + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
+
+
+def error_of(problem: Mapping[str, Any]) -> dict[str, Any]:
+    """A problem in OpenAI's form."""
+    name, status = problem["type"].rpartition("/")[2], problem["status"]
+    kind = "invalid_request_error"
+    if status >= _SERVER_ERROR:
+        kind = "server_error"
+    elif status == _TOO_MANY:
+        kind = "rate_limit_error"
+    place = next((mistake["place"].removeprefix("body.") for mistake in problem.get("errors", ())), None)
+    message = f"{problem['title']}: {problem['detail']}"
+    return {"error": {"message": message, "type": kind, "code": code_of(name), "param": place}}
+
+
+def code_of(name: str) -> str:
+    """The code of an error that is a problem of this name."""
+    return _CODES.get(name, name.replace("-", "_"))
+
+
+def status_of(status: int) -> int:
+    """The status that OpenAI's clients expect where problems have this one."""
+    return _BAD_REQUEST if status == _UNPROCESSABLE else status
+
+
+def documented(*names: str) -> dict[int | str, dict[str, Any]]:
+    """The answers of a route that are errors, for its description."""
+    by_status: dict[int, list[str]] = {}
+    for name in dict.fromkeys((*names, *ANYWHERE)):
+        about = f"`{code_of(name)}`: {KINDS[name].title}"
+        by_status.setdefault(status_of(KINDS[name].status), []).append(about)
+    return {
+        status: {"description": "; ".join(texts), "model": OpenAIError} for status, texts in sorted(by_status.items())
+    }
+
+
+class ErrorsInForm:
+    """Sends problems in OpenAI's form where its API is spoken, whoever found them."""
+
+    def __init__(self, app: "ASGIApp") -> None:
+        """Send those of an application."""
+        self._app = app
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer a request."""
+        is_ours = scope["type"] == "http" and scope["path"].startswith(f"{PREFIX}/")
+        await self._app(scope, receive, _InForm(send) if is_ours else send)
+
+
+class _InForm:
+    def __init__(self, send: "Send") -> None:
+        self._send = send
+        self._start: Message | None = None  # of a problem, whose body is not whole
+        self._body = b""
+
+    async def __call__(self, message: "Message") -> None:
+        if message["type"] == "http.response.start" and _is_problem(message):
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        else:
+            self._body += message.get("body", b"")
+            if not message.get("more_body", False):
+                await self._send_error(self._start)
+
+    async def _send_error(self, start: "Message") -> None:
+        body = self._body
+        headers = MutableHeaders(scope=start)
+        headers["Content-Type"] = "application/json"
+        if body:  # HEAD has none
+            body = json.dumps(error_of(json.loads(body))).encode()
+            headers["Content-Length"] = str(len(body))
+        await self._send({**start, "status": status_of(start["status"])})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def _is_problem(message: "Message") -> bool:
+    return Headers(raw=message.get("headers", [])).get("content-type", "").startswith(MEDIA_TYPE)
