@@ -19,6 +19,7 @@ from docindex_dagster.llm.providers import chat_model
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import files_of
 from docindex_dagster.search.live import Live
+from docindex_dagster.serving.toolbox import toolbox_of
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader
 
@@ -87,7 +88,8 @@ class Asked:
     async def _answered(self, question: Question, *, is_shown: bool) -> list[Event]:
         """All that happened but the pieces of the text, which the answer has."""
         events: list[Event] = []
-        async with aclosing(answer(self._live, question, self.conversation, self.model)) as happening:
+        toolbox = toolbox_of(self._live, question) if self._is_for_agent else None
+        async with aclosing(answer(self._live, question, self.conversation, self.model, toolbox)) as happening:
             async for event in happening:
                 if is_shown:
                     self.shown.take(event)

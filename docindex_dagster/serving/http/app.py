@@ -113,10 +113,10 @@ def _living(
     async def living(_: FastAPI) -> AsyncIterator[None]:
         # What the first search needs takes a while to load.
         Thread(target=tools.prepare, daemon=True).start()
-        Thread(target=questions.prepare, daemon=True).start()
         with served.jobs:
             async with anyio.create_task_group() as tasks, aclosing(questions):
                 tasks.start_soon(agents.live)
+                tasks.start_soon(questions.prepare)
                 yield
                 tasks.cancel_scope.cancel()
 

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from docindex_dagster.core.settings import LLMSettings
-from docindex_dagster.llm.chat import Availability, ChatModel
-from docindex_dagster.llm.providers import availability, chat_model, preload
+from docindex_dagster.llm.chat import Availability, ChatModel, prepare
+from docindex_dagster.llm.providers import availability, chat_model
 
 _FRESH_S = 5.0  # how long a look at a model is good for
 
@@ -23,7 +23,7 @@ class _Opened:
 class Models:
     """Opens the model of the settings when a question needs it, and another one when they name another.
 
-    Clients of vendors take long to load, which no other request waits for.
+    A model may take long to load, which no other request waits for.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,6 @@ class Models:
                 known, at, found = self._looked
                 if known == settings and time.monotonic() < at + _FRESH_S:
                     return found
-            await asyncio.to_thread(preload, settings)
             found = await availability(settings)
             self._looked = (settings, time.monotonic(), found)
             return found
@@ -69,8 +68,9 @@ class Models:
     async def _of(self, settings: LLMSettings) -> _Opened:
         async with self._opening:
             if self._opened is None or self._opened.settings != settings:
-                await asyncio.to_thread(preload, settings)
-                last, self._opened = self._opened, _Opened(settings, chat_model(settings))
+                model = chat_model(settings)
+                await asyncio.to_thread(prepare, model)
+                last, self._opened = self._opened, _Opened(settings, model)
                 if last is not None:
                     await self._close_if_unused(last)
             return self._opened

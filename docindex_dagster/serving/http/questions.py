@@ -6,19 +6,18 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from docindex_dagster.answering.agent import Toolbox
 from docindex_dagster.answering.answer import answer
 from docindex_dagster.answering.citations import Citation
 from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Event
 from docindex_dagster.answering.question import Question
-from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.errors import LLMError, SettingsError
 from docindex_dagster.llm.chat import ChatModel
-from docindex_dagster.llm.providers import preload
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.http.conversations import Conversations
 from docindex_dagster.serving.http.models import Models
 from docindex_dagster.serving.http.problems import ProblemError
+from docindex_dagster.serving.toolbox import toolbox_of
 from docindex_dagster.serving.web import links
 
 MOST = 16
@@ -60,15 +59,17 @@ class Questions:
         """
         with self._place():
             async with self._model(extractive=extractive) as model:
-                toolbox = _toolbox(self._live, question) if question.is_for_agent else None
+                toolbox = toolbox_of(self._live, question) if question.is_for_agent else None
                 async with aclosing(answer(self._live, question, conversation, model, toolbox)) as events:
                     async for event in events:
                         yield event
 
-    def prepare(self) -> None:
-        """Import what the model is asked by, which the first question would wait for."""
-        with suppress(SettingsError):
-            preload(self._live.settings.llm)
+    async def prepare(self) -> None:
+        """Open the model, which the first question would wait for."""
+        with suppress(SettingsError, LLMError):
+            if (settings := self._live.settings.llm).provider != "none":
+                async with self.models.lent(settings):
+                    pass
 
     async def aclose(self) -> None:
         """Close the model."""
@@ -103,11 +104,6 @@ class Questions:
             raise ProblemError("no-model", "set llm.provider and llm.model in docindex.toml; see docs/answers.md")
         async with self.models.lent(settings) as model:
             yield model
-
-
-def _toolbox(_live: Live, _question: Question) -> Toolbox | None:
-    """What an agent may call for a question."""
-    return None
 
 
 def _questions(request: Request) -> Questions:
