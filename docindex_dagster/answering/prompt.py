@@ -92,7 +92,8 @@ def found(passages: Sequence[Passage], again: Sequence[int], text: str, note: st
     parts: list[Data | str] = [*map(data_of, passages)]
     if again:
         parts.append(f"Found as well, and shown before: {''.join(f'[{number}]' for number in again)}.")
-    parts += [Data("result", visible(text).strip())] if text.strip() else []
+    shown = visible(text).strip()
+    parts += [Data("result", shown)] if shown else []
     return message([*(parts or ["Nothing was found."]), *filter(None, [note])])
 
 
