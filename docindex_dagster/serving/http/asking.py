@@ -265,8 +265,7 @@ async def ask(project: Project, questions: Answering, asked: AskRequest, request
         body = as_json(await exchange.whole())
         await Response(body, media_type="application/json")(request.scope, request.receive, send)
 
-    is_streamed = event_stream.MEDIA_TYPE in request.headers.get("accept", "")
-    return WhileItStays(stream if is_streamed else whole)
+    return WhileItStays(stream if event_stream.is_wanted(request.headers.get("accept", "")) else whole)
 
 
 def _failed(error: Exception) -> bytes:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
 MEDIA_TYPE = "text/event-stream"
+_JSON = "application/json"
 _BEAT_S = 10.0
 _BEAT = format_sse_event(comment="the answer is being written")
 _HEADERS = [
@@ -18,6 +19,12 @@ _HEADERS = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),  # a proxy that holds events back
 ]
+
+
+def is_wanted(accept: str) -> bool:
+    """Whether a client would rather have events than JSON: it names them first."""
+    named = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    return next((name for name in named if name in {MEDIA_TYPE, _JSON}), _JSON) == MEDIA_TYPE
 
 
 async def send_events(events: AsyncGenerator[bytes, None], failed: Callable[[Exception], bytes], send: "Send") -> None:

@@ -33,6 +33,7 @@ ASK = "/api/v1/ask"
 PUMP = "How is a pump started?"
 ANSWER = 'They say "open the valve first, then prime it with water" [1]. It is blue [99].'
 WORDS: list[Item] = [Delta(ANSWER[:30]), Delta(ANSWER[30:]), Usage(700, 20)]
+BODY = {"question": PUMP, "path": "pumps.md"}
 STREAM = {"Accept": "text/event-stream"}
 CITATION = "number start end claim state source path start_line end_line is_moved support better stale chunk_ids"
 
@@ -202,6 +203,21 @@ def test_half_a_character_of_a_model_breaks_nothing(root, tmp_path, monkeypatch)
         body, events = ask(client).json(), events_of(client)
     assert body["answer"] == dict(events)["answer"]["text"] == "Open it [1].\n?"
     assert [data["text"] for name, data in events if name == "delta"] == ["Open it [1].\n?"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("*/*", "application/json"),
+        ("", "application/json"),
+        ("application/json, text/event-stream", "application/json"),
+        ("Text/Event-Stream;q=1, application/json;q=0.1", "text/event-stream"),
+        ("text/html, text/event-stream", "text/event-stream"),
+    ],
+)
+def test_the_form_is_the_one_that_the_client_names_first(client, accept, media_type):
+    answer = client.post(ASK, json=BODY, headers={"Accept": accept})
+    assert answer.headers["Content-Type"].partition(";")[0] == media_type
 
 
 # What is read
@@ -394,9 +410,6 @@ def test_another_model_in_the_settings_answers_the_next_question(root, chats):
 
 
 # Clients that leave, and those that come together
-
-
-BODY = {"question": PUMP, "path": "pumps.md"}
 
 
 @pytest.fixture(scope="module")
