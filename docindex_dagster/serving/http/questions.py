@@ -1,7 +1,7 @@
 """Questions of all clients: so many at a time, answered by the one model of the settings, or by none."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -9,10 +9,11 @@ from fastapi import Depends, Request
 from docindex_dagster.answering.answer import answer
 from docindex_dagster.answering.citations import Citation
 from docindex_dagster.answering.conversation import Conversation
-from docindex_dagster.answering.events import Event
+from docindex_dagster.answering.events import Event, Found
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import LLMError, SettingsError
-from docindex_dagster.llm.chat import ChatModel
+from docindex_dagster.core.traces import span
+from docindex_dagster.llm.chat import ChatModel, Delta
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.http.conversations import Conversations
 from docindex_dagster.serving.http.models import Models
@@ -60,9 +61,16 @@ class Questions:
         with self._place():
             async with self._model(extractive=extractive) as model:
                 toolbox = toolbox_of(self._live, question) if question.is_for_agent else None
-                async with aclosing(answer(self._live, question, conversation, model, toolbox)) as events:
-                    async for event in events:
-                        yield event
+                by = "nobody" if model is None else "model" if toolbox is None else "agent"
+                answered = answer(self._live, question, conversation, model, toolbox)
+                with span("question", by=by), ExitStack() as until_first_word:
+                    async with aclosing(answered) as events:
+                        async for event in events:
+                            if isinstance(event, Found):
+                                until_first_word.enter_context(span("first word"))
+                            elif isinstance(event, Delta):
+                                until_first_word.close()
+                            yield event
 
     async def prepare(self) -> None:
         """Open the model, which the first question would wait for."""

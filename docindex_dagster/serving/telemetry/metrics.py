@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _ANSWERS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _STEPS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_WRITTEN_S = (0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0)
 _STREAM = "text/event-stream"
+_LEFT = frozenset({"CancelledError", "GeneratorExit"})  # how what nobody waits for ends
 _REFUSALS = {303: "token", 401: "token", 403: "foreign", 413: "too large", 414: "too large", 421: "host", 503: "busy"}
 # When each series was begun would be one more series each, which nobody asks for.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
@@ -87,6 +89,24 @@ class Metrics:
                 timed("docindex_graph_question_duration_seconds", "How long questions to the graph took.", "question"),
                 "question",
             ),
+            "question": (
+                timed(
+                    "docindex_question_duration_seconds",
+                    "How long questions took to be answered, by who answers: model, agent, or nobody (passages alone).",
+                    "by",
+                    _WRITTEN_S,
+                ),
+                "by",
+            ),
+            "first word": (
+                timed(
+                    "docindex_question_first_word_seconds",
+                    "How long it took from the end of the search to the first word of an answer.",
+                    None,
+                    _WRITTEN_S,
+                ),
+                None,
+            ),
             "tool": (
                 timed("docindex_mcp_tool_duration_seconds", "How long calls of agents took, by tool.", "tool"),
                 "tool",
@@ -96,7 +116,7 @@ class Metrics:
         self._steps = timed("docindex_step_duration_seconds", help_text, "step", _STEPS_S)
         self._failures = Counter(
             "docindex_failures_total",
-            "Searches, contexts, questions and tool calls that ended with an error, by its kind.",
+            "Searches, contexts, questions and tool calls that ended with an error, by its kind, or (left) by their client.",
             ["operation", "error"],
             registry=self._registry,
         )
@@ -114,7 +134,7 @@ class Metrics:
         histogram, label = measured
         (histogram.labels(attributes[label]) if label else histogram).observe(seconds)
         if error is not None:
-            self._failures.labels(name, error).inc()
+            self._failures.labels(name, "(left)" if error in _LEFT else error).inc()
 
     def requested(self, method: str, route: str | None, status: int, media_type: str, seconds: float) -> None:
         """Note that a request is over; `route` is None where it came to none, `status` 0 where its client had left."""

@@ -449,6 +449,15 @@ def test_a_client_that_leaves_closes_the_request_to_the_model_within_a_second(pr
     assert chats.left[-1] - left < 1
 
 
+def test_questions_whose_clients_left_are_counted_as_such(process, chats):
+    chats.replies = [Reply(delay_s=30)]
+    chats.asking.clear()
+    with begin(process, STREAM):
+        assert chats.asking.wait(30)
+    counted = 'docindex_failures_total{error="(left)",operation="question"}'
+    assert until(lambda: counted in httpx.get(f"{process.url}/metrics").text)
+
+
 def test_words_are_there_before_the_next_ones_are_written(process, chats):
     chats.replies = [Reply(tuple(OPENAI.events([Delta("Open "), Delta("it.")])), stays=True)]
     with (

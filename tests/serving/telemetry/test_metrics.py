@@ -77,6 +77,18 @@ def test_contexts_questions_to_the_graph_and_calls_of_agents_are_timed(client):
     assert found['docindex_search_duration_seconds_count{mode="hybrid"}'] == 2  # that of the context, and the agent's
 
 
+def test_questions_are_timed_by_who_answers_them(client):
+    client.post("/api/v1/ask", json={"question": "What is a pump?"})
+    client.post("/v1/chat/completions", json={"model": "docindex", "messages": [{"role": "user", "content": "Pump?"}]})
+    client.post("/api/v1/ask", json={"question": " "})
+
+    found = reported(client)
+
+    assert found['docindex_question_duration_seconds_count{by="nobody"}'] == 3
+    assert found["docindex_question_first_word_seconds_count"] == 2
+    assert found['docindex_failures_total{error="QueryError",operation="question"}'] == 1
+
+
 def test_what_fails_is_counted_by_its_kind(client):
     client.get("/api/v1/search", params={"query": "(", "mode": "regex"})
 

@@ -105,6 +105,7 @@ def make_load(server: str, is_over: Event) -> None:
         ask(server, "/api/v1/context?query=valve")
         for question in ("callers", "callees", "impact"):
             ask(server, f"/api/v1/graph/{question}?symbol=pump")
+        ask(server, "/api/v1/ask", {"question": "How is a pump started?"})
         call = {"name": "search", "arguments": {"query": "water"}}
         ask(server, "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
         ask(server, "/api/v1/status", Authorization="Bearer wrong")
