@@ -1,6 +1,6 @@
 // Shortcuts of one letter, which can be turned off.
 import { keep, kept } from "./kept.js";
-import { closeFile } from "./search.js";
+import { closeFile } from "./pane.js";
 import { copyLink, shownViewer } from "./viewer.js";
 
 export function startKeys() {

@@ -1,16 +1,12 @@
-// Search as you type, and a file beside the results. The address always says what is shown.
+// Search as you type. The address always says what is shown.
 import { content, newest } from "./fetching.js";
-import { encoded, fileAddress, placeOf } from "./places.js";
+import { filters, setFilters, startFilters } from "./filters.js";
+import { isShown, restorePane, shownPlace, startPane } from "./pane.js";
 import { say } from "./telling.js";
-import { reveal } from "./viewer.js";
 
 const PAUSE_MS = 160; // behind the last key
 const ANEW_MS = 2500; // after so long, typing is another search in the history
-const FILTERS = ["source", "language", "type", "kind", "path", "mode"];
-const PLACE = ["at", "from", "to", "symbol"];
-const wide = matchMedia("(min-width: 68rem)");
 const getResults = newest();
-const getFile = newest();
 let timer = null;
 let typedAt = 0;
 
@@ -22,33 +18,10 @@ export function startSearch() {
     ask(true);
   });
   form.elements.q.addEventListener("input", typed);
-  document.getElementById("by-path").addEventListener("input", typed);
-  for (const name of FILTERS) {
-    if (name !== "path") document.getElementById(`by-${name}`).addEventListener("change", () => ask(true));
-  }
-  document.getElementById("clear").addEventListener("click", (event) => {
-    event.preventDefault();
-    for (const name of FILTERS) document.getElementById(`by-${name}`).value = name === "mode" ? "hybrid" : "";
-    ask(true);
-    form.elements.q.focus();
-  });
+  startFilters({ typed, chosen: () => ask(true), home: form.elements.q });
   document.addEventListener("click", clicked);
   window.addEventListener("popstate", restore);
-  const shown = document.querySelector("#pane .viewer");
-  if (shown) reveal(shown);
-  markShown();
-}
-
-export function closeFile() {
-  if (!document.querySelector("#pane > *")) return false;
-  const url = new URL(location.href);
-  const place = url.searchParams.get("at");
-  for (const name of PLACE) url.searchParams.delete(name);
-  history.pushState(null, "", url);
-  empty();
-  const link = [...document.querySelectorAll(".hit a.open")].find((one) => placeOf(one.href)?.at === place);
-  (link ?? document.getElementById("q")).focus();
-  return true;
+  startPane(markShown, form.elements.q);
 }
 
 function typed() {
@@ -60,26 +33,19 @@ function typed() {
   }, PAUSE_MS);
 }
 
-/** The search of the form, with the file that is shown. */
+/** The search of the form. */
 function asked() {
   const query = new URLSearchParams();
   const text = document.getElementById("q").value;
   if (text.trim()) query.set("q", text);
-  for (const name of FILTERS) {
-    const field = document.getElementById(`by-${name}`);
-    const value = name === "mode" && field.value === "hybrid" ? "" : field.value.trim();
-    field.classList.toggle("set", Boolean(value));
-    if (value) query.set(name, value);
-  }
-  document.getElementById("clear").hidden = !FILTERS.some((name) => name !== "mode" && query.has(name));
+  for (const [name, value] of filters()) query.set(name, value);
   return query;
 }
 
 function ask(isAnew) {
   clearTimeout(timer);
   const query = asked();
-  const now = new URL(location.href);
-  for (const name of PLACE) if (now.searchParams.has(name)) query.set(name, now.searchParams.get(name));
+  for (const [name, value] of shownPlace()) query.set(name, value);
   const address = `/${query.size ? `?${query}` : ""}`;
   if (address !== location.pathname + location.search) history[isAnew ? "pushState" : "replaceState"](null, "", address);
   document.title = query.get("q") ? `${query.get("q")} · docindex` : "docindex";
@@ -102,55 +68,14 @@ async function show(query) {
 
 function clicked(event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
-  if (event.target.closest("[data-close]")) return closeFile();
   const more = event.target.closest("a[data-more]");
-  if (more) {
-    event.preventDefault();
-    return addMore(more);
-  }
-  const snippet = event.target.closest("[data-open-too]");
-  const link = snippet ? snippet.closest(".hit").querySelector("a.open") : event.target.closest("a[data-open]");
-  if (!link || (snippet && String(getSelection()))) return;
-  const href = typeof link.href === "string" ? link.href : link.href.baseVal; // an SVG's is an object
-  const place = placeOf(href);
-  if (!place || place.at.includes("/.git/commit/") || !wide.matches) {
-    if (snippet) location.assign(href);
-    return;
-  }
+  if (!more) return;
   event.preventDefault();
-  open(place);
-}
-
-async function open(place, isNew = true) {
-  const answer = await getFile(fileAddress(place.encoded, place, "/part/file/"));
-  if (!answer || answer.unreachable) return;
-  const pane = document.getElementById("pane");
-  pane.replaceChildren(...content(answer.html));
-  document.body.classList.add("with-pane");
-  if (isNew) {
-    const url = new URL(location.href);
-    for (const name of PLACE) url.searchParams.delete(name);
-    for (const name of PLACE) if (place[name]) url.searchParams.set(name, place[name]);
-    history.pushState(null, "", url);
-  }
-  const viewer = pane.querySelector(".viewer");
-  if (viewer) reveal(viewer, place.line);
-  markShown();
-  say(`Opened ${place.at}`);
-}
-
-function empty() {
-  document.getElementById("pane").replaceChildren();
-  document.body.classList.remove("with-pane");
-  markShown();
+  addMore(more);
 }
 
 function markShown() {
-  const query = new URL(location.href).searchParams;
-  for (const hit of document.querySelectorAll(".hit")) {
-    const place = placeOf(hit.querySelector("a.open").href);
-    hit.classList.toggle("shown", place?.at === query.get("at") && place?.from === (query.get("from") ?? ""));
-  }
+  for (const hit of document.querySelectorAll(".hit")) hit.classList.toggle("shown", isShown(hit.querySelector("a.open")));
 }
 
 async function addMore(link) {
@@ -173,11 +98,7 @@ async function addMore(link) {
 function restore() {
   const query = new URL(location.href).searchParams;
   document.getElementById("q").value = query.get("q") ?? "";
-  for (const name of FILTERS) document.getElementById(`by-${name}`).value = query.get(name) ?? (name === "mode" ? "hybrid" : "");
+  setFilters(query);
   show(asked());
-  const at = query.get("at");
-  if (!at) return empty();
-  const place = { at, encoded: encoded(at) };
-  for (const name of ["from", "to", "symbol"]) place[name] = query.get(name) ?? "";
-  return open(place, false);
+  restorePane();
 }
