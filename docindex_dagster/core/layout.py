@@ -165,6 +165,16 @@ class Layout:
         """A file of a job: its record, its events, the lock that its process holds, or what that printed."""
         return self.jobs / f"{file_name(job)}.{kind}"
 
+    @property
+    def feedback(self) -> Path:
+        """What people say of answers."""
+        return self.home / "feedback.jsonl"
+
+    @property
+    def older_feedback(self) -> Path:
+        """The same from before that file was full."""
+        return self.home / "feedback.older.jsonl"
+
     def source_lock(self, source: str) -> Path:
         """Held from the discovery of a source to its publication."""
         return self.home / "locks" / f"{file_name(source)}.lock"
@@ -209,6 +219,11 @@ class Layout:
     def jobs_lock(self) -> Path:
         """Held by the server that works on the jobs."""
         return self.home / "locks" / "jobs.lock"
+
+    @property
+    def feedback_lock(self) -> Path:
+        """Held while something is appended to the feedback."""
+        return self.home / "locks" / "feedback.lock"
 
     @property
     def publication_lock(self) -> Path:
