@@ -2,53 +2,24 @@
 
 import os
 import re
-import shutil
-import signal
-import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Request, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tests.serving.web import project
 from tests.ui import pictures
-from tests.ui.conftest import ROOT, _free_port
+from tests.ui.conftest import ROOT
+from tests.ui.served import NARROW, Served, browsing, expect_no_grave_barrier, serving, tab_of
 
 pytestmark = pytest.mark.ui
 
 PUMP = "/file/git/shop/tank.py"
 HOSTILE = f"/file/git/shop/{quote(project.HOSTILE_NAME)}"
-GRAVE = {"serious", "critical"}
-WIDE: ViewportSize = {"width": 1440, "height": 900}
-NARROW: ViewportSize = {"width": 360, "height": 740}
-PATIENCE_MS = 20_000
 JOB_MS = 60_000  # a run of Dagster, on a machine that does other things
-
-
-@dataclass
-class Served:
-    """The server, and all that a browser asked for and said."""
-
-    url: str
-    requests: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-    def watch(self, page: Page) -> None:
-        def noted(request: Request) -> None:
-            self.requests.append(request.url)
-
-        page.on("request", noted)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda line: self.errors.append(line.text) if "Security Policy" in line.text else None)
-        page.on("dialog", lambda dialog: self.errors.append(dialog.message))
 
 
 @pytest.fixture(scope="module")
@@ -57,51 +28,20 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     if os.environ.get("DOCINDEX_SCREENSHOTS"):
         project.add_repository(root, "docindex", ROOT / "docindex_dagster")
     project.index_all(root)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER_", "DOCINDEX_"))}
-    port = _free_port()
-    command = [str(Path(sys.executable).with_name("docindex")), "serve", "--port", str(port)]
-    log = root.with_name("serve.log")
-    with log.open("wb") as output:
-        server = subprocess.Popen(command, cwd=root, env=kept, stdout=output, stderr=output, start_new_session=True)
-    try:
-        url = f"http://127.0.0.1:{port}"
-        _wait_until_it_answers(f"{url}/api/v1/health", server, log)
-        yield Served(url)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            server.wait(timeout=20)
-        with suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
+    with serving(root) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=PATIENCE_MS)
-    chromium = shutil.which(os.environ.get("CHROMIUM", "chromium"))
-    assert chromium, "there is no Chromium: apt-get install chromium, or set CHROMIUM to the path of one"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium)
+    with browsing() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture
 def tab(served: Served, browser: Browser) -> Iterator[Page]:
-    """A fresh tab; whatever it did, nothing left the host and no script of an attacker ran."""
-    context = browser.new_context(base_url=served.url, viewport=WIDE, reduced_motion="reduce", color_scheme="light")
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    served.watch(page)
-    yield page
-    owned = page.evaluate("document.documentElement.dataset.owned ?? ''")
-    context.close()
-    assert owned == ""
-    assert served.errors == []
-    assert [url for url in served.requests if not url.startswith((f"{served.url}/", "data:"))] == []
+    with tab_of(served, browser) as page:
+        yield page
 
 
 def test_typing_finds_and_the_address_remembers(tab: Page):
@@ -361,23 +301,9 @@ def test_axe_finds_nothing_serious_in_either_colours(tab: Page, address: str):
     tab.goto(address)
     for details in tab.locator("details:not(.menu)").all()[:3]:
         details.evaluate("element => element.open = true")
-    for scheme in ("light", "dark"):
-        tab.emulate_media(color_scheme=scheme)
-        found = Axe().run(tab).response["violations"]
-        grave = [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found if one["impact"] in GRAVE]
-        assert grave == [], scheme
+    expect_no_grave_barrier(tab)
 
 
 def test_pictures_for_the_documentation(tab: Page):
     tab.goto("/")
     pictures.of_the_page(tab)
-
-
-def _wait_until_it_answers(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end and server.poll() is None:
-        with suppress(OSError):
-            urllib.request.urlopen(url, timeout=5).close()
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"docindex serve did not start:\n{log.read_text()}")
