@@ -260,7 +260,7 @@ def test_each_answer_tells_browsers_to_trust_nothing(asked):
     assert headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Cache-Control"] == "no-store"
-    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Referrer-Policy"] == "same-origin"
     assert "Access-Control-Allow-Origin" not in headers
 
 
