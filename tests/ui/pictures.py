@@ -1,14 +1,31 @@
 """Pictures of the UI for the documentation, taken on the way where DOCINDEX_SCREENSHOTS names a folder."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from tests.ui import dagster_pages as ui
 
+ASKED = "What happens when two runs publish at once?"
+# By the ends of paths, for the numbers of passages; the scripted model makes a mistake, and makes something up.
+ANSWERED = """\
+One of them waits. Each run publishes within `run.publishing()`, so the caller of `publish` holds the publication \
+lock [{pipeline/publication.py}] for as long as it writes.
+
+- **The stores** hold exactly the rows of the source afterwards: `publish` verifies them first, and a \
+`VerificationError` leaves the published generation as it was [{stores/publish.py}].
+- **Damaged stores** raise a `DamagedStoreError`; with `force`, they are built anew from the tables of all \
+sources [{stores/publish.py}].
+- **The golden query** is asked by `_golden` once something new is published \
+[{serving/jobs/queue.py}], and its failure is a warning alone [{pipeline/publication.py}].
+
+Both are retried three times [99].
+"""
 MARGIN = 16
 MATERIALISED = 8  # assets; the ninth is not Dagster's to make
 
@@ -49,6 +66,19 @@ def of_the_page(page: Page) -> None:
                 tab.goto(f"/?q=which+files+changed+since+they+were+indexed&source=git/docindex&{opened}")
                 expect(tab.locator("#pane .marked").first).to_be_visible()
                 _take(tab, f"serve-search-{scheme}")
+
+
+def of_asking(page: Page) -> None:
+    """The view in which one asks: the answer `ANSWERED`, with the lines of one of its citations."""
+    with _tab(page, width=1440, height=900, scale=1) as tab:
+        if tab:
+            tab.goto(f"/ask?q={quote(ASKED)}&source=git/docindex")
+            tab.locator("#question").press("Enter")
+            tab.locator(".answer a.citation", has_text=re.compile(r"\[\d+\]")).nth(1).click()
+            expect(tab.locator("#pane .marked").first).to_be_visible()
+            tab.locator(".talk").evaluate("element => { element.scrollTop = 0; }")
+            tab.mouse.move(0, 0)
+            _take(tab, "serve-ask-light")
 
 
 @contextmanager

@@ -43,12 +43,12 @@ class Served:
 
 
 @contextmanager
-def serving(root: Path, environment: Mapping[str, str] = _NONE, port: int | None = None) -> Iterator[Served]:
+def serving(root: Path, *options: str, environment: Mapping[str, str] = _NONE) -> Iterator[Served]:
     """Serve a project that is indexed, with some variables more, until the end of the block."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER_", "DOCINDEX_"))}
-    port = port or _free_port()
-    command = [str(Path(sys.executable).with_name("docindex")), "serve", "--port", str(port)]
-    log = root.with_name("serve.log")
+    port = _free_port()
+    command = [str(Path(sys.executable).with_name("docindex")), "serve", "--port", str(port), *options]
+    log = root.with_name(f"serve-{port}.log")
     with log.open("wb") as output:
         server = subprocess.Popen(
             command, cwd=root, env={**kept, **environment}, stdout=output, stderr=output, start_new_session=True

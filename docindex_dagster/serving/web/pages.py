@@ -7,11 +7,12 @@ from fastapi import FastAPI
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from docindex_dagster.serving.web import commits, files, mistakes, searching, session, sources, work
+from docindex_dagster.serving.web import asking, commits, files, mistakes, searching, session, sources, work
 
 _STATIC = Path(__file__).with_name("static")
 _ROUTERS = (
     searching.router,
+    asking.router,
     files.router,
     sources.router,
     work.router,

@@ -165,7 +165,7 @@ def _results(project: Served, asked: Asked) -> dict[str, Any]:
     answer: Answer[Hit] | None = None
     trouble: Trouble | None = None
     entries: list[CatalogEntry] = []
-    choices = _choices(project)
+    choices = choices_of(project)
     if asked.q.strip():
         try:
             answer = searching.search(project, asked.request())
@@ -185,7 +185,9 @@ def _results(project: Served, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _choices(project: Served) -> Choices:
+def choices_of(project: Served) -> Choices:
+    """What the published generation can be narrowed to; nothing where there is none."""
+
     def ask(reader: Reader) -> Choices:
         counts: dict[str, int] = {}
         for source in reader.generation.sources.values():

@@ -23,6 +23,9 @@ ADDRESSES = [
     "/log?q=" + quote(project.HANDLER),
     "/log?author=" + quote('"><script>'),
     "/source/git/shop",
+    "/ask?q=" + quote("</textarea>" + project.SCRIPT + project.HANDLER + project.BIDI),
+    "/ask?source=" + quote('"><script>'),
+    f"/ask?at={quote('git/shop/' + project.HOSTILE_NAME)}&from=1&to=3",
     "/problems/" + quote("<script>"),
     "/" + quote("<script>"),
 ]

@@ -1,5 +1,6 @@
 // Buttons and forms that change something: they ask the API, and tell what it says.
 import { note } from "./telling.js";
+import { forgetAll } from "./past.js";
 import { refreshAll } from "./parts.js";
 
 export function startActions() {
@@ -7,10 +8,11 @@ export function startActions() {
     const button = event.target.closest("button[data-post], button[data-delete]");
     if (button) act(button);
     for (const menu of document.querySelectorAll("details.menu[open]")) {
-      if (!menu.contains(event.target) || button) menu.open = false;
+      if (!event.composedPath().includes(menu) || button) menu.open = false; // what was clicked may be gone from it
     }
   });
   document.addEventListener("submit", (event) => {
+    if (event.target.matches("form[action='/logout']")) forgetAll();
     const form = event.target.closest("form[data-post]");
     if (!form) return;
     event.preventDefault();

@@ -1,4 +1,4 @@
-// What this browser keeps: choices alone, nothing of what is searched.
+// What this browser keeps: choices, and the conversations of those who ask; nothing of what is searched.
 const PREFIX = "docindex.";
 
 export function kept(name) {
@@ -9,11 +9,13 @@ export function kept(name) {
   }
 }
 
+/** Whether it will be there when the page comes again; else it holds until the page is left. */
 export function keep(name, value) {
   try {
     if (value === null) localStorage.removeItem(PREFIX + name);
     else localStorage.setItem(PREFIX + name, value);
+    return true;
   } catch {
-    // It holds until the page is left.
+    return false;
   }
 }

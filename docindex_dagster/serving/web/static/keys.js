@@ -27,6 +27,7 @@ const SHORTCUTS = {
   j: () => step(1),
   k: () => step(-1),
   o: outline,
+  a: ask,
   y: () => copyLink(),
   "[": () => stepOutline(-1),
   "]": () => stepOutline(1),
@@ -45,6 +46,13 @@ function step(by) {
   const next = links[Math.min(Math.max(at + by, 0), links.length - 1)];
   next.focus({ preventScroll: true });
   (next.closest("li, tr") ?? next).scrollIntoView({ block: "nearest" });
+}
+
+/** Ask what is searched for, or go where one asks. */
+function ask() {
+  const field = document.getElementById("question");
+  if (field) field.focus();
+  else location.assign(document.querySelector("a[data-ask]")?.href ?? "/ask");
 }
 
 function outline() {

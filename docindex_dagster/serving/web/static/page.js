@@ -1,4 +1,5 @@
 import { startActions } from "./actions.js";
+import { startAsk } from "./ask.js";
 import { startColours } from "./colours.js";
 import { startKeys } from "./keys.js";
 import { startParts } from "./parts.js";
@@ -10,4 +11,5 @@ startActions();
 startParts();
 startViewer();
 startSearch();
+startAsk();
 startKeys();

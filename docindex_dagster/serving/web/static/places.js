@@ -18,5 +18,5 @@ export function fileAddress(encoded, asked, folder = "/file/") {
 }
 
 export function encoded(place) {
-  return place.split("/").map(encodeURIComponent).join("/");
+  return place.toWellFormed().split("/").map(encodeURIComponent).join("/");
 }

@@ -47,7 +47,7 @@ export function copyLink() {
   copy(link).then((isDone) => note(isDone ? "Link copied" : link, !isDone));
 }
 
-async function copy(text) {
+export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

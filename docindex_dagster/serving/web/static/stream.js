@@ -1,0 +1,32 @@
+// Server-sent events of an answer to a POST, which EventSource cannot make.
+
+/** The events as they come, each with its name and its data. Lines of comments are heartbeats. */
+export async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let pending = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const blocks = (pending + value).split(/\r?\n\r?\n/);
+      pending = blocks.pop();
+      for (const block of blocks) {
+        const event = read(block);
+        if (event) yield event;
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+function read(block) {
+  let name = "message";
+  const data = [];
+  for (const line of block.split(/\r?\n/)) {
+    const [, field, value] = /^([a-z]+): ?(.*)$/s.exec(line) ?? [];
+    if (field === "event") name = value;
+    if (field === "data") data.push(value);
+  }
+  return data.length ? { name, data: JSON.parse(data.join("\n")) } : null;
+}
