@@ -248,6 +248,16 @@ def test_a_hostile_answer_is_text(asked: Asked, tab: Page):
     assert answer.locator("img, script, iframe").count() == 0
 
 
+def test_nothing_hides_in_the_text_while_it_is_written(asked: Asked, tab: Page):
+    asked.script(f"{project.BIDI}first and {project.BIDI}then", drip_s=0.02, stays=True)
+    tab.goto("/ask")
+    ask(tab)
+    expect(tab.locator(".answer")).to_have_text("�first and �then")
+    tab.locator("#stop").click()
+    tab.reload()
+    expect(tab.locator(".answer")).to_have_text("�first and �then")
+
+
 def test_the_page_itself_lets_no_other_element_pass(tab: Page):
     """What the server made once is kept by the browser; a mistake of an older one does no harm."""
     tab.goto("/ask")
@@ -282,6 +292,7 @@ def test_an_answer_is_copied_as_markdown_with_its_sources(asked: Asked, tab: Pag
     )
     assert f"litres` of zero [{manual}?]" in copied
     assert "It is old [99 missing]. 💧 Before" in copied
+    assert f'prime it with water" [{manual}].\n' in copied
     assert f"pump(3)  # [{tank}]" in copied
     listed = copied.partition("\nSources:\n\n")[2].splitlines()
     assert [line.partition(": ")[0] for line in listed] == [
@@ -563,6 +574,7 @@ def test_the_keyboard_is_enough(asked: Asked, tab: Page, answer: str):
     expect(tab.locator(".cited .source.lit")).to_have_count(1)
     tab.keyboard.press("Enter")
     expect(tab.locator("#pane .viewer")).to_be_visible()
+    tab.locator("#pane .code").focus()
     tab.keyboard.press("Escape")
     expect(tab.locator("#pane .viewer")).to_have_count(0)
     expect(first).to_be_focused()
