@@ -116,7 +116,7 @@ class Metrics:
         self._steps = timed("docindex_step_duration_seconds", help_text, "step", _STEPS_S)
         self._failures = Counter(
             "docindex_failures_total",
-            "Searches, contexts, questions and tool calls that ended with an error, by its kind, or (left) by their client.",
+            "Searches, contexts, questions and tool calls that ended with an error, by its kind; (left): by a client.",
             ["operation", "error"],
             registry=self._registry,
         )
