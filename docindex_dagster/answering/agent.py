@@ -34,14 +34,14 @@ class Limits:
     """How far an agent may look before it has to answer.
 
     Attributes:
-        steps: requests to the model that offer it tools.
+        requests: to the model that offer it tools.
         calls: of tools, those that fail included.
         tokens: of all that the tools give.
         call_tokens: of what one call gives.
         seconds: of all that comes before the answer.
     """
 
-    steps: int = 8
+    requests: int = 8
     calls: int = 12
     tokens: int = 24_000
     call_tokens: int = 4_000
@@ -92,7 +92,7 @@ class Toolbox(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """What the model writes in one step."""
+    """What the model writes for one request."""
 
     pieces: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
@@ -120,7 +120,7 @@ class _Tools:
     toolbox: Toolbox
     reading: Reading
     call_tokens: int
-    steps: int
+    requests: int
     calls: int
     tokens: int
     ends_at: float
@@ -128,7 +128,7 @@ class _Tools:
     @property
     def is_over(self) -> bool:
         """Whether the model has to answer."""
-        return not self.steps or bool(self.spent)
+        return not self.requests or bool(self.spent)
 
     @property
     def spent(self) -> str:
@@ -226,13 +226,13 @@ async def investigate(
         toolbox,
         reading,
         call_tokens=limits.call_tokens,
-        steps=limits.steps,
+        requests=limits.requests,
         calls=limits.calls,
         tokens=_tokens_of_tools(limits, model, messages, toolbox.tools, max_tokens),
         ends_at=time.monotonic() + limits.seconds,
     )
     while not tools.is_over and model.pays(talk, toolbox.tools, max_tokens=max_tokens, requests=2):
-        tools.steps -= 1
+        tools.requests -= 1
         turn = _Turn()
         try:
             async with aclosing(model.stream(talk, toolbox.tools, max_tokens=max_tokens)) as stream:
