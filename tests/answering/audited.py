@@ -58,6 +58,11 @@ class Record:
             )
 
 
+def about(text: str, filters: Filters) -> Question:
+    """A question with these filters, whatever the generation."""
+    return Question(text, filters=lambda _: filters)
+
+
 async def asked(live: Live, settings: LLMSettings, question: Question, *, is_for_agent: bool) -> dict[str, Any]:
     """What came of a question, as the terminal and the page show it."""
     model = chat_model(settings)
@@ -90,8 +95,7 @@ async def main() -> None:
     for number, (text, path, is_for_agent) in enumerate(given["questions"]):
         record.is_on = number >= given["unrecorded"]
         filters = Filters(sources=("library/manual",), path_glob=path)
-        question = Question(text, filters=lambda _, filters=filters: filters)
-        answers.append(await asked(live, settings, question, is_for_agent=is_for_agent))
+        answers.append(await asked(live, settings, about(text, filters), is_for_agent=is_for_agent))
     record.is_on = False
     json.dump({"answers": answers, **record.done}, sys.stdout)
 

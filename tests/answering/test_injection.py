@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class Outcome:
     """What the process did, and what the server was sent."""
 
     answers: Mapping[tuple[str, bool], Mapping[str, Any]]  # by name of the text, and whether an agent answered
-    prompts: Mapping[tuple[str, bool], list[Mapping[str, Any]]]
+    prompts: Mapping[tuple[str, bool], Sequence[Mapping[str, Any]]]
     done: Mapping[str, Any]
     server: ChatServer
     root: Path
