@@ -37,8 +37,8 @@ from tests.answering.test_prompt import fenced
 from tests.llm.chats import ALL, ANTHROPIC, OLLAMA, OPENAI, ChatServer, Reply, serving
 
 EITHER = pytest.mark.parametrize(
-    "protocol", [pytest.param(OPENAI, id="openai"), pytest.param(ANTHROPIC, id="anthropic", marks=pytest.mark.extras)]
-)
+    "protocol", [pytest.param(OPENAI, id="openai"), pytest.param(ANTHROPIC, id="anthropic")]
+)  # what they send of a call may be broken
 ABOUT_EVERYTHING = Question("How is a pump started?", tokens=60)
 USED = Usage(9, 9)
 SEARCH = ToolCall("a1", "search", '{"query": "how is a pump started"}')
