@@ -25,6 +25,7 @@ from docindex_dagster.serving.http import event_stream, questions
 from tests import loopback, offering
 from tests.llm.chats import MODEL, OPENAI, ChatServer, Reply
 from tests.llm.chats import serving as chatting
+from tests.serving.http import agents
 from tests.serving.http.conftest import serving, write_settings
 from tests.serving.http.server import Server, running
 from tests.serving.http.test_leaving import until
@@ -184,6 +185,22 @@ def test_a_question_about_the_history_names_its_commits(client):
         "sources"
     ]
     assert sources["commits"]
+
+
+def test_each_step_of_an_agent_is_an_event_and_its_passages_are_among_those_that_were_read(client, monkeypatch):
+    monkeypatch.setattr(questions, "answer", agents.answer)
+
+    events = events_of(client, agent=True)
+    body = ask(client, agent=True).json()
+
+    assert [name for name, _ in events] == ["sources", "delta", "step", "step", "delta", "answer", "usage"]
+    first, second = [data for name, data in events if name == "step"]
+    assert list(first) == ["tool", "arguments", "outcome", "passages", "is_error"]
+    assert (first["tool"], first["arguments"], first["is_error"]) == ("search", '{"query": "water"}', False)
+    assert (second["tool"], second["arguments"], second["is_error"]) == ("rm", "{", True)
+    assert body["steps"] == [first, second]
+    assert [passage["number"] for passage in body["passages"]] == [1, 2]
+    assert body["answer"] == agents.TEXT
 
 
 def test_an_answer_that_reaches_its_limit_says_so(client, chats):
@@ -407,6 +424,20 @@ def test_another_model_in_the_settings_answers_the_next_question(root, chats):
         assert ask(client).json()["model"] == "openai/small-2"
         write_settings(root)
         assert ask(client).json()["model"] is None
+
+
+def test_an_answer_that_is_being_written_is_not_broken_off_by_another_model_in_the_settings(root, chats):
+    use_model(root, chats.address)
+    script(chats, *[Delta("word ")] * 10, Usage(), drip_s=0.1)
+    chats.asking.clear()
+    with serving(root) as client, ThreadPoolExecutor() as threads:
+        slow = threads.submit(ask, client)
+        assert chats.asking.wait(30)
+        script(chats, *WORDS)
+        use_model(root, chats.address, model="small-2")
+        assert ask(client).json()["model"] == "openai/small-2"
+        assert not slow.done()
+        assert slow.result().json()["answer"] == "word " * 10
 
 
 # Clients that leave, and those that come together

@@ -13,14 +13,14 @@ from openai.types.chat import ChatCompletion
 from starlette.testclient import TestClient
 
 from docindex_dagster.answering.conversation import Turn
-from docindex_dagster.answering.events import Step
 from docindex_dagster.llm.chat import Delta, Item, Usage
-from docindex_dagster.serving.http import completions
+from docindex_dagster.serving.http import questions
 from docindex_dagster.serving.http.completions import Asked
 from docindex_dagster.serving.http.conversations import Conversations
 from docindex_dagster.serving.http.openai_form import ChatMessage
 from tests.llm.chats import OPENAI, ChatServer, Reply
 from tests.llm.chats import serving as chatting
+from tests.serving.http import agents
 from tests.serving.http.conftest import ADDRESS, serving
 from tests.serving.http.server import Server, running
 from tests.serving.http.test_asking import ANSWER, FAILURES, PUMP, WORDS, script, use_model
@@ -240,12 +240,18 @@ def test_names_of_conversations_are_none_that_a_client_may_ask_for(client):
     assert asked.status_code == 422
 
 
-def test_what_an_agent_writes_before_a_step_stays_in_a_paragraph_of_its_own():
-    text = completions._Text()
-    step = Step("search", "{}", "3 passages")
-    added = [text.add(event) for event in (Delta("I "), Delta("look."), step, step, Delta("So [1]."))]
-    assert added == ["I ", "look.", "\n\n", "", "So [1]."]
-    assert str(text)[text.start :] == "So [1]."
+def test_what_an_agent_writes_before_a_step_stays_in_a_paragraph_of_its_own(client, monkeypatch):
+    monkeypatch.setattr(questions, "answer", agents.answer)
+
+    whole = complete(client, model="docindex-agent").json()["choices"][0]["message"]
+    chunks = chunks_of(complete(client, model="docindex-agent", stream=True).text)
+
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert whole["content"] == f"{agents.THOUGHT}\n\n{agents.TEXT}"
+    assert "".join(delta.get("content", "") for delta in deltas) == whole["content"]
+    (cited,) = [annotation["url_citation"] for annotation in whole["annotations"]]
+    assert whole["content"][cited["start_index"] : cited["end_index"]] == "[2]"
+    assert deltas[-2]["annotations"] == whole["annotations"]
 
 
 # How it fails
