@@ -1,0 +1,174 @@
+"""Does a context hold what the answer needs? questions.py BENCH CORPORA.
+
+BENCH has `questions/repos.json` and `questions/NAME.jsonl`, CORPORA each repository by name, at its pinned revision. A
+question has gold files, those that its reference answer names, and for each of them ranges of lines, maybe none.
+
+- Some gold file: the share of questions of whose gold files one at least has a line in the context.
+- File recall: of a question, the share of its gold files that have a line in the context; the mean over questions.
+- Line recall: of a gold range, the share of its lines that are in the context; the mean over all gold ranges of all
+  questions. A range of one line, as half of them are, counts as much as one of a hundred. Ranges beyond the end of
+  their file, of which there are some, count as not found.
+
+Beside docindex's context stands that of the seed on the same chunks: the twenty best by vectors alone, of which maximal
+marginal relevance takes ten. Intervals are of 95 %, by bootstrap over the questions, each with all its ranges.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.pipeline import index
+from benchmarks.quality.evaluate import NEUTRAL, SAMPLES
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.search.ask import Request, context_of
+from docindex_dagster.search.context import Context, ContextPassage, pack
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.model import Mode
+from docindex_dagster.search.reranking.mmr import MarginalRelevance
+from docindex_dagster.search.weights import Weights
+from docindex_dagster.stores.reader import Reader
+
+BUDGETS = (2000, 4000, 8000, 16000)
+ALL = "all"
+MEASURES = ("some gold file", "file recall", "line recall")
+_VECTORS_ALONE = Weights(**{**NEUTRAL, "vector": 1})
+_SEED_FOUND, _SEED_TAKEN = 20, 10
+
+Way = Callable[[Reader, str, int], Context]
+"""Makes a context for a question, of so many tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and the files with their lines, both ends inclusive, that the answer names."""
+
+    text: str
+    gold: Mapping[str, Sequence[tuple[int, int]]]
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Question":
+        """A question of the benchmark."""
+        return cls(row["question"], {path: [(a, b) for a, b in ranges] for path, ranges in row["gold"].items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """How much of what a question needs a context has: 0 to 1; of its gold ranges, the sum of their shares."""
+
+    some: float
+    files: float
+    lines: float
+    ranges: int
+
+
+def recall(question: Question, passages: Iterable[ContextPassage]) -> Recall:
+    """Compare a context with the gold of its question."""
+    held: dict[str, set[int]] = {}
+    for passage in passages:
+        held.setdefault(passage.path, set()).update(range(passage.start_line, passage.end_line + 1))
+    files = [path in held for path in question.gold]
+    ranges = [
+        sum(line in held.get(path, ()) for line in range(first, last + 1)) / (last + 1 - first)
+        for path, of_file in question.gold.items()
+        for first, last in of_file
+    ]
+    return Recall(float(any(files)), float(np.mean(files)), sum(ranges), len(ranges))
+
+
+def ours(reader: Reader, question: str, budget: int) -> Context:
+    """The context that the product gives."""
+    return context_of(Settings(root=reader.layout.home, home=reader.layout.home), reader, Request(question), budget)
+
+
+def seed(reader: Reader, question: str, budget: int) -> Context:
+    """That of vectors and maximal marginal relevance alone."""
+    hits = search(
+        reader,
+        question,
+        StaticEmbedder,
+        mode=Mode.VECTOR,
+        weights=_VECTORS_ALONE,
+        top_k=_SEED_FOUND,
+        reranker=MarginalRelevance(candidates=_SEED_FOUND),
+    )
+    return pack(question, hits[:_SEED_TAKEN], budget)
+
+
+WAYS: Mapping[str, Way] = {"docindex": ours, "seed": seed}
+
+
+def questions(bench: Path, name: str) -> list[Question]:
+    """Those about a repository."""
+    rows = (bench / "questions" / f"{name}.jsonl").read_text().splitlines()
+    return [Question.of(json.loads(row)) for row in rows]
+
+
+def names(bench: Path) -> list[str]:
+    """The repositories that are asked about."""
+    return [one["name"] for one in json.loads((bench / "questions" / "repos.json").read_text())]
+
+
+def measure(reader: Reader, asked: Sequence[Question], way: Way, budget: int) -> tuple[list[Recall], float]:
+    """The recall of each question, and the mean of tokens."""
+    contexts = [way(reader, question.text, budget) for question in asked]
+    found = [recall(question, context.passages) for question, context in zip(asked, contexts, strict=True)]
+    return found, float(np.mean([context.tokens for context in contexts]))
+
+
+def means(found: Sequence[Recall]) -> list[tuple[float, float, float]]:
+    """Each of `MEASURES` over some questions, with its interval."""
+    ones = np.ones(len(found))
+    ranges = np.array([one.ranges for one in found])
+    sums = np.array([(one.some, one.files, one.lines) for one in found]).T
+    return [_mean(*pair) for pair in zip(sums, (ones, ones, ranges), strict=True)]
+
+
+def _mean(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> tuple[float, float, float]:
+    """A mean of what questions have several of, and its interval: of sums and counts, (questions,) both."""
+    chosen = np.random.default_rng(0).integers(0, len(sums), (SAMPLES, len(sums)))
+    low, high = np.quantile(sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1), [0.025, 0.975])
+    return float(sums.sum() / counts.sum()), float(low), float(high)
+
+
+def row_of(label: str, found: Sequence[Recall], tokens: float) -> str:
+    """A row of the table."""
+    cells = [f"{mean:>9.1%} {f'{low:.1%} to {high:.1%}':>16}" for mean, low, high in means(found)]
+    return f"{label:<30}{tokens:>8,.0f}{''.join(cells)}"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", type=Path)
+    parser.add_argument("corpora", type=Path)
+    arguments = parser.parse_args()
+    found: dict[tuple[str, int, str], tuple[list[Recall], float]] = {}
+    repositories = names(arguments.bench)
+    for name in repositories:
+        asked = questions(arguments.bench, name)
+        with tempfile.TemporaryDirectory() as home:
+            reader = index(arguments.corpora / name, Path(home)).reader
+            for way, make in WAYS.items():
+                for budget in BUDGETS:
+                    found[way, budget, name] = measure(reader, asked, make, budget)
+    print(f"{'':<30}{'tokens':>8}{''.join(f'{measured:>26}' for measured in MEASURES)}")
+    for way in WAYS:
+        for budget in BUDGETS:
+            parts = [found[way, budget, name] for name in repositories]
+            for name, (of_name, tokens) in zip(repositories, parts, strict=True):
+                print(row_of(f"{way}, {budget:,}: {name}", of_name, tokens))
+            together = [one for of_name, _ in parts for one in of_name]
+            mean = sum(len(of_name) * tokens for of_name, tokens in parts) / len(together)
+            print(row_of(f"{way}, {budget:,}: {ALL}", together, mean))
+
+
+if __name__ == "__main__":
+    main()
