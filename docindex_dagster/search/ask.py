@@ -22,15 +22,17 @@ from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import located, notes_of_edits
+from docindex_dagster.search.gather import gathered
 from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
-from docindex_dagster.search.model import Granularity, Hit, Mode
+from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
 from docindex_dagster.search.originals import originals
 from docindex_dagster.search.places import in_source
 from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
 from docindex_dagster.search.reranking.providers import load_reranker
 from docindex_dagster.search.scan import Pattern
 from docindex_dagster.search.similar import similar
+from docindex_dagster.search.weights import WEIGHTS, WEIGHTS_OF_CONTEXT, Weights
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
@@ -56,7 +58,11 @@ class Request:
 
 
 def hits_of(
-    settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = ignore_warning
+    settings: Settings,
+    reader: Reader,
+    request: Request,
+    warn: Callable[[str], None] = ignore_warning,
+    weights: Weights = WEIGHTS,
 ) -> list[Hit]:
     """The best hits, each saying whether its file was changed since; a warning names other changes of the sources.
 
@@ -76,6 +82,7 @@ def hits_of(
         top_k=request.top_k,
         filters=request.filters,
         pool=settings.search.candidates,
+        weights=weights,
         reranker=_reranker(settings.rerank, request.rerank, warn),
         former=partial(_former, settings.embedding),
         warn=notes.append,
@@ -158,7 +165,9 @@ def similar_to(
 def context_of(
     settings: Settings, reader: Reader, request: Request, budget: int, warn: Callable[[str], None] = ignore_warning
 ) -> Context:
-    """The best chunks that fit into so many tokens. How many hits are asked for does not matter.
+    """What to read before an answer, in so many tokens. How many hits are asked for does not matter.
+
+    Where places of an exact text are asked for, or one hit a file, it is those alone.
 
     Raises:
         QueryError: as `search`.
@@ -167,7 +176,13 @@ def context_of(
         SettingsError: as `hits_of`.
     """
     tried = replace(request, top_k=max(_CONTEXT_CANDIDATES, budget // _TOKENS_A_HIT))
-    return pack(request.query, hits_of(settings, reader, tried, warn), budget)
+    if request.mode not in RETRIEVING or request.granularity is Granularity.FILE:
+        return pack(request.query, hits_of(settings, reader, tried, warn), budget)
+    hits = hits_of(settings, reader, tried, warn, WEIGHTS_OF_CONTEXT)
+    if hits:
+        pool = Pool(reader, request.filters, tried.top_k)
+        hits = located(gathered(pool, request.query, hits, warn), registry.sources(settings))
+    return pack(request.query, hits, budget)
 
 
 @spanned("look for edits")

@@ -5,7 +5,7 @@ passages, and how much the figures hang on the repositories by which they were c
 leads stands in `graph/walk.py`, how many candidates are ranked in `search/engine.py`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,9 @@ class Weights:
 
 
 WEIGHTS = Weights()
+# What is read before an answer may be much of one file, and tests say how something is used:
+# `python -m benchmarks.questions`.
+WEIGHTS_OF_CONTEXT = replace(WEIGHTS, repeat=1.0, test=0.7)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def test_a_context_holds_its_search_and_its_packing(indexed):
 
         found = tree(kept)
         assert found["GET /api/v1/context"] == ["context"]
-        assert found["context"] == ["search", "look for edits", "pack context"]
+        assert found["context"] == ["search", "look for edits", "gather", "pack context"]
 
 
 def test_a_reranker_is_a_step_of_its_search(indexed):
