@@ -20,12 +20,11 @@ from starlette.testclient import TestClient
 
 from docindex_dagster.answering.events import Spent
 from docindex_dagster.answering.passages import Passage
-from docindex_dagster.llm.chat import Delta, Item, Usage
+from docindex_dagster.llm.chat import Delta, Item, ToolCall, Usage
 from docindex_dagster.serving.http import event_stream, questions
 from tests import loopback, offering
 from tests.llm.chats import MODEL, OPENAI, ChatServer, Reply
 from tests.llm.chats import serving as chatting
-from tests.serving.http import agents
 from tests.serving.http.conftest import serving, write_settings
 from tests.serving.http.server import Server, running
 from tests.serving.http.test_leaving import until
@@ -33,6 +32,7 @@ from tests.serving.http.test_leaving import until
 ASK = "/api/v1/ask"
 PUMP = "How is a pump started?"
 ANSWER = 'They say "open the valve first, then prime it with water" [1]. It is blue [99].'
+THOUGHT = "Let me look [1]."
 WORDS: list[Item] = [Delta(ANSWER[:30]), Delta(ANSWER[30:]), Usage(700, 20)]
 BODY = {"question": PUMP, "path": "pumps.md"}
 STREAM = {"Accept": "text/event-stream"}
@@ -187,20 +187,33 @@ def test_a_question_about_the_history_names_its_commits(client):
     assert sources["commits"]
 
 
-def test_each_step_of_an_agent_is_an_event_and_its_passages_are_among_those_that_were_read(client, monkeypatch):
-    monkeypatch.setattr(questions, "answer", agents.answer)
+def look_further(chats: ChatServer) -> None:
+    """Let the model call two tools before it answers, one of which there is not."""
+    calls = (ToolCall("a", "context", '{"query": "tank"}'), ToolCall("b", "rm", "{"))
+    chats.replies = [OPENAI.reply(Delta(THOUGHT), *calls, Usage(9, 9)), OPENAI.reply(*WORDS)]
 
-    events = events_of(client, agent=True)
-    body = ask(client, agent=True).json()
 
-    assert [name for name, _ in events] == ["sources", "delta", "step", "step", "delta", "answer", "usage"]
+def test_each_step_of_an_agent_is_an_event_and_its_passages_are_among_those_that_were_read(client, chats):
+    look_further(chats)
+    events = events_of(client, agent=True, path=None, tokens=100)
+    look_further(chats)
+    body = ask(client, agent=True, path=None, tokens=100).json()
+
+    assert [name for name, _ in events] == ["sources", "delta", "step", "step", "delta", "delta", "answer", "usage"]
     first, second = [data for name, data in events if name == "step"]
     assert list(first) == ["tool", "arguments", "outcome", "passages", "is_error"]
-    assert (first["tool"], first["arguments"], first["is_error"]) == ("search", '{"query": "water"}', False)
+    assert (first["tool"], first["arguments"], first["is_error"]) == ("context", '{"query": "tank"}', False)
     assert (second["tool"], second["arguments"], second["is_error"]) == ("rm", "{", True)
+    assert "tank.py" in {passage["path"] for passage in first["passages"]}
     assert body["steps"] == [first, second]
-    assert [passage["number"] for passage in body["passages"]] == [1, 2]
-    assert body["answer"] == agents.TEXT
+    assert {one["number"] for one in first["passages"]} <= {one["number"] for one in body["passages"]}
+    assert body["answer"] == ANSWER  # what was written before the steps is no part of it
+    assert body["usage"]["completion_tokens"] == 29
+
+
+def test_who_wants_no_agent_gives_the_model_no_tools(client, chats):
+    ask(client)
+    assert "tools" not in chats.asked[0]
 
 
 def test_an_answer_that_reaches_its_limit_says_so(client, chats):

@@ -14,16 +14,14 @@ from starlette.testclient import TestClient
 
 from docindex_dagster.answering.conversation import Turn
 from docindex_dagster.llm.chat import Delta, Item, Usage
-from docindex_dagster.serving.http import questions
 from docindex_dagster.serving.http.completions import Asked
 from docindex_dagster.serving.http.conversations import Conversations
 from docindex_dagster.serving.http.openai_form import ChatMessage
 from tests.llm.chats import OPENAI, ChatServer, Reply
 from tests.llm.chats import serving as chatting
-from tests.serving.http import agents
 from tests.serving.http.conftest import ADDRESS, serving
 from tests.serving.http.server import Server, running
-from tests.serving.http.test_asking import ANSWER, FAILURES, PUMP, WORDS, script, use_model
+from tests.serving.http.test_asking import ANSWER, FAILURES, PUMP, THOUGHT, WORDS, look_further, script, use_model
 from tests.serving.http.test_process import BEARER, TOKEN, VARIABLE
 
 PATH = "/v1/chat/completions"
@@ -240,17 +238,18 @@ def test_names_of_conversations_are_none_that_a_client_may_ask_for(client):
     assert asked.status_code == 422
 
 
-def test_what_an_agent_writes_before_a_step_stays_in_a_paragraph_of_its_own(client, monkeypatch):
-    monkeypatch.setattr(questions, "answer", agents.answer)
-
+def test_what_an_agent_writes_before_a_step_stays_in_a_paragraph_of_its_own(client, chats):
+    look_further(chats)
     whole = complete(client, model="docindex-agent").json()["choices"][0]["message"]
+    look_further(chats)
     chunks = chunks_of(complete(client, model="docindex-agent", stream=True).text)
 
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
-    assert whole["content"] == f"{agents.THOUGHT}\n\n{agents.TEXT}"
+    assert whole["content"] == f"{THOUGHT}\n\n{ANSWER}"
     assert "".join(delta.get("content", "") for delta in deltas) == whole["content"]
     (cited,) = [annotation["url_citation"] for annotation in whole["annotations"]]
-    assert whole["content"][cited["start_index"] : cited["end_index"]] == "[2]"
+    assert whole["content"].index("[1]", len(THOUGHT)) == cited["start_index"]
+    assert whole["content"][cited["start_index"] : cited["end_index"]] == "[1]"
     assert deltas[-2]["annotations"] == whole["annotations"]
 
 
