@@ -18,13 +18,14 @@ from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, prompt
 from docindex_dagster.answering.question import Question, Retrieved, retrieve
 from docindex_dagster.answering.reading import Reading
-from docindex_dagster.core.errors import LLMError, LLMNonsenseError
+from docindex_dagster.core.errors import LLMError, LLMNonsenseError, QueryError
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.llm.budget import BudgetedChat
 from docindex_dagster.llm.chat import ChatModel, Delta, Message, Tool, Usage
 from docindex_dagster.search.live import Live
 from docindex_dagster.sources import registry
 
+_MOST_NUMBERS = 800  # marks have three digits, and an answer may need some numbers more
 _LEAST_TOKENS = 500  # of passages, however small the model's window is
 _Items: TypeAlias = AsyncGenerator[Delta | Step | Usage, None]
 
@@ -70,12 +71,14 @@ async def answer(
 
     Raises:
         StoreError: nothing is published, or it cannot be read.
-        QueryError: the question cannot be searched for.
+        QueryError: the question cannot be searched for, or the conversation has had too many passages.
         SourceError: a filter names a source that there is not.
         SettingsError: the settings are wrong.
         EmbeddingError: the question cannot be embedded.
         LLMError: of a subclass by what happened to the model; what it had written comes first, as a broken `Answer`.
     """
+    if conversation.passages.last > _MOST_NUMBERS:
+        raise QueryError(f"the conversation has had {conversation.passages.last} passages: begin another one")
     started = time.monotonic()
     settings, reading, writing = live.settings, Reading(conversation), _Writing()
     toolbox = toolbox if model is not None and model.has_tools else None

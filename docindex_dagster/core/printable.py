@@ -18,6 +18,10 @@ _KEPT = "\n\t"
 _REPLACEMENT = 0xFFFD
 _LONGEST_MESSAGE = 4000  # characters: of what fits, nothing is left out
 _FIRST_IN_XML, _HALVES = 0x20, range(0xD800, 0xE000)
+# An escape of JSON; half a surrogate pair by itself is its group.
+_JSON_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
 _HALF = re.compile(r"[\ud800-\udfff]")
 _ANY_UNSAFE = re.compile("[" + "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in _UNSAFE) + "]")
 # Control characters of ASCII are shown as pictures of themselves.
@@ -27,6 +31,11 @@ _PICTURES = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u
 def well_formed(text: str) -> str:
     """A text whose every character can be encoded: half a surrogate pair, which stands for no text, is replaced."""
     return _HALF.sub("\ufffd", text)
+
+
+def well_formed_json(json: bytes) -> bytes:
+    """JSON whose every escape stands for a character: half a surrogate pair, which does not, is replaced."""
+    return _JSON_ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], json)
 
 
 def visible(text: str) -> str:

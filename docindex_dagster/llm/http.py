@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from docindex_dagster.core.printable import well_formed_json
 from docindex_dagster.llm.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ async def body_of(response: "Response") -> bytes:
 
 
 async def lines_of(response: "Response") -> AsyncGenerator[bytes, None]:
-    """The lines of an answer that are not blank, as they come.
+    """The lines of an answer of JSON that are not blank, as they come.
 
     Raises:
         ValueError: one is longer than any should be.
@@ -113,13 +114,13 @@ async def lines_of(response: "Response") -> AsyncGenerator[bytes, None]:
             raise ValueError("too long")
         for line in lines:
             if line.strip():
-                yield line
+                yield well_formed_json(line)
     if rest.strip():
-        yield rest
+        yield well_formed_json(rest)
 
 
-async def events_of(response: "Response") -> AsyncGenerator[str, None]:
-    """The data of server-sent events, as they come.
+async def events_of(response: "Response") -> AsyncGenerator[bytes, None]:
+    """The data of server-sent events, JSON most of them, as they come.
 
     Raises:
         ValueError: it is no stream of events, or one is longer than any should be.
@@ -130,6 +131,6 @@ async def events_of(response: "Response") -> AsyncGenerator[str, None]:
         raise ValueError("no stream of events")
     try:
         async for event in EventSource(response, MOST_BYTES):
-            yield event.data
+            yield well_formed_json(event.data.encode())
     except SSEError as error:
         raise ValueError("too long") from error

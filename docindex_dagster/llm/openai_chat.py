@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The answer stopped, and the model was not done.
 _CUT = {"length", "content_filter"}
-_END = "[DONE]"
+_END = b"[DONE]"
 _OPENAI = "https://api.openai.com/v1"
 _WITH_USAGE = {"stream_options": {"include_usage": True}}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.printable import shortened
+from docindex_dagster.core.printable import shortened, well_formed_json
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.search.live import Live
@@ -42,11 +42,6 @@ _TITLES = {
 }
 
 
-# An escape of JSON; a surrogate alone, which stands for no character, is its group.
-_ESCAPE = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
-)
-_REPLACEMENT = rb"\ufffd"
 # A string of JSON, or a number that Python reads no more: by default, it takes 4,300 digits in front of a point.
 _STRING_OR_NUMBER = re.compile(
     rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|(?<![0-9.eE])(?<![eE][-+])[0-9]{400,}+(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?'
@@ -69,7 +64,7 @@ def well_formed(line: bytes) -> bytes:
     The protocol's library answers no other one.
     """
     line = _STRING_OR_NUMBER.sub(lambda found: found[0] if found[0][:1] == b'"' else _BEYOND_ANY_BOUND, line)
-    return _ESCAPE.sub(lambda found: _REPLACEMENT if found[1] else found[0], line)
+    return well_formed_json(line)
 
 
 def _replace_input() -> None:

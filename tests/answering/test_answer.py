@@ -12,8 +12,9 @@ from docindex_dagster.answering.answer import answer
 from docindex_dagster.answering.citations import State
 from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Answer, Event, Found, Spent
+from docindex_dagster.answering.passages import Passages
 from docindex_dagster.answering.question import Question
-from docindex_dagster.core.errors import LLMBrokenError, LLMBudgetError, LLMNonsenseError
+from docindex_dagster.core.errors import LLMBrokenError, LLMBudgetError, LLMNonsenseError, QueryError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.llm.chat import ChatModel, Delta, ToolCall, Usage
 from docindex_dagster.search.filters import Filters
@@ -190,3 +191,11 @@ def test_the_cited_lines_of_a_file_that_changed_are_stale(live, server):
 
     assert [one.stale for one in found.passages] == [True]
     assert [citation.stale for citation in answered.citations] == [True]
+
+
+def test_a_conversation_ends_before_its_numbers_are_longer_than_marks(live, server):
+    long = Conversation(passages=Passages(last=801))
+
+    with pytest.raises(QueryError, match="begin another one"):
+        happening(live, Question(QUESTION), OPENAI.model(server), long)
+    assert not server.asked

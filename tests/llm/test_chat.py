@@ -641,3 +641,11 @@ def test_the_key_of_a_vendor_is_for_the_vendor_alone(server, monkeypatch, protoc
     monkeypatch.setenv(variable.replace("API_KEY", "BASE_URL"), server.address + protocol.prefix)
     ask(chat_model(LLMSettings(provider=protocol.provider, model=MODEL)))
     assert KEY in server.keys[-1]
+
+
+@ALL
+def test_half_a_character_is_replaced(server, protocol):
+    pieces = (piece.replace(b"A pump", rb"A \ud83d pump") for piece in protocol.events([Delta("A pump"), HELLO[1]]))
+    server.replies = [Reply(tuple(pieces))]
+
+    assert ask(protocol.model(server)) == [Delta("A \ufffd pump"), HELLO[1]]
