@@ -386,6 +386,25 @@ async def investigated(
         await model.aclose()
 
 
+@dataclass
+class Slow:
+    """A search of some seconds, which looks now and then whether it is to go on."""
+
+    begun: threading.Event = field(default_factory=threading.Event)
+    given_up: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self) -> Looked:
+        self.begun.set()
+        for _ in range(500):
+            try:
+                Patience.of(60).check()
+            except QueryError:
+                self.given_up.set()
+                raise
+            time.sleep(0.01)
+        return nothing()
+
+
 def nothing() -> Looked:
     return Looked("nothing", "Nothing.")
 
@@ -425,16 +444,7 @@ def test_an_answer_that_has_begun_goes_on_when_the_time_is_over(server):
 
 
 def test_a_tool_that_takes_too_long_is_given_up_and_meanwhile_others_go_on(server):
-    is_over, given_up, ticks = threading.Event(), threading.Event(), 0
-
-    def forever() -> Looked:
-        try:
-            while not is_over.wait(0.01):
-                Patience.of(60).check()
-        except QueryError:
-            given_up.set()
-            raise
-        return nothing()
+    slow, ticks = Slow(), 0
 
     async def run() -> list[Any]:
         async def tick() -> None:
@@ -445,19 +455,16 @@ def test_a_tool_that_takes_too_long_is_given_up_and_meanwhile_others_go_on(serve
 
         ticking = asyncio.create_task(tick())
         try:
-            return await investigated(OPENAI.model(server), Stub(forever), Limits(seconds=1.0))
+            return await investigated(OPENAI.model(server), Stub(slow), Limits(seconds=1.0))
         finally:
             ticking.cancel()
 
     server.replies = [OPENAI.reply(LOOK, USED), OPENAI.reply(Delta("Enough."), USED)]
-    try:
-        step, *rest = asyncio.run(run())
-    finally:
-        is_over.set()
+    step, *rest = asyncio.run(run())
 
     assert (step.is_error, step.outcome) == (True, "no time is left")
     assert rest == [Delta("Enough."), USED]
-    assert given_up.is_set()
+    assert slow.given_up.is_set()
     assert ticks > 10
 
 
@@ -516,11 +523,13 @@ def test_the_usage_is_that_of_the_last_answer(server):
     assert of(Usage, items) == [Usage(3, 4, is_answer_cut=True)]
 
 
-def test_that_the_model_may_not_have_read_all_is_said_of_any_step(server):
+@pytest.mark.parametrize("requests", [1, 8])
+def test_that_the_model_may_not_have_read_all_is_said_of_any_request(server, requests):
     huge = Usage(16_384, 3)
     server.replies = [OLLAMA.reply(LOOK, huge), OLLAMA.reply(Delta("So."), USED)]
 
-    items = asyncio.run(investigated(OLLAMA.model(server, context_tokens=16_384), Stub(nothing)))
+    model = OLLAMA.model(server, context_tokens=16_384)
+    items = asyncio.run(investigated(model, Stub(nothing), Limits(requests=requests)))
 
     assert of(Usage, items) == [Usage(9, 9, is_prompt_cut=True)]
 
@@ -551,33 +560,20 @@ def test_who_leaves_while_the_model_writes_closes_its_request(server, live, prot
 
 
 def test_who_leaves_while_a_tool_is_at_work_waits_for_nothing(server):
-    is_over, begun, given_up = threading.Event(), threading.Event(), threading.Event()
-
-    def forever() -> Looked:
-        begun.set()
-        try:
-            while not is_over.wait(0.01):
-                Patience.of(60).check()
-        except QueryError:
-            given_up.set()
-        return nothing()
-
+    slow = Slow()
     server.replies = [OPENAI.reply(LOOK, USED)]
 
     async def run() -> float:
-        asking = asyncio.create_task(investigated(OPENAI.model(server), Stub(forever)))
-        await asyncio.to_thread(begun.wait, 10)
+        asking = asyncio.create_task(investigated(OPENAI.model(server), Stub(slow)))
+        await asyncio.to_thread(slow.begun.wait, 10)
         left = time.monotonic()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
         return time.monotonic() - left
 
-    try:
-        assert asyncio.run(run()) < 1
-        assert given_up.wait(5)
-    finally:
-        is_over.set()
+    assert asyncio.run(run()) < 1
+    assert slow.given_up.wait(5)
     assert len(server.asked) == 1
 
 
