@@ -11,6 +11,7 @@ from pathlib import Path
 
 # Waiting polls: a signal that comes just before a blocking `flock` would be answered only once the lock is free.
 _POLL_S = 0.05
+_SHORT_POLL_S = 0.001  # of a lock that is held for the time of a write
 _MOST_BYTES = 4000
 _LINES = 4  # of a lock's file: owner, process, since when it is held, what its owner is doing
 
@@ -48,6 +49,37 @@ def exclusive_if_free(path: Path, owner: str) -> Iterator[bool]:
     """Hold the lock at `path` unless another holds it, and say whether this one does, without waiting."""
     with _opened(path) as descriptor:
         yield _take(descriptor, owner)
+
+
+@contextmanager
+def shared(path: Path) -> Iterator[None]:
+    """Hold the lock at `path` together with others that share it; wait while one holds it `alone`, or is about to."""
+    with _opened(path) as descriptor:
+        with _opened(_gate(path)) as gate:
+            _wait_for(gate, fcntl.LOCK_SH)
+            _wait_for(descriptor, fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def alone(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock at `path` while none shares it; `on_wait` as for `exclusive`.
+
+    Whoever shares it passes a gate first, which is closed meanwhile: else, where many share it in turns, it would never
+    be free.
+    """
+    with exclusive(_gate(path), owner, on_wait), _opened(path) as descriptor:
+        _wait_for(descriptor, fcntl.LOCK_EX)
+        yield
+
+
+def _gate(path: Path) -> Path:
+    return path.with_suffix(".gate")
+
+
+def _wait_for(descriptor: int, kind: int) -> None:
+    while not _lock(descriptor, kind):
+        time.sleep(_SHORT_POLL_S)
 
 
 def hold_for_life(path: Path, owner: str) -> str | None:
@@ -102,9 +134,9 @@ def _take(descriptor: int, owner: str) -> bool:
     return True
 
 
-def _lock(descriptor: int) -> bool:
+def _lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
