@@ -1,6 +1,6 @@
 """A disk that is full at any moment of a run: one clear line, searches as before, and nothing to mend by hand.
 
-The index lies on a small file system in memory. Making one takes root, or a namespace in which a user is root.
+The index lies on a small file system in memory.
 """
 
 import os
@@ -20,13 +20,13 @@ from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.reader import open_reader
+from tests.disks import leave_free, mounted
 from tests.incremental.contents import difference, leftovers, problems, stores_of
 from tests.incremental.processes import CHECKOUT, anew, contents_of, docindex, index_by_command
 from tests.incremental.projects import Project
 from tests.stores.test_publish import FILES, KEY, publish_files
 
 _DISK_BYTES = 48 << 20
-_KIB = 1 << 10
 # From too little for the first table to enough for all but the last file.
 _FREE_KIB = (0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 180, 200, 220, 240, 280, 320, 400)
 _FREE_KIB_FOR_COMMANDS = (200,)
@@ -35,15 +35,8 @@ _FREE_KIB_FOR_COMMANDS = (200,)
 @pytest.fixture
 def disk(folder: Path) -> Iterator[Path]:
     """An empty file system of 48 MiB."""
-    mounted = folder / "disk"
-    mounted.mkdir()
-    options = ("-t", "tmpfs", "-o", f"size={_DISK_BYTES}")
-    if subprocess.run(["mount", *options, "docindex", mounted], check=False, capture_output=True).returncode:
-        pytest.skip("no file system can be mounted here: that takes root, or a namespace of one's own")
-    try:
-        yield mounted
-    finally:
-        subprocess.run(["umount", "--lazy", mounted], check=True)
+    with mounted(folder, _DISK_BYTES) as disk:
+        yield disk
 
 
 @pytest.fixture
@@ -53,14 +46,6 @@ def project(folder: Path, disk: Path) -> Project:
     made.layout.home.symlink_to(disk / "home")
     (disk / "home").mkdir()
     return made
-
-
-def leave_free(disk: Path, kib: int) -> None:
-    """Fill the disk up to so much."""
-    ballast = disk / "ballast"
-    ballast.unlink(missing_ok=True)
-    state = os.statvfs(disk)
-    ballast.write_bytes(bytes(state.f_bavail * state.f_frsize - kib * _KIB))
 
 
 def leave_inodes(disk: Path, number: int) -> None:
