@@ -203,6 +203,18 @@ class JobsOffError(JobError):
     """The server takes no jobs."""
 
 
+class DomainError(DocindexError):
+    """What is given as the key of a domain is none."""
+
+
+class MessageError(DocindexError):
+    """A message cannot be taken as it is: its session is no name, or its text is too long."""
+
+
+class LogError(DocindexError):
+    """The log of a domain cannot be written or read; nothing that was to be written is acknowledged."""
+
+
 class DocindexWarning(UserWarning):
     """Something made an answer worse, and did not stop it: the Python API's warnings."""
 

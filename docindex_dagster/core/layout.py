@@ -152,6 +152,25 @@ class Layout:
         return self.home / "checkouts" / file_name(source)
 
     @property
+    def memory(self) -> Path:
+        """The folder of the domains, each a home of its own."""
+        return self.home / "memory"
+
+    def domain(self, key: str) -> "Layout":
+        """The home of a domain, which has stores, tables and locks of its own."""
+        return Layout(self.memory / file_name(key))
+
+    @property
+    def log(self) -> Path:
+        """The log of the domain whose home this is."""
+        return self.home / "log"
+
+    @property
+    def log_lock(self) -> Path:
+        """Shared by all who append to the log; held alone while it is rewritten."""
+        return self.home / "locks" / "log.lock"
+
+    @property
     def dagster(self) -> Path:
         """The storage of the Dagster instance."""
         return self.home / "dagster"

@@ -1,0 +1,95 @@
+"""What a log holds: messages, and tombstones of those that are to be forgotten."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from docindex_dagster.core.errors import MessageError
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.printable import well_formed
+from docindex_dagster.memory.position import Offsets
+
+Role = Literal["user", "assistant", "system", "tool", "unknown"]
+_ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
+_LONGEST_TOOL = 64
+_LONGEST_SESSION = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A piece of indexed code that a message names, as it was when the message was written."""
+
+    source: str
+    path: str
+    name: str | None  # qualified
+    chunk_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What an agent, its user or one of its tools says in a session."""
+
+    id: str
+    session: str
+    role: Role
+    tool: str  # empty where none speaks
+    text: str
+    at: int = 0  # microseconds since 1970 in UTC; 0: the log gives it the time of its writing
+    anchors: tuple[Anchor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """That a message, a session or the whole domain is to be forgotten, as far as it was written before.
+
+    `covers` says what was: places in the log, since a clock may go back.
+    """
+
+    what: Literal["message", "session", "domain"]
+    value: str  # the id of a message, a session, or empty
+    covers: Offsets = field(default_factory=Offsets)
+    at: int = 0
+
+    def names(self, message: Message) -> bool:
+        """Whether it speaks of a message, written before or after it."""
+        match self.what:
+            case "message":
+                return message.id == self.value
+            case "session":
+                return message.session == self.value
+            case "domain":
+                return True
+
+
+Record = Message | Tombstone
+
+
+def compose(
+    domain: str,
+    session: str,
+    text: str,
+    *,
+    role: str = "unknown",
+    tool: str = "",
+    message_id: str | None = None,
+    anchors: Iterable[Anchor] = (),
+) -> Message:
+    """A message as a log takes it, with an id that is the same each time.
+
+    It hashes domain, session and the client's own `message_id`; without one, role, tool and the whole text.
+
+    Raises:
+        MessageError: the session is no name.
+    """
+    _check_session(session)
+    clamped = _ROLES.get(role.strip().lower(), "unknown")
+    text, tool = well_formed(text), well_formed(tool)[:_LONGEST_TOOL]
+    named = ("named", well_formed(message_id)) if message_id else ("text", clamped, tool, text)
+    return Message(digest_parts(domain, session, *named), session, clamped, tool, text, anchors=tuple(anchors))
+
+
+def _check_session(session: str) -> None:
+    if not (session.isprintable() and 0 < len(session) <= _LONGEST_SESSION):
+        raise MessageError(
+            f"{session[:100]!r} is no session: take 1 to {_LONGEST_SESSION} characters that can be printed"
+        )

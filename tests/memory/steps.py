@@ -1,0 +1,105 @@
+"""Killing a process at each step of what it does to a log: python -m tests.memory.steps WORK HOME.
+
+A step is a line of the code that writes logs. For each of them a process is forked that kills itself there, until one
+comes to the end; what is left is looked at by another. Printed is, in JSON, how often what was found.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.memory import log as log_module
+from docindex_dagster.memory import rewriting, segments, writer
+from docindex_dagster.memory.log import Log, open_log
+from tests.memory.logs import DOMAIN, files, message, texts, write
+
+_FILES = {module.__file__ for module in (log_module, rewriting, segments, writer)}
+_SECRET = "the secret"
+
+
+def _killed_at(step: int, work: Callable[[], object]) -> bool:
+    """Let a process do its work, and kill itself at a step; whether it came so far."""
+    child = os.fork()
+    if child == 0:
+        left = step
+
+        def trace(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal left
+            if frame.f_code.co_filename not in _FILES:
+                return None
+            if event == "line":
+                left -= 1
+                if left < 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return trace
+
+        sys.settrace(trace)
+        work()
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def _prepared(home: Layout) -> Log:
+    """A log of two segments, one message of which is forgotten; this process goes on to write into the second."""
+    log = Log(home)
+    log.rewrite(lambda _: False)
+    write(log, "first", _SECRET)
+    log.close()
+    write(log, "last")
+    log.forget("message", message(_SECRET).id)
+    return log
+
+
+def _rewriting(log: Log) -> str:
+    found = ",".join(texts(log))
+    write(log, "after it")
+    assert texts(log) == [*found.split(","), "after it"]
+    log.rewrite(lambda _: True)
+    assert _SECRET.encode() not in files(log)
+    return found
+
+
+def _appending(log: Log) -> str:
+    found = ",".join(text for text in texts(log) if text == "new")
+    write(log, "new")  # its client tries again
+    assert texts(log) == ["first", "last", "new"]
+    return found or "nothing"
+
+
+def _removing(log: Log) -> str:
+    left = ",".join(texts(log)) or "nothing"
+    log.remove(log.cut())
+    assert texts(log) == []
+    return left
+
+
+_WORK: dict[str, tuple[Callable[[Log], object], Callable[[Log], str]]] = {
+    "rewrite": (lambda log: log.rewrite(lambda _: True), _rewriting),
+    "append": (lambda log: write(log, "new"), _appending),
+    "remove": (lambda log: log.remove(log.cut()), _removing),
+}
+
+
+def main(work: str, home: Layout) -> None:
+    """Kill at each step."""
+    act, look = _WORK[work]
+    found: Counter[str] = Counter()
+    step = 0
+    while True:
+        log = _prepared(home)
+        if not _killed_at(step, lambda log=log: act(log)):  # type: ignore[misc]
+            break
+        found[look(log)] += 1
+        step += 1
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], open_log(Layout(Path(sys.argv[2])), DOMAIN).home)
