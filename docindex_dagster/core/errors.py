@@ -211,6 +211,18 @@ class MessageError(DocindexError):
     """A message cannot be taken as it is: its session is no name, or its text is too long."""
 
 
+class RateError(DocindexError):
+    """More messages come than may; it is worth trying again after `retry_after_s` seconds."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(message)
+
+
+class QuotaError(DocindexError):
+    """A domain is as large as it may be."""
+
+
 class LogError(DocindexError):
     """The log of a domain cannot be written or read; nothing that was to be written is acknowledged."""
 

@@ -378,6 +378,15 @@ class ServeSettings(_Section):
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None
 
 
+class MemorySettings(_Section):
+    """What agents may write into a domain, and how long it stays."""
+
+    message_bytes: int = Field(default=256 << 10, ge=1024, le=16 << 20)  # of a message's text in UTF-8
+    per_second: int = Field(default=20, ge=1, le=10_000)  # messages of a process
+    quota_bytes: int = Field(default=1 << 30, ge=1 << 20)  # of a domain, with all that is made of it
+    retention_days: int | None = Field(default=None, ge=1)  # None: messages stay
+
+
 class RetentionSettings(_Section):
     """How long Dagster's record of runs and events is kept; the newest of each partition always stays."""
 
@@ -428,6 +437,7 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
     schedule: ScheduleSettings = ScheduleSettings()
+    memory: MemorySettings = MemorySettings()
     retention: RetentionSettings = RetentionSettings()
     alerts: AlertSettings = AlertSettings()
     serve: ServeSettings = ServeSettings()
