@@ -1,0 +1,174 @@
+"""How long does it take until a message is acknowledged? ingest.py.
+
+    python -m benchmarks.ingest [FOLDER] [--messages 500] [--lookups 10000]
+
+Messages of 50, 500 and 5,000 words are written into the log of a domain below FOLDER (default: the working directory),
+by one process and by four that write as fast as they can. In turns with each, the same bytes are appended to a plain
+file and synced: what the disk takes anyway. Printed are milliseconds: the median, the 95th and 99th percentile, and the
+worst.
+
+Then four processes write, and each message is looked up from another process once it is acknowledged; and it is
+measured what a read costs when nothing came. Only the log is measured: no chunking, no embedding.
+"""
+
+import argparse
+import os
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.memory.frames import encode
+from docindex_dagster.memory.log import Log, open_log
+from docindex_dagster.memory.message import Message, compose
+from docindex_dagster.memory.records import as_payload
+from docindex_dagster.memory.segments import sync_data
+from tests.memory.logs import DOMAIN
+from tests.memory.processes import start
+
+_WORDS = (50, 500, 5000)
+_PROCESSES = (1, 4)
+_VOCABULARY = ("the", "pump", "opens", "a", "valve", "when", "pressure", "falls", "below", "its", "limit", "again")
+_READS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one process writes."""
+
+    home: Path
+    number: int
+    words: int
+    messages: int
+
+
+Times = list[tuple[float, float]]
+"""Seconds of each message, in the log and in a plain file."""
+
+
+def message(task: Task, number: int) -> Message:
+    """A message of so many words, other ones each time."""
+    chance = random.Random(f"{task.number} {number}")
+    text = " ".join(chance.choices(_VOCABULARY, k=task.words))
+    return compose(DOMAIN, f"s{task.number}", text, role="assistant")
+
+
+def seconds(act: Callable[[], object]) -> float:
+    """How long something takes."""
+    started = time.perf_counter()
+    act()
+    return time.perf_counter() - started
+
+
+@contextmanager
+def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
+    """Append bytes to a file, and sync it."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def append(data: bytes) -> None:
+        os.write(descriptor, data)
+        sync_data(descriptor)
+
+    try:
+        yield append
+    finally:
+        os.close(descriptor)
+
+
+def written(task: Task) -> Times:
+    """Write, into the log and into a plain file in turns."""
+    log = open_log(Layout(task.home), DOMAIN)
+    times = []
+    with appending(task.home / f"plain-{task.number}") as append:
+        log.append([message(task, -1)])
+        append(b"-")
+        for number in range(task.messages):
+            one = message(task, number)
+            data = encode(as_payload(one))
+            times.append((seconds(lambda one=one: log.append([one])), seconds(lambda data=data: append(data))))  # type: ignore[misc]
+    return times
+
+
+def shown(times: Sequence[float]) -> str:
+    """The median, two percentiles, and the worst, in milliseconds."""
+    found = sorted(times)
+    chosen = [found[int(len(found) * share)] for share in (0.5, 0.95, 0.99)] + [found[-1]]
+    return " ".join(f"{each * 1000:7.2f}" for each in chosen)
+
+
+def acknowledging(folder: Path, messages: int) -> None:
+    """Print how long messages take."""
+    head = "     p50     p95     p99     max"
+    print(f" words processes  log{head}  bare{head}  ms")
+    for processes in _PROCESSES:
+        with get_context("spawn").Pool(processes) as pool:
+            for words in _WORDS:
+                with tempfile.TemporaryDirectory(dir=folder) as home:
+                    tasks = [Task(Path(home), number, words, messages) for number in range(processes)]
+                    times = [each for part in pool.map(written, tasks, chunksize=1) for each in part]
+                log, bare = zip(*times, strict=True)
+                print(f"{words:>6} {processes:>9}      {shown(log)}      {shown(bare)}", flush=True)
+
+
+def looking_up(home: Layout, lookups: int) -> None:
+    """Print whether another process sees each message once it is acknowledged."""
+    reader = start("watch", home)
+    writers = [start("write", home, name, str(lookups // 4)) for name in "abcd"]
+
+    def forward(lines: IO[str]) -> None:
+        for line in lines:
+            os.write(reader.stdin.fileno(), line.encode())  # type: ignore[union-attr]
+
+    threads = [Thread(target=forward, args=(writer.stdout,)) for writer in writers]
+    threads.append(Thread(target=lambda: answers.update(line.strip() for line in reader.stdout or ())))
+    answers: Counter[str] = Counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads[:-1]:
+        thread.join()
+    reader.stdin.close()  # type: ignore[union-attr]
+    threads[-1].join()
+    for process in (reader, *writers):
+        process.wait()
+        process.stdout.close()  # type: ignore[union-attr]
+    print(f"looked up from another process: {dict(answers)}")
+
+
+def reading(log: Log) -> None:
+    """Print what a read costs when nothing came."""
+    offsets = log.read().offsets
+    started, worked = time.perf_counter(), time.process_time()
+    for _ in range(_READS):
+        log.read(offsets)
+    clock, cpu = time.perf_counter() - started, time.process_time() - worked
+    print(
+        f"a read when nothing came, {len(offsets.ends)} segments: {cpu / _READS * 1e6:.0f} us of CPU time, "
+        f"{clock / _READS * 1e6:.0f} us by the clock"
+    )
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path())
+    parser.add_argument("--messages", type=int, default=500)
+    parser.add_argument("--lookups", type=int, default=10_000)
+    arguments = parser.parse_args()
+    print(f"load of the machine {os.getloadavg()[0]:.1f}")
+    acknowledging(arguments.folder, arguments.messages)
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        home = Layout(Path(folder).absolute() / "home")
+        looking_up(home, arguments.lookups)
+        reading(open_log(home, DOMAIN))
+
+
+if __name__ == "__main__":
+    main()
