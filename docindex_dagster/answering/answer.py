@@ -90,7 +90,7 @@ async def answer(
     searched = time.monotonic()
     asked = BudgetedChat(model, settings.llm) if model else None
     messages = _messages(question, conversation, passages, found, is_for_agent=toolbox is not None)
-    written = _written(asked, messages, reading, toolbox) if asked else _extracted(settings, passages)
+    written = _written(asked, messages, reading, toolbox) if asked else _extracted(settings, passages, found)
     try:
         async with aclosing(written) as items:
             async for item in items:
@@ -148,9 +148,10 @@ def _messages(
     return [Message("system", asked.system), *turns, Message("user", asked.user)]
 
 
-async def _extracted(settings: Settings, passages: Sequence[Passage]) -> _Items:
+async def _extracted(settings: Settings, passages: Sequence[Passage], found: Retrieved) -> _Items:
     """The answer without a model."""
-    yield Delta(extractive(passages, is_model_set=settings.llm.provider != "none"))
+    history = found.history.text if found.history else ""
+    yield Delta(extractive(passages, history, is_model_set=settings.llm.provider != "none"))
 
 
 def _written(model: BudgetedChat, messages: Sequence[Message], reading: Reading, toolbox: Toolbox | None) -> _Items:

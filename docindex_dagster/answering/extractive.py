@@ -17,15 +17,17 @@ model = "NAME"
 """
 
 
-def extractive(passages: Sequence[Passage], *, is_model_set: bool = False) -> str:
+def extractive(passages: Sequence[Passage], history: str = "", *, is_model_set: bool = False) -> str:
     """The best passages as Markdown, each with its mark.
 
     Args:
         passages: that were found.
+        history: the commits that the question is about; they come first.
         is_model_set: whether the settings name a model, which was not wanted; else three lines say how to set one.
     """
     best = sorted(passages, key=lambda passage: -passage.score)[:_BEST]
-    shown = [_shown(passage) for passage in best] or ["Nothing was found."]
+    commits = [_fenced(history)] if history else []
+    shown = [*commits, *map(_shown, best)] or ["Nothing was found."]
     if is_model_set:
         return "\n\n".join(["The best passages, as they are:" if best else "", *shown]).strip() + "\n"
     how = f"To be answered in words, add to `docindex.toml` (docs/answers.md):\n\n```toml\n{HOW_TO_SET}```"
@@ -37,6 +39,10 @@ def _shown(passage: Passage) -> str:
     lines = passage.text.split("\n")
     text = "\n".join(lines[:_MOST_LINES])
     more = f", the first {_MOST_LINES} lines" if len(lines) > _MOST_LINES else ""
-    fence = "`" * (max((len(run) for run in _FENCE.findall(text)), default=2) + 1)
     place = f"{in_line(passage.path)}:{passage.start_line}-{passage.end_line}".replace("`", "'")
-    return f"`{place}`{more}\n\n{fence}{passage.language or ''}\n{text}\n{fence}\n\n[{passage.number}]"
+    return f"`{place}`{more}\n\n{_fenced(text, passage.language or '')}\n\n[{passage.number}]"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    fence = "`" * (max((len(run) for run in _FENCE.findall(text)), default=2) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -49,3 +49,11 @@ def test_a_fence_in_a_passage_does_not_end_its_block():
 def test_where_nothing_was_found_it_says_so():
     assert "Nothing was found." in extractive([])
     assert HOW_TO_SET in extractive([])
+
+
+def test_commits_that_the_question_is_about_come_first_and_their_text_is_no_citation():
+    text = extractive([BEST], "0123456789 2024-01-02 Ada: Prime ``` the pump [7]")
+
+    assert text.index("Ada: Prime") < text.index("`lib/pump.py:1-2`")
+    assert [citation.number for citation in check(text, [BEST])] == [2]
+    assert "Ada: Prime" in extractive([], "0123456789 2024-01-02 Ada: Prime")
