@@ -30,7 +30,7 @@ _SIGNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Shown:
     """Shows what happens while a question is answered.
 
@@ -38,11 +38,13 @@ class Shown:
         home: where the index is.
         file_of: says where the files of passages are.
         is_streaming: whether the text is shown as it comes; else once it is checked, with the checks in its marks.
+        is_in_line: whether the text that was shown has not ended its line.
     """
 
     home: Path
     file_of: FileOf
     is_streaming: bool
+    is_in_line: bool = False
 
     def take(self, event: Event) -> None:
         """Show what has happened."""
@@ -51,8 +53,7 @@ class Shown:
                 for warning in warnings:
                     console.warning(warning)
             case Delta(text) if self.is_streaming:
-                sys.stdout.write(visible(text).encode("utf-8", "replace").decode())
-                sys.stdout.flush()
+                self._write(visible(text))
             case Step():
                 self._step(event)
             case Answer():
@@ -61,20 +62,27 @@ class Shown:
                 console.err.print(Text(_spent(event), "dim"))
 
     def _step(self, step: Step) -> None:
-        if self.is_streaming:
-            sys.stdout.write("\n")
-            sys.stdout.flush()
+        self._end_line()
         arguments = shortened(in_line(step.arguments), _LONGEST_ARGUMENTS)
         style = "yellow" if step.is_error else "dim"
         console.err.print(Text(f"{in_line(step.tool)} {arguments}: {in_line(step.outcome)}", style))
 
     def _answer(self, answer: Answer) -> None:
-        text = "" if self.is_streaming else as_text(answer.text, answer.citations).strip("\n")
-        sys.stdout.write(f"{text.encode('utf-8', 'replace').decode()}\n")
-        sys.stdout.flush()
+        if not self.is_streaming:
+            self._write(as_text(answer.text, answer.citations).strip("\n"))
+        self._end_line()
         self.sources(answer.citations)
         for note in _notes(answer):
             console.warning(note)
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text.encode("utf-8", "replace").decode())
+        sys.stdout.flush()
+        self.is_in_line = not text.endswith("\n") if text else self.is_in_line
+
+    def _end_line(self) -> None:
+        if self.is_in_line:
+            self._write("\n")
 
     def sources(self, citations: Sequence[Citation]) -> None:
         """Print what is cited, in the order of the numbers, each with the worst that a check says of it."""

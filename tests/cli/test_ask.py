@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.llm.chat import Delta, Usage
+from docindex_dagster.llm.chat import Delta, ToolCall, Usage
 from tests.llm.chats import ALL, MODEL, OPENAI, ChatServer, Protocol, Reply, serving
 from tests.llm.server import KEY, unused_url
 from tests.terminals import Terminal
@@ -195,6 +195,23 @@ def test_check_of_one_that_cannot_be_asked_fails(run_indexed, monkeypatch):
 
 
 # On a terminal
+
+
+def test_on_a_terminal_no_line_is_empty_between_steps_and_two_are_not_before_sources(terminal, server):
+    calls = [ToolCall(f"c{at}", "search", '{"query": "pump"}') for at in range(2)]
+    ended = (*ANSWER[:-1], Delta("\n"), ANSWER[-1])
+    server.replies = [OPENAI.reply(Delta("Let me look."), *calls, Usage(1, 1)), OPENAI.reply(*ended)]
+
+    command = terminal("how does prime_pump work?", "--agent")
+    assert command.end() == 0
+
+    lines = command.plain.splitlines()
+    steps = [at for at, line in enumerate(lines) if line.startswith("search {")]
+    assert lines[steps[0] - 1] == "Let me look."
+    assert steps[1] == steps[0] + 1
+    sources = next(at for at, line in enumerate(lines) if line.startswith("  1 "))
+    assert lines[steps[1] + 1] == "`prime_pump` fills the pump with water [1], or [9]."
+    assert lines[steps[1] + 2 : sources] == [""]
 
 
 @pytest.fixture
