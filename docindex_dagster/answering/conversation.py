@@ -1,5 +1,6 @@
 """Questions that go on from each other: what was said, the passages so far, and what a further question refers to."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from docindex_dagster.answering.citations import Citation
@@ -60,6 +61,11 @@ class Conversation:
         """This one with further passages, and these by themselves."""
         passages, new = self.passages.found(context)
         return replace(self, passages=passages.newest(_MOST_PASSAGES)), new
+
+    def shown(self, passages: Iterable[Passage]) -> "Conversation":
+        """This one after passages were shown: their numbers are not given again, even where no answer comes."""
+        last = max((passage.number for passage in passages), default=0)
+        return replace(self, passages=replace(self.passages, last=max(self.passages.last, last)))
 
     def answered(self, question: str, answer: str, citations: tuple[Citation, ...]) -> "Conversation":
         """This one with a further turn."""

@@ -10,7 +10,7 @@ from typing import Self
 
 from docindex_dagster.answering.answer import answer
 from docindex_dagster.answering.conversation import Conversation
-from docindex_dagster.answering.events import Answer, Event
+from docindex_dagster.answering.events import Answer, Event, Found, Step
 from docindex_dagster.answering.question import Question
 from docindex_dagster.cli import answers, console
 from docindex_dagster.core.errors import LLMError
@@ -95,6 +95,8 @@ class Asked:
                     self.shown.take(event)
                 if isinstance(event, Answer):
                     self.conversation, self.last = event.conversation, event
+                elif isinstance(event, Found | Step):
+                    self.conversation = self.conversation.shown(event.passages)
                 if not isinstance(event, Delta):
                     events.append(event)
         return events

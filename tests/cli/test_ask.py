@@ -271,6 +271,20 @@ def test_ctrl_c_ends_an_answer_and_not_the_chat(terminal, server):
     assert command.end() == 0
 
 
+def test_a_stopped_answer_gives_its_numbers_to_no_other_passages(terminal, server):
+    server.replies = [Reply(tuple(OPENAI.events([Delta("It fills")])), stays=True), OPENAI.reply(*ANSWER)]
+
+    command = terminal("--chat", "how does prime_pump work?")
+    command.wait_for("It fills")
+    command.press_ctrl_c()
+    command.wait_for("stopped")
+    command.type_line("how does prime_pump work?")
+    command.wait_for("there is no passage 1")
+    command.type_line("/quit")
+
+    assert command.end() == 0
+
+
 def test_ctrl_d_ends_the_chat(terminal):
     command = terminal("--chat")
     command.wait_for("> ")

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Answer, Event, Found, Step
@@ -36,9 +36,7 @@ class Talk:
             case Answer():
                 self.conversation = event.conversation
             case Found() | Step():
-                passages = self.conversation.passages
-                last = max(passages.last, *(passage.number for passage in event.passages), 0)
-                self.conversation = replace(self.conversation, passages=replace(passages, last=last))
+                self.conversation = self.conversation.shown(event.passages)
 
 
 @dataclass(frozen=True, slots=True)
