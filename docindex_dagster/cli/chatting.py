@@ -1,5 +1,6 @@
 """`docindex ask --chat`: question after question, and what can be typed beside them."""
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ _HELP = """\
 /show N      passage N, whole
 /save FILE   the conversation as Markdown, with its sources
 /new         another conversation
-/quit        the end, as Ctrl-D; Ctrl-C stops an answer
+/quit        the end, as Ctrl-D; Ctrl-C stops an answer, or drops a line
 Anything else is a question, which may refer to the one before."""
 
 
@@ -32,13 +33,16 @@ def converse(asked: "Asked", first: str) -> None:
     with suppress(ImportError):
         import readline  # noqa: F401 its import is what lets `input` edit lines
     console.err.print("/help lists what can be typed beside questions")
-    line = first
+    line, prompt = first, _PROMPT if sys.stdin.isatty() else ""
     while True:
         if not line.strip():
             try:
-                line = input(_PROMPT)
-            except (EOFError, KeyboardInterrupt):
-                console.out.print()
+                line = input(prompt)
+            except KeyboardInterrupt:  # one that came a moment too late to stop an answer ends nothing
+                console.err.print("\n/quit or Ctrl-D ends the chat")
+            except EOFError:
+                if prompt:
+                    console.out.print()
                 return
             continue
         if line.strip() in {"/quit", "/exit"}:

@@ -1,5 +1,6 @@
 """`docindex ask`: answers by a model, scripted on the loopback device, and without one."""
 
+import io
 import json
 from pathlib import Path
 
@@ -283,6 +284,35 @@ def test_a_stopped_answer_gives_its_numbers_to_no_other_passages(terminal, serve
     command.type_line("/quit")
 
     assert command.end() == 0
+
+
+def test_ctrl_c_at_the_prompt_drops_the_line_and_not_the_chat(terminal, server):
+    command = terminal("--chat", "how does prime_pump work?")
+    command.wait_for("tokens; search")
+    command.wait_for("> ")
+    command.type("half a ques")
+    command.press_ctrl_c()
+    command.wait_for("Ctrl-D ends the chat")
+    command.type_line("/show 1")
+    command.wait_for("print(litres)")
+    command.type_line("/quit")
+
+    assert command.end() == 0
+    assert len(server.asked) == 1
+
+
+def test_into_a_pipe_a_chat_writes_its_answers_alone(ask, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("how does prime_pump work?\n"))
+
+    answer = ask("--chat")
+
+    assert answer.code == 0
+    assert answer.out.startswith(SHOWN)
+    assert ">" not in answer.out
+
+
+def test_the_help_says_how_a_passage_is_named(run):
+    assert "[3] names a passage" in run("ask", "--help").out
 
 
 def test_ctrl_d_ends_the_chat(terminal):
