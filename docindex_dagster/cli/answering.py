@@ -44,7 +44,7 @@ def ask(
 ) -> None:
     """Answer a question from what is indexed, by a language model, with sources whose lines are checked.
 
-    [n] names a passage. Below the answer: ✓ its lines have what the sentence names, ? hardly any of it, · the sentence
+    [3] names a passage. Below the answer: ✓ its lines have what the sentence names, ? hardly any of it, · the sentence
     names nothing to look for, ✗ there is no such passage. Without a model, the best passages are shown.
     """
     from docindex_dagster.cli import places
