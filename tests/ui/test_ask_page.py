@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from docindex_dagster.llm.chat import Delta, Usage
+from docindex_dagster.llm.chat import Delta, ToolCall, Usage
 from tests.llm.chats import MODEL, OPENAI, ChatServer, Reply
 from tests.llm.chats import serving as chatting
 from tests.llm.server import KEY
@@ -491,6 +491,35 @@ def test_steps_of_an_agent_are_listed(tab: Page):
     tab.reload()
     expect(tab.locator(".step")).to_have_count(1)
     expect(tab.get_by_label("Look further (agent)")).to_be_checked()
+
+
+def test_an_agent_calls_tools_of_the_server_and_what_they_give_is_read_and_cited(asked: Asked, tab: Page):
+    """The model is scripted; the tools, the filters and the check are those of the server."""
+    calls = [
+        ToolCall("c1", "graph", '{"question": "callers", "symbol": "pump"}'),
+        ToolCall("c2", "log", '{"query": "tank"}'),
+        ToolCall("c3", "search", '{"query": "pump", "sources": ["library/manual"]}'),
+        ToolCall("c4", "delete", "{}"),
+    ]
+    tank = numbers(asked.served, sources=["git/shop"])["tank.py"]
+    asked.script(f"`pump` moves water between the well and a tank [{tank}].")
+    asked.model.replies.insert(0, OPENAI.reply(Delta("Let me look."), *calls, Usage(10, 5)))
+    tab.goto("/ask?source=git/shop")
+    tab.get_by_label("Look further (agent)").check()
+    ask(tab)
+    expect_end(tab)
+    steps = tab.locator(".step")
+    expect(steps).to_have_text([re.compile(f"^{name} .* →") for name in ("graph", "log", "search", "delete")])
+    expect(tab.locator(".step.problem")).to_have_text([re.compile("git/shop"), re.compile("no tool")])
+    expect(tab.locator(".answer")).not_to_contain_text("Let me look")
+    expect(tab.locator("a.citation")).to_have_text(f"[{tank}]")
+    given = [message["content"] for message in asked.prompts[-1] if message["role"] == "tool"]
+    assert "Tank.fill" in given[0]
+    assert "Add the tank" in given[1]
+    tab.locator("a.citation").click()
+    expect(tab.locator("#pane .marked").first).to_be_visible()
+    tab.reload()
+    expect(steps).to_have_count(4)
 
 
 def test_a_verdict_lands_in_the_file(asked: Asked, tab: Page, answer: str):
