@@ -94,8 +94,13 @@ def _save(asked: "Asked", name: str) -> None:
         raise QueryError("say where: /save FILE")
     if not asked.conversation.turns:
         raise QueryError("nothing was asked yet")
-    with Path(name).expanduser().open("x", encoding="utf-8") as file:
-        file.write(_as_markdown(asked))
+    try:
+        with Path(name).expanduser().open("x", encoding="utf-8") as file:
+            file.write(_as_markdown(asked))
+    except FileExistsError:
+        raise QueryError(f"{name} is there already: choose another name") from None
+    except OSError as error:
+        raise QueryError(f"{name} cannot be written: {error.strerror}") from None
     console.out.print(f"saved as {name}")
 
 
