@@ -5,6 +5,7 @@ found there; neither is `x[1]`, a subscript.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,7 @@ CITATION = "citation"  # the type of a mark's token
 _MARK = re.compile(r"\[ *[0-9]{1,3}(?: *, *[0-9]{1,3})* *\]")  # no years
 _CALL = re.compile(r"\w\([^()\n]{0,200}\)$")
 _LONGEST_CALL = 210
+_UNCASED = ("Lo", "Lm")  # letters of scripts in which names of code are not written, and some that have no spaces
 _CELLS = ("td_open", "th_open")
 _MAKES_LINKS = ("reference", "link", "image", "autolink")
 
@@ -154,4 +156,4 @@ def _is_subscript(state: StateInline) -> bool:
         return bool(state.pending) or not state.tokens or state.tokens[-1].type != CITATION
     if before == ")":
         return _CALL.search(state.src, max(0, state.pos - _LONGEST_CALL), state.pos) is not None
-    return before.isalnum() or before == "_"
+    return before == "_" or (before.isalnum() and unicodedata.category(before) not in _UNCASED)

@@ -118,7 +118,21 @@ def test_a_subscript_and_what_is_no_list_of_numbers_is_no_mark(text):
     assert marks_of(text) == []
 
 
-@pytest.mark.parametrize("text", ["(so)[1]", "`x`[1]", "so.[1]", "**so**[1]", "[1](https://e.example)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(so)[1]",
+        "`x`[1]",
+        "so.[1]",
+        "**so**[1]",
+        "[1](https://e.example)",
+        "ポンプは水を汲みます[1]。",
+        "タンカー[1]",
+        "水泵抽水[1]。",
+        "펌프가 물을 퍼 올린다[1].",
+        "ปั๊มน้ำ[1]",
+    ],
+)
 def test_a_mark_may_follow_anything_else_without_a_space(text):
     assert [mark.numbers for mark in marks_of(text)] == [(1,)]
 
