@@ -18,7 +18,7 @@ from docindex_dagster.stores.analysis import stems, terms
 _WORD = re.compile(r"\w+")
 _COMPOUND = re.compile(r"\w_\w|[a-z0-9][A-Z]|[A-Z]{2}[a-z]")  # a name by its form: snake_case, camelCase, HTTPError
 _CALLED = re.compile(r"(\w+)\(")
-_QUOTED = re.compile(r'"([^"\n]+)"|“([^”\n]+)”')
+_QUOTED = re.compile(r'"([^"\n]+)"|„([^“”\n]+)[“”]|“([^”\n]+)”|«([^»\n]+)»')
 _STOPS = ".,;:"  # may be the answer's own
 _LEAST_QUOTED = 4  # words; fewer in quotation marks are a name, or irony
 _LEAST_CODE = 3  # words in code that is compared as a quote
@@ -74,7 +74,7 @@ def evidence_of(text: str, code: str = "") -> Evidence:
     spoken = _WORD.findall(prose)
     names = [word for word in spoken if _COMPOUND.search(word)]
     words = {word.lower() for word in spoken if not _COMPOUND.search(word)} - FUNCTION_WORDS
-    quotes = (flat(plain or typographic).rstrip(_STOPS) for plain, typographic in _QUOTED.findall(prose))
+    quotes = (flat("".join(quoted)).rstrip(_STOPS) for quoted in _QUOTED.findall(prose))
     return Evidence(
         identifiers=frozenset(word for word in (*written, *names) if word[1:]),
         calls=frozenset(name for piece in pieces for name in _CALLED.findall(piece)),

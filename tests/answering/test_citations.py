@@ -84,6 +84,16 @@ def test_a_quote_stands_in_the_passage_but_for_white_space_and_marks_of_comments
     assert (found.state, found.start_line, found.end_line) == (State.SUPPORTED, 11, 12)
 
 
+@pytest.mark.parametrize("marks", ["„“", "„”", "“”", "«»", '""'])
+def test_quotation_marks_of_other_languages_quote_too(marks):
+    first, last = marks
+    right = only(f"`pump` sagt {first}Raise the level of the lock, then close it.{last} und “mehr” [1].")
+    wrong = only(f"`pump` sagt {first}Raise the level of the lake, then close it.{last} und “mehr” [1].")
+
+    assert (right.state, right.start_line, right.end_line) == (State.SUPPORTED, 11, 12)
+    assert wrong.state is State.DOUBTFUL
+
+
 @pytest.mark.parametrize("quote", ["Raise the level of the lake, then", "raise the level of the lock"])
 def test_a_quote_that_stands_otherwise_in_the_passage_is_doubtful(quote):
     assert only(f'`pump` of `gate` says "{quote}" [1].').state is State.DOUBTFUL
