@@ -98,7 +98,7 @@ def _check(settings: "LLMSettings", *, json: bool) -> None:
     else:
         facts = (
             ("provider", settings.provider),
-            ("model", found.model or "the provider's default"),
+            ("model", found.model or ("none" if settings.provider == "none" else "the provider's default")),
             ("configured", _yes(found.is_configured)),
             ("reachable", _yes(found.is_reachable)),
             ("logged in", _yes(found.is_logged_in)),

@@ -31,8 +31,9 @@ class Choice:
         settings = load_settings(self.root)
         if not settings.config_file.exists():
             raise SourceError(
-                f"there is no project: {self.tried}. Search a folder as it is with `docindex search QUERY PATH`, begin "
-                "a project with `docindex index PATH`, or choose one with --project"
+                f"there is no project: {self.tried}. Search a folder as it is with `docindex search QUERY PATH`, "
+                "ask about it with `docindex ask QUESTION PATH`, begin a project with `docindex index PATH`, "
+                "or choose one with --project"
             )
         return settings
 

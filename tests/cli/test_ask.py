@@ -195,6 +195,18 @@ def test_check_of_one_that_cannot_be_asked_fails(run_indexed, monkeypatch):
     assert "cannot be reached" in json.loads(answer.out)["problem"]
 
 
+def test_without_a_model_a_check_names_none(run_indexed):
+    answer = run_indexed("ask", "--check")
+
+    assert answer.code == 1
+    assert "model       none\n" in answer.out
+    assert "set llm.provider and llm.model" in answer.err
+
+
+def test_where_there_is_no_project_it_says_how_to_ask_about_a_folder(run):
+    assert "`docindex ask QUESTION PATH`" in run("ask", "how does prime_pump work?").err
+
+
 # On a terminal
 
 
