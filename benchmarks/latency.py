@@ -135,7 +135,7 @@ def measure(root: Path, asked: Sequence[str]) -> None:
     for mode in (Mode.HYBRID, Mode.VECTOR, Mode.BM25):
         print(f"  {mode.value:<10}{milliseconds(partial(ask, mode, WEIGHTS), asked)}")
     started = time.perf_counter()
-    edges = reader.links.weights.nnz
+    edges = len(reader.links.weights)
     print(f"  the graph, opened in {time.perf_counter() - started:.2f} s: {edges:,} links of chunks")
     print(f"  {Mode.GRAPH.value:<10}{milliseconds(partial(ask, Mode.GRAPH, WEIGHTS), asked)}")
     print(f"  + graph   {milliseconds(partial(ask, Mode.HYBRID, replace(WEIGHTS, graph=BOOST)), asked)}")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lancedb.table import LanceTable
     from tantivy import Index, Searcher
 
+    from docindex_dagster.graph.links import Links
     from docindex_dagster.graph.opened import OpenGraph
-    from docindex_dagster.graph.walk import Links
 
 # A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
 _ATTEMPTS = 5
@@ -72,7 +72,7 @@ class Reader:
     @cached_property
     def links(self) -> "Links":
         """What the graph links with what, from chunk to chunk."""
-        from docindex_dagster.graph.walk import links
+        from docindex_dagster.graph.links import links
 
         return links(self.graph)
 

@@ -1,15 +1,17 @@
 """Walks from chunk to chunk."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from docindex_dagster.graph.links import Links, links, links_of
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, triple_table
-from docindex_dagster.graph.walk import Links, links, walk
+from docindex_dagster.graph.walk import walk
 
 SOURCE = "library/sample"
 
@@ -74,17 +76,54 @@ def test_what_nothing_is_known_of_leads_nowhere():
     assert walk(linked(edge("a", "calls", "b")), {"chunk of a": 0.0}) == {}
 
 
-@given(st.data(), st.integers(1, 12))
-def test_shares_are_parts_of_one_whole_and_stay_near_the_seeds(data, size):
-    weights = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0]), min_size=size**2, max_size=size**2)))
-    np.fill_diagonal(weights := weights.reshape(size, size), 0)
-    found = Links([str(number) for number in range(size)], csr_array(weights))
-    seeds = data.draw(st.dictionaries(st.sampled_from(found.chunk_ids), st.floats(0, 10), max_size=5))
+@st.composite
+def matrices(draw) -> np.ndarray:
+    """How strongly each of a few chunks is linked to each: many not at all."""
+    size = draw(st.integers(1, 12))
+    strengths = st.sampled_from([0.0, 0.0, 0.5, 1.0])
+    weights = np.array(draw(st.lists(strengths, min_size=size**2, max_size=size**2))).reshape(size, size)
+    np.fill_diagonal(weights, 0)
+    return weights
 
-    shares = walk(found, seeds)
 
+def links_in(weights: np.ndarray) -> Links:
+    """Links between chunks whose ids are their numbers."""
+    return links_of(pa.array([str(number) for number in range(len(weights))]), csr_array(weights))
+
+
+seeds_of_some = st.dictionaries(st.integers(0, 12).map(str), st.floats(0, 10), max_size=5)  # of which not all are there
+
+
+@given(matrices(), seeds_of_some)
+def test_shares_are_parts_of_one_whole_and_stay_near_the_seeds(weights, seeds):
+    shares = walk(links_in(weights), seeds)
+
+    seeds = {name: weight for name, weight in seeds.items() if int(name) < len(weights)}
     begun = [int(name) for name, weight in seeds.items()]
     near = {*begun, *np.flatnonzero(weights[begun].any(axis=0)).tolist()} if begun else set()
     assert all(share > 0 for share in shares.values())
     assert sum(shares.values()) < 1
     assert {int(name) for name in shares} <= near
+
+
+def walked_in_full(weights: np.ndarray, seeds: dict[str, float]) -> dict[str, float]:
+    """What a walk over the whole matrix of those that are near gives: the definition, without sparse rows."""
+    begun = [int(name) for name in seeds if int(name) < len(weights)]
+    if not begun or not sum(seeds.values()):
+        return {}
+    near = sorted({*begun, *np.flatnonzero(weights[begun].any(axis=0)).tolist()})
+    part = weights[np.ix_(near, near)]
+    leaving = part.sum(axis=1, keepdims=True)
+    chances = np.divide(part, leaving, out=np.zeros_like(part), where=leaving > 0)
+    begin = np.array([seeds.get(str(number), 0.0) for number in near]) / sum(seeds.values())
+    ranks = begin
+    for _ in range(12):
+        ranks = 0.5 * begin + 0.5 * ranks @ chances
+    return {str(number): share for number, share in zip(near, ranks - 0.5 * begin, strict=True) if share > 0}
+
+
+@given(matrices(), seeds_of_some)
+def test_a_walk_is_what_the_whole_matrix_gives(weights, seeds):
+    found, expected = walk(links_in(weights), seeds), walked_in_full(weights, seeds)
+
+    assert all(abs(found.get(name, 0.0) - expected.get(name, 0.0)) < 1e-12 for name in {*found, *expected})
