@@ -14,7 +14,6 @@ _BEFORE = 60  # characters shown before that match
 _ELLIPSIS = "…"
 _WORD = re.compile(r"\w+")
 _BRACES = re.compile(r"\{[^{}]*\}")
-_NEVER = re.compile(r"(?!)")
 
 # Where a match begins and ends in its line, and what of the query it is a match of.
 Match = tuple[int, int, frozenset[str]]
@@ -24,11 +23,16 @@ Finder = Callable[[list[str]], list[list[Match]]]
 def of_words(stems: frozenset[str]) -> Finder:
     """Finds words that have one of these stems."""
     # Few lines hold the beginning of one: the words of the others need not be cut to stems.
-    beginnings = {re.escape(stem[: max(2, len(stem) - 1)]) for stem in stems}  # `happi` is the stem of `happy`
-    has_one = re.compile("|".join(sorted(beginnings)), re.IGNORECASE) if beginnings else _NEVER
+    beginnings = sorted({stem[: max(2, len(stem) - 1)] for stem in stems})  # `happi` is the stem of `happy`
 
     def find(lines: list[str]) -> list[list[Match]]:
-        return [_in_line(line, stems) if has_one.search(line) else [] for line in lines]
+        text = "\n".join(lines).lower()
+        held = [beginning for beginning in beginnings if beginning in text]
+        in_lower_case = text.split("\n")
+        return [
+            _in_line(line, stems) if any(beginning in lower for beginning in held) else []
+            for line, lower in zip(lines, in_lower_case, strict=True)
+        ]
 
     return find
 
