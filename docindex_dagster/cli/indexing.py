@@ -119,6 +119,7 @@ def index_sources(
 ) -> list[dict[str, Any]]:
     """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
     from docindex_dagster.cli import launch
+    from docindex_dagster.stores import link_files
 
     summaries = []
     with launch.instance(settings) as instance:
@@ -138,6 +139,7 @@ def index_sources(
             summaries.append(summary_of(key, outcome, time.monotonic() - started))
             if outcome.succeeded and not quiet:
                 console.out.print(sentence_of(summaries[-1]))
+        link_files.bring_up_to_date(Layout(settings.home))
     return summaries
 
 

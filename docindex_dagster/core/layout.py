@@ -134,6 +134,11 @@ class Layout:
         return self.stores / "vectors"
 
     @property
+    def links(self) -> Path:
+        """The folder of the link files."""
+        return self.stores / "links"
+
+    @property
     def catalog(self) -> Path:
         """The catalogue of what is searchable."""
         return self.home / "catalog.json"

@@ -13,13 +13,15 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import metadata, outcomes
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.resources import LAUNCHER_TAG, Project
 from docindex_dagster.sources import registry
 from docindex_dagster.status import catalog, overview, source_status
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.status.source_status import SourceState, State
+from docindex_dagster.stores import link_files
 
 CATALOG = dg.AssetKey("index_catalog")
+_LINKING_LATER = frozenset({"command line", "watch"})  # they do it when several runs are done
 _NONE_FAILED = "no_source_is_left_failed"
 _CHECKED = "every_source_was_checked_lately"
 _MOST_URGENT = 200
@@ -65,6 +67,8 @@ def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterat
     layout = project.layout
     with exclusive(layout.publication_lock, owner="index_catalog", on_wait=context.log.info):
         entries = catalog.rebuild(layout)
+    if context.run.tags.get(LAUNCHER_TAG) not in _LINKING_LATER:
+        link_files.bring_up_to_date(layout)
     settings = project.read_settings()
     statuses = _statuses(context.instance, settings, entries, ending=context.run)
     yield dg.MaterializeResult(

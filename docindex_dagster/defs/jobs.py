@@ -15,6 +15,7 @@ from docindex_dagster.defs.resources import PARTITION_TAG, Project
 from docindex_dagster.embedding import cache
 from docindex_dagster.sources import clone, registry, withdrawn
 from docindex_dagster.status import catalog
+from docindex_dagster.stores import link_files
 from docindex_dagster.stores.publish import withdraw
 
 REMOVE_SOURCE = "remove_source"
@@ -54,6 +55,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
             for asset in layout.assets():
                 layout.table(asset, key).unlink(missing_ok=True)
             catalog.rebuild(layout)
+        link_files.bring_up_to_date(layout)
         cache.remove(layout, key)
         layout.summaries(key).unlink(missing_ok=True)
         if key in registry.sources(project.read_settings()):

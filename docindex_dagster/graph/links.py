@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.graph.triple import CONCEPT
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _BINDS = {
 }
 _BACK = 0.5  # from a definition to all chunks that use it, together, beside a step from one of them to it
 _MOST_SHARING = 20  # chunks that mention a concept: one that is all over the place says nothing
+# Raise the number when the same graph files give other links, also by how they are opened as one.
+LINKS_VERSION = digest_parts("1", repr((_BINDS, _BACK, _MOST_SHARING)))
 
 Numbers = NDArray[np.int64]  # of chunks, or of places in an array: shape (n,)
 Weights = NDArray[np.float64]  # shape (n,)

@@ -1,6 +1,7 @@
 """Checking that a generation is whole: its stores agree with each other, and the published one with the tables."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -10,8 +11,9 @@ from docindex_dagster.core.errors import DamagedStoreError, StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph.extraction import Extraction
+from docindex_dagster.graph.links import links
 from docindex_dagster.graph.verify import stray_edges
-from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_index, vector_files
+from docindex_dagster.stores import graph_files, lance_table, link_files, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_next
@@ -61,6 +63,7 @@ def _whole(layout: Layout, opened: Callable[[], Reader]) -> Iterator[Finding]:
                 yield from list(_source(layout, reader, key, published))
         except StoreError as error:
             yield Finding(key, "stores", _problem(error))
+    yield from _links(layout, reader)
     yield from _strangers(reader)
 
 
@@ -130,6 +133,15 @@ def _graph(layout: Layout, published: PublishedSource, chunks: pa.Table) -> str:
         return ""
     graph = graph_files.read(layout, published.graph)
     return "its files are missing or damaged" if graph is None else stray_edges(graph, chunks)
+
+
+def _links(layout: Layout, reader: Reader) -> Iterator[Finding]:
+    """What is wrong with the links that contexts follow; of a graph that is damaged, its source says so."""
+    if link_files.read(layout, reader.generation) is None:
+        return
+    with suppress(StoreError):
+        if problem := link_files.problem(layout, reader.generation, links(reader.graph)):
+            yield Finding(None, "link file", problem)
 
 
 def _strangers(reader: Reader) -> Iterator[Finding]:

@@ -18,7 +18,16 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT, NO_LANGUAGE
 from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
-from docindex_dagster.stores import clean_up, graph_files, lance_table, matrix, takeover, tantivy_index, vector_files
+from docindex_dagster.stores import (
+    clean_up,
+    graph_files,
+    lance_table,
+    link_files,
+    matrix,
+    takeover,
+    tantivy_index,
+    vector_files,
+)
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
 from docindex_dagster.stores.generation import (
@@ -97,6 +106,8 @@ def publish(
         DamagedStoreError: the stores are damaged, and `force` was not asked for.
     """
     rows.verify(model)
+    if force:
+        link_files.remove_unused(layout, set())  # a copy that nobody compared
     start = start_of(layout, model.name)
     try:
         found = None if force or start.is_due else _found(layout, rows, model, start, ready=ready)

@@ -10,7 +10,8 @@ from docindex_dagster.core.errors import DamagedStoreError, StoreError
 from docindex_dagster.core.files import stamp
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.traces import spanned
-from docindex_dagster.stores import graph_files, lance_table, takeover, tantivy_index, vector_files
+from docindex_dagster.graph.links import Links, links
+from docindex_dagster.stores import graph_files, lance_table, link_files, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.matrix import Matrix, Part, fits
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from lancedb.table import LanceTable
     from tantivy import Index, Searcher
 
-    from docindex_dagster.graph.links import Links
     from docindex_dagster.graph.opened import OpenGraph
 
 # A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
@@ -70,11 +70,13 @@ class Reader:
         return self.graph_of(self.generation.sources)
 
     @cached_property
-    def links(self) -> "Links":
-        """What the graph links with what, from chunk to chunk."""
-        from docindex_dagster.graph.links import links
+    def links(self) -> Links:
+        """What the graph links with what, from chunk to chunk.
 
-        return links(self.graph)
+        Raises:
+            DamagedStoreError: as `graph_of`, where there is no file of them.
+        """
+        return link_files.read(self.layout, self.generation) or links(self.graph)
 
     def graph_of(self, keys: Iterable[str]) -> "OpenGraph":
         """The knowledge graph of some sources.

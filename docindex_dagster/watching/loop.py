@@ -4,16 +4,19 @@ An event only says where to look. Whether there is anything to do, the fingerpri
 that git ignores, a log that grows, our own git commands, and what another process has indexed already lead to no run.
 """
 
+import math
 import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from pathlib import Path
+from threading import Thread
 
 from docindex_dagster.core.errors import DocindexError, SettingsError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.sources import noise, registry, withdrawn
+from docindex_dagster.stores import link_files
 from docindex_dagster.watching.notifier import Notifier, PathEvent
 from docindex_dagster.watching.watched import Watched
 
@@ -24,6 +27,7 @@ _REST = 2.0  # after a look that was in vain, in multiples of what it took: a fi
 _LONGEST_REST_S = 1.0
 _IGNORE_FILES = frozenset({".gitignore", ".docindexignore"})
 _LISTINGS = 5
+_QUIET_S = 5.0  # since the last run: who edits goes on, and each edit makes other links
 
 Index = Callable[[Settings, str], bool]
 Report = Callable[[str], None]
@@ -58,6 +62,8 @@ class Watch:
         self._parents: frozenset[str] = frozenset()  # folders each child of which is a source
         self._due: dict[str, None] = {}  # the keys of what is to be looked at; a dictionary keeps its order
         self._places_at = self._round_at = 0.0
+        self._link_at = time.monotonic() + _QUIET_S  # what is published may be of an earlier version of docindex
+        self._linking: Thread | None = None
         self._declare()
 
     @property
@@ -80,7 +86,9 @@ class Watch:
         self._take(self._notifier.wait(_TICK_S if self.is_idle else 0.0))
         self._check_places()
         self._ask_again()
-        if not self.is_idle:
+        if self.is_idle:
+            self._link()
+        else:
             key = next(iter(self._due))
             del self._due[key]
             self._look(key)
@@ -88,6 +96,15 @@ class Watch:
     def close(self) -> None:
         """Watch nothing any more."""
         self._notifier.close()
+        if self._linking is not None:
+            self._linking.join()
+
+    def _link(self) -> None:
+        """After a while without a run, write the file of the links, in a thread: an edit is not to wait for it."""
+        if time.monotonic() >= self._link_at:
+            self._link_at = math.inf
+            self._linking = Thread(target=link_files.bring_up_to_date, args=(Layout(self._settings.home),))
+            self._linking.start()
 
     def _declare(self) -> None:
         """Watch what the settings declare now, and look at all of it."""
@@ -203,6 +220,7 @@ class Watch:
             self._rest(time.monotonic() - started)
         elif self._index(self._settings, key):
             watched.note_success(found)
+            self._link_at = time.monotonic() + _QUIET_S
         else:
             wait = watched.note_failure(found)
             self._report(f"{key} is tried again when it changes, or in {wait / 60:.0f} min")

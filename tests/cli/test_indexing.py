@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.cli import launch
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.stores import link_files
+from docindex_dagster.stores.generation import read_generation
 
 
 def test_a_folder_is_indexed_and_searched_with_two_commands(run):
@@ -84,6 +87,19 @@ def test_folders_of_a_folder_are_indexed_by_one_command(run):
 
     assert run("index", "raw/{library}").code == 0
     assert len(json.loads(run("status", "--json").out)) == 2
+
+
+def test_the_links_of_the_graph_are_written_once_for_all_sources(run, tmp_path):
+    for name in ("one", "two"):
+        (Path("raw") / name).mkdir(parents=True)
+        (Path("raw") / name / "pump.py").write_text(f"def {name}(pump):\n    return pump\n")
+
+    assert run("index", "raw/{library}").code == 0
+
+    layout = Layout(load_settings(tmp_path).home)
+    published = read_generation(layout)
+    assert published is not None
+    assert [file.name for file in layout.links.iterdir()] == [*link_files.names(published)]
 
 
 def test_the_index_keeps_itself_out_of_git(run, git, tmp_path):

@@ -8,10 +8,18 @@ from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.jobs import removal_config
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.status import catalog
+from docindex_dagster.stores import link_files
 from docindex_dagster.stores.doctor import examine
-from tests.defs.conftest import KEY
+from docindex_dagster.stores.generation import read_generation
+from tests.defs.conftest import KEY, Project
 
 OTHER = "library/other"
+
+
+def has_links(project: Project) -> bool:
+    """Whether the file of the published links is there, so that a context need not open the graph."""
+    generation = read_generation(project.layout)
+    return generation is not None and link_files.read(project.layout, generation) is not None
 
 
 def test_a_removed_source_leaves_no_row_table_run_or_partition(project):
@@ -21,6 +29,7 @@ def test_a_removed_source_leaves_no_row_table_run_or_partition(project):
     (project.root / "other" / "page.md").write_text("# Other\n\nA page about marmots and their burrows.\n")
     assert project.index().success
     assert project.index(OTHER).success
+    assert has_links(project)
 
     job = build_definitions(project.root).resolve_job_def("remove_source")
     assert job.execute_in_process(instance=project.instance, run_config=removal_config(KEY)).success
@@ -34,6 +43,7 @@ def test_a_removed_source_leaves_no_row_table_run_or_partition(project):
     assert project.instance.get_dynamic_partitions(SOURCES_NAME) == [OTHER]
     assert {run.tags.get("dagster/partition") for run in project.instance.get_runs()} == {OTHER, None}
     assert list(examine(project.layout)) == []
+    assert has_links(project)
 
 
 def test_a_source_that_stays_declared_is_left_out_of_runs_over_all_until_it_is_named(project, monkeypatch):

@@ -21,7 +21,7 @@ from docindex_dagster.sources.commits import read_history
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores import graph_files, tantivy_index, vector_files
+from docindex_dagster.stores import graph_files, link_files, tantivy_index, vector_files
 from docindex_dagster.stores.analysis import stems, terms
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
@@ -144,6 +144,8 @@ def leftovers(layout: Layout) -> list[str]:
     strangers += [path for path in layout.graph.glob("*") if path.name not in graphs]
     vectors = {name for generation in generations for name in vector_files.names(generation)}
     strangers += [path for path in layout.vectors.glob("*") if path.name not in vectors]
+    linked = {name for generation in generations for name in link_files.names(generation)}
+    strangers += [path for path in layout.links.glob("*") if path.name not in linked]
     strangers += [path for path in layout.home.rglob("*.tmp") if path.is_file()]
     return [str(path.relative_to(layout.home)) for path in strangers]
 

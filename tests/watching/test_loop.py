@@ -146,6 +146,18 @@ def test_at_the_start_only_what_changed_meanwhile_is_indexed(project):
     assert project.finds("Badgers")
 
 
+def test_the_links_of_the_graph_are_written_once_nothing_happened_for_a_while(project, monkeypatch):
+    links = Layout(load_settings(project.root).home).links
+    monkeypatch.setattr(loop, "_QUIET_S", 3600.0)
+    with project.watched() as watch:
+        for_a_while(watch)
+    assert not links.exists()
+
+    monkeypatch.setattr(loop, "_QUIET_S", 0.0)
+    with project.watched() as watch:
+        until(watch, links.exists)
+
+
 def test_what_changes_while_a_run_goes_on_is_indexed_by_the_next(project: Project):
     def index(settings: Settings, key: str) -> bool:
         succeeded = project.index(settings, key)
