@@ -20,6 +20,10 @@ CITATION = "citation"  # the type of a mark's token
 _MARK = re.compile(r"\[ *[0-9]{1,3}(?: *, *[0-9]{1,3})* *\]")  # no years
 _CALL = re.compile(r"\w\([^()\n]{0,200}\)$")
 _LONGEST_CALL = 210
+# Three letters or more, none but the first of them large, that are no part of a name of code.
+_WORD = re.compile(r"(?:^|(?<=[\s(\[\"'“„«*—–-]))[^\W\d_](?:(?![A-Z])[^\W\d_]){2,}$")  # noqa: RUF001
+_LONGEST_WORD = 60
+_GOES_ON_AS_PROSE = re.compile(r"(?:\[ *[0-9]{1,3}[^\[\]]{0,40}\])*[.,;:!?)\"'”»*]*(?:\s|$)")
 _UNCASED = ("Lo", "Lm")  # letters of scripts in which names of code are not written, and some that have no spaces
 _CELLS = ("td_open", "th_open")
 _MAKES_LINKS = ("reference", "link", "image", "autolink")
@@ -140,7 +144,7 @@ def _cell(content: str, line: str, cursor: int) -> tuple[list[int], int]:
 
 def _citation(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 as rules of markdown-it are called
     found = _MARK.match(state.src, state.pos)
-    if found is None or _is_subscript(state):
+    if found is None or _is_subscript(state, found.end()):
         return False
     if not silent:
         token = state.push(CITATION, "", 0)
@@ -149,11 +153,15 @@ def _citation(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 as rule
     return True
 
 
-def _is_subscript(state: StateInline) -> bool:
-    """Whether a bracket stands right behind a name, a call or another bracket that is no mark."""
+def _is_subscript(state: StateInline, end: int) -> bool:
+    """Whether a bracket that ends there stands right behind a name, a call or another bracket that is no mark."""
     before = state.src[state.pos - 1 : state.pos]
     if before == "]":
         return bool(state.pending) or not state.tokens or state.tokens[-1].type != CITATION
     if before == ")":
         return _CALL.search(state.src, max(0, state.pos - _LONGEST_CALL), state.pos) is not None
-    return before == "_" or (before.isalnum() and unicodedata.category(before) not in _UNCASED)
+    if before != "_" and not (before.isalnum() and unicodedata.category(before) not in _UNCASED):
+        return False
+    # Behind a word of prose it is a mark: many models leave out the space.
+    is_word = _WORD.search(state.src, max(0, state.pos - _LONGEST_WORD), state.pos) is not None
+    return not (is_word and _GOES_ON_AS_PROSE.match(state.src, end))

@@ -112,7 +112,29 @@ def test_code_holds_no_mark(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["x[1]", "x[0][1]", "f(a)[1]", "\\[1]", "[]", "[a]", "[1", "[2024]", "[^1]", "[1-3]", "[1,]", "[1\n]"]
+    "text",
+    [
+        "x[1]",
+        "it is xs[1]",
+        "some_name[1]",
+        "sys.argv[1]",
+        "maxSize[1]",
+        "items2[1]",
+        "args[1].name",
+        "args[1][a]",
+        "args[1](x)",
+        "x[0][1]",
+        "f(a)[1]",
+        "\\[1]",
+        "[]",
+        "[a]",
+        "[1",
+        "[2024]",
+        "[^1]",
+        "[1-3]",
+        "[1,]",
+        "[1\n]",
+    ],
 )
 def test_a_subscript_and_what_is_no_list_of_numbers_is_no_mark(text):
     assert marks_of(text) == []
@@ -124,6 +146,9 @@ def test_a_subscript_and_what_is_no_list_of_numbers_is_no_mark(text):
         "(so)[1]",
         "`x`[1]",
         "so.[1]",
+        "It is signed[1].",
+        "It is signed[1], and sent",
+        "Der Schlüssel (“salt”[1])",
         "**so**[1]",
         "[1](https://e.example)",
         "ポンプは水を汲みます[1]。",
@@ -233,3 +258,7 @@ def test_a_long_answer_of_one_block_takes_no_quadratic_time():
         parsed += reader._parsed if reader._parsed != before else 0
 
     assert parsed < 20 * 2000 * len(line)
+
+
+def test_marks_may_follow_each_other_behind_a_word():
+    assert [mark.numbers for mark in marks_of("It is signed[1][2], and sent[3].")] == [(1,), (2,), (3,)]

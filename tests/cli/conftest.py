@@ -49,11 +49,16 @@ def run_indexed(run: Run, indexed_once: Path, tmp_path: Path) -> Run:
 
 @pytest.fixture(scope="session")
 def indexed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("indexed")
+    return index_in(tmp_path_factory.mktemp("indexed"))
+
+
+def index_in(folder: Path, *others: str, write: Callable[[Path], None] = lambda _: None) -> Path:
+    """Index the library `manual`, and others that `write` makes in a folder, which tests take copies of."""
     write_manual(folder)
+    write(folder)
     with pytest.MonkeyPatch.context() as patch:
         enter(folder, patch)
-        patch.setattr(sys, "argv", ["docindex", "index", "manual"])
+        patch.setattr(sys, "argv", ["docindex", "index", "manual", *others])
         assert exit_code() == 0
     return folder
 

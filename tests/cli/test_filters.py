@@ -5,16 +5,25 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import index_in
+
+
+def write(folder: Path) -> None:
+    for name in ("manual", "other"):
+        (folder / name / "src" / "flask").mkdir(parents=True)
+        (folder / name / "src" / "flask" / "app.py").write_text(f"def {name}_valve():\n    return 'valve'\n")
+        (folder / name / "top.md").write_text("# Top\n\nThe valve of the page.\n")
+
+
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory):
+    return index_in(tmp_path_factory.mktemp("indexed"), "other", write=write)
+
 
 @pytest.fixture
-def indexed(run, tmp_path, monkeypatch):
-    for name in ("manual", "other"):
-        (tmp_path / name / "src" / "flask").mkdir(parents=True)
-        (tmp_path / name / "src" / "flask" / "app.py").write_text(f"def {name}_valve():\n    return 'valve'\n")
-        (tmp_path / name / "top.md").write_text("# Top\n\nThe valve of the page.\n")
-    assert run("index", "manual", "other").code == 0
+def indexed(run_indexed, tmp_path, monkeypatch):
     monkeypatch.setenv("DOCINDEX_ROOT", str(tmp_path))
-    return run
+    return run_indexed
 
 
 def paths(run, *arguments: str) -> set[tuple[str, str]]:

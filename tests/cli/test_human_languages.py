@@ -7,6 +7,7 @@ import pytest
 
 from docindex_dagster.documents.human_language import language_of, of_tag
 from docindex_dagster.search.translations import page_of
+from tests.cli.conftest import index_in
 
 TEXTS = {
     "en": "# Installation\n\nInstall the package with pip before the server is started.\n"
@@ -20,18 +21,25 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def indexed(run):
+def write(root: Path) -> None:
     for language, text in TEXTS.items():
-        folder = Path("manual/docs") / language / "guide"
+        folder = root / "manual/docs" / language / "guide"
         folder.mkdir(parents=True)
         (folder / "install.md").write_text(text)
-    Path("manual/docs/en/only.md").write_text(
+    (root / "manual/docs/en/only.md").write_text(
         "# Pumps\n\nA pump of the server is started by pip, which nobody expects.\n"
     )
-    Path("manual/server.py").write_text('def start_server(port):\n    """Start the server on a port."""\n')
-    assert run("index", "manual").code == 0
-    return run
+    (root / "manual/server.py").write_text('def start_server(port):\n    """Start the server on a port."""\n')
+
+
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory):
+    return index_in(tmp_path_factory.mktemp("indexed"), write=write)
+
+
+@pytest.fixture
+def indexed(run_indexed):
+    return run_indexed
 
 
 def found(run, query: str, *arguments: str) -> list[str]:

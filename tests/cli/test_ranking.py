@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import index_in
+
 FAQ = """# Questions and answers
 
 The pump is started, stopped, run, cleaned and kept by whoever reads these questions about the pump.
@@ -72,16 +74,22 @@ def test_an_entry_whose_heading_is_the_question_comes_first_though_its_page_was_
     assert of_signal(first, "heading") > 0
 
 
-@pytest.fixture
-def two_sources(run):
-    """The libraries `brine` and `manual`, which say the same of pumps, `manual` oftener."""
+def write(folder: Path) -> None:
     for name, times in (("brine", 1), ("manual", 3)):
-        Path(name).mkdir(exist_ok=True)
+        (folder / name).mkdir(exist_ok=True)
         text = f"# Priming in {name}\n\n" + "A pump is primed by a valve. " * times + "Water follows.\n"
-        Path(name, "priming.md").write_text(text)
-        run("source", "add", name)
-    run("index")
-    return run
+        (folder / name / "priming.md").write_text(text)
+
+
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory):
+    return index_in(tmp_path_factory.mktemp("indexed"), "brine", write=write)
+
+
+@pytest.fixture
+def two_sources(run_indexed):
+    """The libraries `brine` and `manual`, which say the same of pumps, `manual` oftener."""
+    return run_indexed
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "bm25"])
