@@ -24,10 +24,12 @@ from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
+from tests.models import TinyEmbedder
 
 CALLER = "from gear import engage\n\ndef irrigate(field):\n    '''Water the dry field.'''\n    return engage(field)\n"
 CALLEE = "def engage(unit):\n    unit.ratio *= 2\n    return unit\n"
 OTHER_CALLER = "from gear import engage\n\ndef plough(field):\n    return engage(field)\n"
+OTHER_LIBRARY = '[[source]]\nkind = "library"\nname = "other"\npath = "files"\n'
 
 
 class Project:
@@ -47,8 +49,8 @@ class Project:
         self.index()
 
     def index(self, *, full: bool = False) -> None:
-        (source,) = registry.sources(self.settings).values()
-        index(self.settings, source, StaticEmbedder(), full=full)
+        for source in registry.sources(self.settings).values():
+            index(self.settings, source, StaticEmbedder(), full=full)
 
     @property
     def files(self) -> list[Path]:
@@ -69,6 +71,10 @@ def project(tmp_path) -> Project:
 def linked(project: Project) -> Project:
     assert link_files.bring_up_to_date(project.layout)
     return project
+
+
+def has_links(project: Project) -> bool:
+    return project.read is not None
 
 
 def values(found: Links) -> tuple[list[str], list[int], list[int], list[float]]:
@@ -223,6 +229,24 @@ def test_after_a_rollback_the_one_of_that_generation_is_read(linked):
 
     assert linked.read is not None
     assert values(linked.read) == expected
+
+
+def test_until_a_new_model_takes_over_that_of_the_old_one_serves_and_then_there_is_another(tmp_path):
+    project = Project(tmp_path, OTHER_LIBRARY)
+    new = TinyEmbedder()
+    project.index()
+    assert link_files.bring_up_to_date(project.layout)
+    first, second = registry.sources(project.settings).values()
+
+    index(project.settings, first, new)
+    assert has_links(project)  # searches use the old one
+    assert not link_files.bring_up_to_date(project.layout)
+
+    index(project.settings, second, new)
+    assert read_generation(project.layout).model == new.name
+    assert not has_links(project)
+    assert link_files.bring_up_to_date(project.layout)
+    assert [*examine(project.layout)] == []
 
 
 def test_of_what_is_erased_nothing_is_left_in_it(linked):
