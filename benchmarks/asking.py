@@ -24,6 +24,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.llm.chat import Delta, Usage
 from docindex_dagster.search.live import Live
+from docindex_dagster.stores import link_files
 from tests.llm.chats import MODEL, OPENAI, serving
 from tests.terminals import Terminal
 
@@ -78,7 +79,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="docindex-asking-") as folder, serving() as server:
         root = Path(folder)
         (root / CONFIG_NAME).write_text("")
-        publish_share(Layout(load_settings(root).home), cut(arguments.folders), arguments.chunks)
+        layout = Layout(load_settings(root).home)
+        publish_share(layout, cut(arguments.folders), arguments.chunks)
+        link_files.bring_up_to_date(layout)  # as runs do
         live = Live(load_settings(root))
         count = live.reading(lambda reader: reader.searcher.num_docs)
         print(f"{count:,} chunks; load of the machine {os.getloadavg()[0]:.1f}{'':<9} p50     p95  ms")

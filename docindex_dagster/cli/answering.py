@@ -29,7 +29,7 @@ def ask(
     agent: Annotated[bool, typer.Option("--agent", help="Let the model look further by itself.")] = False,
     no_llm: Annotated[bool, typer.Option("--no-llm", help="Ask no model: show the best passages.")] = False,
     tokens: Annotated[
-        int, typer.Option("--tokens", min=200, max=200_000, help="Of passages that the model reads, at most.")
+        int, typer.Option("--tokens", min=100, max=100_000, help="Of passages that the model reads, at most.")
     ] = 8000,
     check: Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the model can be asked.")] = False,
     source: Sources = None,

@@ -88,6 +88,8 @@ def _fail(message: str, error: Exception) -> None:
     if is_debugging():
         raise error
     console.failure(message)
+    for note in getattr(error, "__notes__", ()):
+        console.err.print(note)
     sys.exit(1)
 
 

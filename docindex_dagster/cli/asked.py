@@ -13,7 +13,7 @@ from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Answer, Event, Found, Step
 from docindex_dagster.answering.question import Question
 from docindex_dagster.cli import answers, console
-from docindex_dagster.core.errors import LLMError
+from docindex_dagster.core.errors import LLMBudgetError, LLMError
 from docindex_dagster.llm.chat import ChatModel, Delta, prepare
 from docindex_dagster.llm.providers import chat_model
 from docindex_dagster.search.filters import Filters
@@ -75,8 +75,10 @@ class Asked:
             console.warning(f"{self.model.name} takes no tools, so it answers from what the search finds")
         try:
             events = self._runner.run(self._answered(question, is_shown=not as_json))
-        except LLMError:
-            console.err.print("--no-llm shows the best passages, --check whether the model can be asked")
+        except LLMBudgetError:
+            raise
+        except LLMError as error:
+            error.add_note("--no-llm shows the best passages, --check whether the model can be asked")
             raise
         if as_json:
             console.as_json(answers.as_json(text, events))
