@@ -309,6 +309,7 @@ def test_ctrl_c_at_the_prompt_drops_the_line_and_not_the_chat(terminal, server):
     command.type("half a ques")
     command.press_ctrl_c()
     command.wait_for("Ctrl-D ends the chat")
+    command.wait_for_count("> ", 2)
     command.type_line("/show 1")
     command.wait_for("print(litres)")
     command.type_line("/quit")
