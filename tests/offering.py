@@ -1,6 +1,7 @@
 """The packages of docs/plugins.md, as pip would install them: a module, and what says what it offers."""
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def install(folder: Path, heading: str, patch: pytest.MonkeyPatch, *, edit: tupl
     ]
     (info / "entry_points.txt").write_text("".join(lines))
     patch.syspath_prepend(str(folder))
+    patch.delitem(sys.modules, module, raising=False)  # of another test
     forget()
     return str(folder)
 
