@@ -7,13 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import index_in
+
+
+def write(folder: Path) -> None:
+    (folder / "pumps").mkdir()
+    (folder / "pumps/pump.go").write_text("package pump\n\nfunc Prime() {}\n")
+
+
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory):
+    return index_in(tmp_path_factory.mktemp("indexed"), "pumps", write=write)
+
 
 @pytest.fixture
-def indexed(run):
-    Path("pumps").mkdir()
-    Path("pumps/pump.go").write_text("package pump\n\nfunc Prime() {}\n")
-    assert run("index", "manual", "pumps").code == 0
-    return run
+def indexed(run_indexed):
+    return run_indexed
 
 
 def completed(line: str) -> list[str]:
@@ -51,6 +60,7 @@ def test_names_that_begin_so_are_shown(indexed, line, shown):
 
 
 def test_projects_are_shown_by_their_names(indexed, tmp_path):
+    indexed("index")
     assert tmp_path.name in completed(f"docindex project forget {tmp_path.name[:4]}")
 
 
