@@ -22,6 +22,7 @@ from tests.incremental.processes import Child, docindex, ended
 from tests.incremental.projects import TOPICS, Project
 
 _ORPHANS_END_WITHIN_S = 10.0
+_REPORT_EVERY = 25  # attempts
 _FILES = 16
 _NOTES = "library/notes"
 _ERASE = ("prune", "--erase")
@@ -113,6 +114,8 @@ def test_hundreds_of_killed_commands(folder, say):
         assert problems(project.layout) == [], where
         assert _damaged_records(project) == [], where
         (done if died_in == "done" else killed)[command.name] += 1
+        if attempts % _REPORT_EVERY == 0:
+            say(f"{killed.total()} killed, no fault so far")
     project.edit()
     _index(project)
     assert docindex(project, "prune").returncode == 0
