@@ -1,23 +1,19 @@
 """Chatting by Anthropic's Messages API, of Anthropic or of a gateway that speaks it."""
 
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, NonNegativeInt
 
-from docindex_dagster.core.errors import LLMError
 from docindex_dagster.core.settings import LLMSettings
-from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, ToolCall, Usage
-from docindex_dagster.llm.checking import checked, unset
+from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.http import Http, body_of, events_of
 from docindex_dagster.llm.streaming import streamed
+from docindex_dagster.llm.vendor_chat import VendorChat
 from docindex_dagster.llm.vendors import ANTHROPIC
 
-_ANTHROPIC = "https://api.anthropic.com"
 _VERSION = "2023-06-01"  # of the API
 _CUT = {"max_tokens", "model_context_window_exceeded", "refusal"}
 
@@ -115,27 +111,12 @@ class _Answer:
         self.completion_tokens = max(self.completion_tokens, usage.output_tokens or 0)
 
 
-@dataclass(slots=True, eq=False)
-class AnthropicChat:
+class AnthropicChat(VendorChat):
     """Chats with one model. No temperature is sent: the present models take none."""
 
-    settings: LLMSettings
-    _connected: Http | None = field(default=None, init=False, repr=False)
-
-    @property
-    def name(self) -> str:
-        """Of the provider and the model."""
-        return f"anthropic/{self.settings.model}"
-
-    @property
-    def context_tokens(self) -> int | None:
-        """As the settings say."""
-        return self.settings.context_tokens
-
-    @property
-    def has_tools(self) -> bool:
-        """All models do."""
-        return True
+    def __init__(self, settings: LLMSettings) -> None:
+        """Nothing is asked yet."""
+        super().__init__(settings, ANTHROPIC)
 
     async def stream(self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int) -> Stream:
         """Answer a conversation.
@@ -149,38 +130,14 @@ class AnthropicChat:
             async for item in items:
                 yield item
 
-    async def check(self) -> Availability:
-        """Ask about the model."""
-        try:
-            http = self._http()
-        except LLMError as error:
-            return unset(str(error), self.settings.model)
-        return await checked(lambda: self._probe(http), self.settings.model)
-
-    def prepare(self) -> None:
-        """Load what asking needs. Where no key is set, a question says so."""
-        with suppress(LLMError):
-            self._http().prepare()
-
-    async def aclose(self) -> None:
-        """Close its connections."""
-        if self._connected is not None:
-            await self._connected.aclose()
-
     async def _probe(self, http: Http) -> tuple[str | None, str]:
         async with http.asked("GET", f"/v1/models/{self.settings.model}") as response:
             http.accept(response)
             _Model.model_validate_json(await body_of(response))
         return _VERSION, ""
 
-    def _http(self) -> Http:
-        """The connections, which its streams share."""
-        if self._connected is None:
-            own = self.settings
-            url = own.base_url or os.environ.get("ANTHROPIC_BASE_URL") or _ANTHROPIC  # as the vendor's library does
-            headers = {"X-Api-Key": ANTHROPIC.key(own).get_secret_value(), "Anthropic-Version": _VERSION}
-            self._connected = Http(url, headers, ANTHROPIC.endpoint(own, urlsplit(url).hostname or ""))
-        return self._connected
+    def _headers(self, key: str) -> dict[str, str]:
+        return {"X-Api-Key": key, "Anthropic-Version": _VERSION}
 
 
 async def _attempt(http: Http, asked: dict[str, Any]) -> Stream:

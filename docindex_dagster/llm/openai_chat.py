@@ -1,22 +1,19 @@
 """Chatting by OpenAI's chat completions, of OpenAI or of any endpoint that speaks them."""
 
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, NonNegativeInt
 
-from docindex_dagster.core.errors import LLMError
 from docindex_dagster.core.settings import LLMSettings
-from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, ToolCall, Usage
-from docindex_dagster.llm.checking import checked, unset
+from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.endpoint import Endpoint
 from docindex_dagster.llm.http import BAD_REQUEST, OK, Http, body_of, events_of
 from docindex_dagster.llm.openai import Parameters
 from docindex_dagster.llm.streaming import streamed
+from docindex_dagster.llm.vendor_chat import VendorChat
 from docindex_dagster.llm.vendors import OPENAI
 
 if TYPE_CHECKING:
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 # The answer stopped, and the model was not done.
 _CUT = {"length", "content_filter"}
 _END = b"[DONE]"
-_OPENAI = "https://api.openai.com/v1"
 _WITH_USAGE = {"stream_options": {"include_usage": True}}
 
 
@@ -130,31 +126,13 @@ class _Answer:
         return self.calls[-1]
 
 
-@dataclass(slots=True, eq=False)
-class OpenAIChat:
-    """Chats with one model of one endpoint.
+class OpenAIChat(VendorChat):
+    """Chats with one model of one endpoint."""
 
-    The vendor's library is not used: it takes a second to load, which whoever asks on a terminal would wait for.
-    """
-
-    settings: LLMSettings
-    _parameters: Parameters = field(default_factory=Parameters, init=False, repr=False)
-    _connected: Http | None = field(default=None, init=False, repr=False)
-
-    @property
-    def name(self) -> str:
-        """Of the provider and the model."""
-        return f"openai/{self.settings.model}"
-
-    @property
-    def context_tokens(self) -> int | None:
-        """As the settings say."""
-        return self.settings.context_tokens
-
-    @property
-    def has_tools(self) -> bool:
-        """Most models do."""
-        return True
+    def __init__(self, settings: LLMSettings) -> None:
+        """Nothing is asked yet."""
+        super().__init__(settings, OPENAI)
+        self._parameters = Parameters()
 
     async def stream(self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int) -> Stream:
         """Answer a conversation.
@@ -171,24 +149,6 @@ class OpenAIChat:
         async with aclosing(attempts) as items:
             async for item in items:
                 yield item
-
-    async def check(self) -> Availability:
-        """Ask for the list of models."""
-        try:
-            http = self._http()
-        except LLMError as error:
-            return unset(str(error), self.settings.model)
-        return await checked(lambda: self._probe(http), self.settings.model)
-
-    def prepare(self) -> None:
-        """Load what asking needs. Where no key is set, a question says so."""
-        with suppress(LLMError):
-            self._http().prepare()
-
-    async def aclose(self) -> None:
-        """Close its connections."""
-        if self._connected is not None:
-            await self._connected.aclose()
 
     async def _attempt(self, http: Http, asked: dict[str, Any], max_tokens: int, calls_so_far: int) -> Stream:
         """Send a request, without the parameters that the model turns out not to take, and read its answer."""
@@ -215,14 +175,8 @@ class OpenAIChat:
         host = http.endpoint.host
         return version, "" if is_known else f"{host} lists no model {self.settings.model!r}; see llm.model"
 
-    def _http(self) -> Http:
-        """The connections, which its streams share."""
-        if self._connected is None:
-            own = self.settings
-            url = own.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI  # as the vendor's library does
-            headers = {"Authorization": f"Bearer {OPENAI.key(own).get_secret_value()}"}
-            self._connected = Http(url, headers, OPENAI.endpoint(own, urlsplit(url).hostname or ""))
-        return self._connected
+    def _headers(self, key: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {key}"}
 
 
 async def _read(response: "Response", endpoint: Endpoint, calls_so_far: int) -> Stream:

@@ -15,10 +15,18 @@ _NO_KEY = "none"  # the clients want one also for endpoints that need none
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Who offers a model, and the variable in which their users have the key."""
+    """Who offers a model.
+
+    Attributes:
+        name: of the vendor.
+        key_variable: in which their users have the key.
+        url: of the API; `url_variable` names another one, as for the vendor's library.
+    """
 
     name: str
     key_variable: str
+    url: str
+    url_variable: str
 
     def key(self, settings: LLMSettings) -> SecretStr:
         """The key to send. One of the vendor's is for the vendor alone: not for another endpoint.
@@ -38,5 +46,5 @@ class Vendor:
         return Endpoint(host, variable, settings.timeout_s, settings.retries)
 
 
-OPENAI = Vendor("OpenAI", "OPENAI_API_KEY")
-ANTHROPIC = Vendor("Anthropic", "ANTHROPIC_API_KEY")
+OPENAI = Vendor("OpenAI", "OPENAI_API_KEY", "https://api.openai.com/v1", "OPENAI_BASE_URL")
+ANTHROPIC = Vendor("Anthropic", "ANTHROPIC_API_KEY", "https://api.anthropic.com", "ANTHROPIC_BASE_URL")
