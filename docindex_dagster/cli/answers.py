@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
+from docindex_dagster.answering.checked import CheckedCitation
 from docindex_dagster.answering.citations import Citation, State
 from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.passages import Passage
@@ -134,7 +135,7 @@ def as_json(question: str, events: Sequence[Event]) -> dict[str, Any]:
     return {
         "question": question,
         "answer": answer.text,
-        "citations": [_citation(citation) for citation in answer.citations],
+        "citations": [CheckedCitation.of(citation) for citation in answer.citations],
         "passages": [read[number] for number in sorted(read)],
         "steps": [
             {"tool": step.tool, "arguments": step.arguments, "outcome": step.outcome, "is_error": step.is_error}
@@ -147,26 +148,6 @@ def as_json(question: str, events: Sequence[Event]) -> dict[str, Any]:
         "usage": next((event for event in events if isinstance(event, Spent)), None),
         "generation": found.generation,
         "warnings": found.warnings,
-    }
-
-
-def _citation(citation: Citation) -> dict[str, Any]:
-    passage = citation.passage
-    return {
-        "number": citation.number,
-        "start": citation.start,
-        "end": citation.end,
-        "claim": citation.claim,
-        "state": citation.state,
-        "source": passage.source if passage else None,
-        "path": passage.path if passage else None,
-        "start_line": citation.start_line if passage else None,
-        "end_line": citation.end_line if passage else None,
-        "is_moved": citation.is_moved,
-        "support": citation.support,
-        "better": citation.better,
-        "stale": citation.stale,
-        "chunk_ids": citation.chunk_ids,
     }
 
 

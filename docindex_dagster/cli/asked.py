@@ -8,6 +8,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Self
 
+from docindex_dagster.answering.agent import Toolbox
 from docindex_dagster.answering.answer import answer
 from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Answer, Event, Found, Step
@@ -19,7 +20,6 @@ from docindex_dagster.llm.providers import chat_model
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import files_of
 from docindex_dagster.search.live import Live
-from docindex_dagster.serving.toolbox import toolbox_of
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader
 
@@ -90,7 +90,7 @@ class Asked:
     async def _answered(self, question: Question, *, is_shown: bool) -> list[Event]:
         """All that happened but the pieces of the text, which the answer has."""
         events: list[Event] = []
-        toolbox = toolbox_of(self._live, question) if self._is_for_agent else None
+        toolbox = _toolbox(self._live, question) if self._is_for_agent else None
         async with aclosing(answer(self._live, question, self.conversation, self.model, toolbox)) as happening:
             async for event in happening:
                 if is_shown:
@@ -102,3 +102,9 @@ class Asked:
                 if not isinstance(event, Delta):
                     events.append(event)
         return events
+
+
+def _toolbox(live: Live, question: Question) -> Toolbox:
+    from docindex_dagster.serving.toolbox import toolbox_of  # loads what only an agent needs
+
+    return toolbox_of(live, question)

@@ -8,40 +8,9 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.live import Live
 from docindex_dagster.sources import registry
-from tests.serving.http.conftest import git
+from tests.serving.http.conftest import MANUAL, TANK, git
 
-TANK = '''\
-class Tank:
-    """Holds water."""
-
-    def fill(self, litres):
-        """Fill the tank."""
-        return pump(litres)
-
-
-def pump(litres):
-    """Move water from the well."""
-    return check(litres)
-
-
-def check(litres):
-    """Refuse what is no amount."""
-    if litres < 0:
-        raise ValueError(litres)
-    return litres
-'''
 TESTS = "from tank import pump\n\n\ndef test_pump():\n    assert pump(1) == 1\n"
-MANUAL = """\
-# Pumps
-
-## Start
-
-How a pump is started: open the valve first, then prime it with water.
-
-## Stop
-
-How a pump is stopped: close the valve slowly, so that no water hammers.
-"""
 VAULT = "# Vault\n\nThe pump of the vault is opened by the word MARMOT.\n"
 
 

@@ -35,6 +35,7 @@ from docindex_dagster.serving.toolbox import toolbox_of
 from tests.answering import projects
 from tests.answering.test_prompt import fenced
 from tests.llm.chats import ALL, ANTHROPIC, OLLAMA, OPENAI, ChatServer, Reply, serving
+from tests.serving.http.conftest import TANK
 
 EITHER = pytest.mark.parametrize(
     "protocol", [pytest.param(OPENAI, id="openai"), pytest.param(ANTHROPIC, id="anthropic")]
@@ -132,7 +133,7 @@ def test_what_a_tool_finds_is_read_and_cited_by_its_number(server, live, protoco
     (given,) = tool_messages(server.asked[1])
     assert list(fenced(given)) == ["passage 2"]
     assert fenced(given)["passage 2"].startswith("git/shop tank.py:1-18\n")
-    assert projects.TANK.strip() in given
+    assert TANK.strip() in given
     assert [offers_tools(asked) for asked in server.asked] == [True, True]
     assert json.dumps(AGENT_SYSTEM)[1:-1] in json.dumps(server.asked[0])
 

@@ -19,7 +19,7 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.llm.chat import ChatModel, Delta, ToolCall, Usage
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.live import Live
-from tests.answering.indexed import write_project
+from tests.cli.conftest import index_in
 from tests.llm.chats import MODEL, OPENAI, Reply, serving
 
 QUESTION = "How does `prime_pump` fill the pump with water?"
@@ -28,7 +28,7 @@ PIECES = ("`prime_pump` fills ", "the pump with water [1]", ", and the moon rise
 
 @pytest.fixture(scope="module")
 def indexed_once(tmp_path_factory) -> Path:
-    return write_project(tmp_path_factory.mktemp("project"))
+    return index_in(tmp_path_factory.mktemp("project"))
 
 
 @pytest.fixture

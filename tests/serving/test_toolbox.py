@@ -20,6 +20,7 @@ from docindex_dagster.serving.mcp_server import server
 from docindex_dagster.serving.toolbox import toolbox_of
 from docindex_dagster.serving.tools import Tools
 from tests.answering import projects
+from tests.serving.http.conftest import TANK
 
 LONG = "# Log\n\n" + "\n\n".join(f"## Day {day}\n\n" + f"On day {day} the gauge was read. " * 60 for day in range(60))
 Call = Callable[..., Looked]
@@ -88,7 +89,7 @@ def test_search_for_exact_text_gives_each_line(call):
 def test_context_gives_whole_passages(call):
     (passage,) = call("context", query="pump", sources="shop", types=["code"]).context.passages
 
-    assert passage.text == projects.TANK.strip()
+    assert passage.text == TANK.strip()
 
 
 @pytest.mark.parametrize(
