@@ -8,6 +8,7 @@ from docindex_dagster.core.printable import in_line
 
 _BEST = 5
 _MOST_LINES = 12  # of each
+_LINES_BEFORE = 3  # the one that matches best
 _FENCE = re.compile(r"`{3,}")
 NO_MODEL = "No language model is set, so these are the best passages as they are."
 HOW_TO_SET = """\
@@ -35,12 +36,18 @@ def extractive(passages: Sequence[Passage], history: str = "", *, is_model_set: 
 
 
 def _shown(passage: Passage) -> str:
-    """Its place and its first lines, and then its mark, which so stands for a quote."""
+    """Its place and the lines around the one that matches best, and then its mark, which so stands for a quote."""
     lines = passage.text.split("\n")
-    text = "\n".join(lines[:_MOST_LINES])
-    more = f", the first {_MOST_LINES} lines" if len(lines) > _MOST_LINES else ""
-    place = f"{in_line(passage.path)}:{passage.start_line}-{passage.end_line}".replace("`", "'")
-    return f"`{place}`{more}\n\n{_fenced(text, passage.language or '')}\n\n[{passage.number}]"
+    first = 0
+    if passage.has_exact_lines and passage.line > passage.start_line:
+        first = max(0, min(passage.line - passage.start_line - _LINES_BEFORE, len(lines) - _MOST_LINES))
+    text = "\n".join(lines[first : first + _MOST_LINES])
+    start, end = passage.span
+    if passage.has_exact_lines:
+        start, end = start + first, min(end, start + first + _MOST_LINES - 1)
+    place = f"{in_line(passage.path)}:{start}-{end}".replace("`", "'")
+    part = f", of {passage.start_line}-{passage.end_line}" if (start, end) != passage.span else ""
+    return f"`{place}`{part}\n\n{_fenced(text, passage.language or '')}\n\n[{passage.number}]"
 
 
 def _fenced(text: str, language: str = "") -> str:

@@ -4,7 +4,7 @@ Numbers run through a conversation. A passage that is found again keeps its numb
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
 from docindex_dagster.core.printable import visible
@@ -13,28 +13,11 @@ from docindex_dagster.search.context import Context, ContextPassage
 _Key: TypeAlias = tuple[str, str, int, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """Lines of a file under a number, with what they are.
-
-    In `text` every character can be seen. `stale` says whether the file on disk differs from what was indexed; None
-    where that is unknown.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage(ContextPassage):
+    """Lines of a file under a number. In `text` every character can be seen."""
 
     number: int
-    source: str
-    path: str
-    start_line: int
-    end_line: int
-    kind: str
-    name: str | None
-    language: str | None
-    score: float
-    text: str
-    chunk_ids: tuple[str, ...]
-    stale: bool | None
-    is_cut: bool = False
-    page: int | None = None  # of a PDF
 
     @property
     def span(self) -> tuple[int, int]:
@@ -88,19 +71,5 @@ def _key(passage: Passage) -> _Key:
 
 
 def _numbered(passage: ContextPassage, number: int) -> Passage:
-    return Passage(
-        number=number,
-        source=passage.source,
-        path=passage.path,
-        start_line=passage.start_line,
-        end_line=passage.end_line,
-        kind=passage.kind,
-        name=passage.name,
-        language=passage.language,
-        score=passage.score,
-        text=visible(passage.text),
-        chunk_ids=passage.chunk_ids,
-        stale=passage.stale,
-        is_cut=passage.is_cut,
-        page=passage.page,
-    )
+    values = {field.name: getattr(passage, field.name) for field in fields(passage)}
+    return Passage(**{**values, "text": visible(passage.text)}, number=number)

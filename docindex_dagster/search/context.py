@@ -24,7 +24,11 @@ _LEAST_TOKENS = 32  # a smaller rest of a chunk says nothing
 
 @dataclass(frozen=True, slots=True)
 class ContextPassage:
-    """Lines of a file, with what they are; `tokens` counts them as `markdown` writes them."""
+    """Lines of a file, with what they are; `tokens` counts them as `markdown` writes them.
+
+    `line` is the one of them that matches best, by its number in the file, and 0 where that is not known. `stale` says
+    whether the file on disk differs from what was indexed; None where that is unknown.
+    """
 
     source: str
     path: str
@@ -40,6 +44,7 @@ class ContextPassage:
     is_cut: bool = False
     page: int | None = None  # of a PDF
     score: float = 0.0  # of its best hit
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +133,7 @@ def _touch(run: Sequence[Hit], hit: Hit) -> bool:
 
 def _joined(run: Sequence[Hit]) -> ContextPassage:
     """One passage of chunks that touch."""
-    first = run[0]
+    first, best = run[0], max(run, key=lambda hit: hit.score)
     text = _text(run)
     names = dict.fromkeys(name for hit in run if (name := hit.title))
     return _counted(
@@ -145,7 +150,8 @@ def _joined(run: Sequence[Hit]) -> ContextPassage:
             chunk_ids=tuple(hit.chunk_id for hit in run),
             stale=first.stale,
             page=first.page,
-            score=max(hit.score for hit in run),
+            score=best.score,
+            line=best.line,
         )
     )
 

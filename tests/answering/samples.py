@@ -11,6 +11,7 @@ def passage(number: int, text: str, path: str = "lib/pump.py", first: int = 1, *
         "name": "pump",
         "language": "python",
         "score": 1.0,
+        "tokens": 0,
         "chunk_ids": (f"chunk-{number}",),
         "stale": False,
         **other,

@@ -15,7 +15,7 @@ def test_it_shows_the_best_passages_first_with_their_numbers():
     text = extractive([LONG, BEST])
 
     assert text.startswith("No language model is set")
-    assert text.index("`lib/pump.py:1-2`") < text.index("[2]") < text.index("`a'b.py:1-100`, the first 12 lines")
+    assert text.index("`lib/pump.py:1-2`") < text.index("[2]") < text.index("`a'b.py:1-12`, of 1-100")
     assert "line 11\n```\n\n[1]" in text
     assert "line 12" not in text
 
@@ -57,3 +57,15 @@ def test_commits_that_the_question_is_about_come_first_and_their_text_is_no_cita
     assert text.index("Ada: Prime") < text.index("`lib/pump.py:1-2`")
     assert [citation.number for citation in check(text, [BEST])] == [2]
     assert "Ada: Prime" in extractive([], "0123456789 2024-01-02 Ada: Prime")
+
+
+def test_of_a_long_passage_the_lines_around_the_best_are_shown():
+    text = extractive([passage(1, LONG.text, line=50, first=11)])
+
+    assert "`lib/pump.py:47-58`, of 11-110\n\n```python\nline 36\n" in text
+    assert "line 47\n```" in text
+    assert check(text, [passage(1, LONG.text, line=50, first=11)])[0].start_line == 47
+
+
+def test_its_last_lines_are_shown_as_many_as_of_others():
+    assert "`lib/pump.py:89-100`, of 1-100" in extractive([passage(1, LONG.text, line=100)])
