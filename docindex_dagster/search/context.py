@@ -135,17 +135,22 @@ def _joined(run: Sequence[Hit]) -> ContextPassage:
     """One passage of chunks that touch."""
     first, best = run[0], max(run, key=lambda hit: hit.score)
     text = _text(run)
+    body = text.strip("\n")
+    start = first.start_line + len(text) - len(text.lstrip("\n"))
+    end = max(hit.end_line for hit in run)
+    if first.start_line + text.removesuffix("\n").count("\n") == end:  # not where a document was transformed
+        end = start + body.count("\n")
     names = dict.fromkeys(name for hit in run if (name := hit.title))
     return _counted(
         ContextPassage(
             source=first.source,
             path=first.path,
-            start_line=first.start_line + len(text) - len(text.lstrip("\n")),
-            end_line=max(hit.end_line for hit in run),
+            start_line=start,
+            end_line=end,
             kind=", ".join(dict.fromkeys(hit.chunk_type for hit in run)),
             name=", ".join(names) or None,
             language=first.language,
-            text=text.strip("\n"),
+            text=body,
             tokens=0,
             chunk_ids=tuple(hit.chunk_id for hit in run),
             stale=first.stale,

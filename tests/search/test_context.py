@@ -68,6 +68,37 @@ def test_overlapping_and_adjoining_chunks_are_one_passage_with_each_line_once():
     assert len(passage.chunk_ids) == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a\nb\n", (3, 4)),
+        ("a\nb\n\n\n", (3, 4)),
+        ("\n\na\nb\n\n", (5, 6)),
+        ("a\fb\nc\n\n", (3, 4)),
+        ("a\n\nb", (3, 5)),
+    ],
+)
+def test_blank_lines_around_a_passage_are_none_of_its_lines(text, lines):
+    (passage,) = pack(
+        "pumps", [hit(3, 4, text=text, end_line=2 + text.removesuffix("\n").count("\n") + 1)], 500
+    ).passages
+
+    assert (passage.start_line, passage.end_line) == lines
+    assert passage.text == text.strip("\n")
+
+
+def test_the_lines_of_a_text_that_was_made_of_a_document_are_those_of_the_document():
+    (passage,) = pack("pumps", [hit(3, 30, text="The pump.\n\n")], 500).passages
+
+    assert (passage.start_line, passage.end_line) == (3, 30)
+
+
+def test_a_passage_names_the_line_that_matches_best():
+    (passage,) = pack("pumps", [hit(1, 4, 0.9, line=2), hit(5, 8, 1.0, line=7)], 2000).passages
+
+    assert passage.line == 7
+
+
 def test_files_come_by_their_best_chunk_and_passages_from_the_top():
     hits = [hit(20, 21), hit(5, 6, 0.9, "lib/other.py"), hit(2, 3, 0.8)]
 
