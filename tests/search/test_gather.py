@@ -1,50 +1,20 @@
 """A context holds what the best hits lead to in the graph, beside what a search finds."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
-from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.search.ask import Request, context_of, hits_of
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Granularity, Mode
-from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader, open_reader
+from tests.search.farm import ALIKE, CALLEE, CALLER, QUERY, indexed
 
-QUERY = "water the dry field of wheat"
 ASKED = Request(QUERY)
 BUDGET = 1500
-CALLER, CALLEE, ALIKE = "farm/irrigation.py", "machines/gear.py", "machines/clutch.py"
-FILES = {
-    CALLER: """from machines.gear import engage
-
-def irrigate(field):
-    '''Water the dry field of wheat.'''
-    return engage(field, 3)
-""",
-    CALLEE: "def engage(unit, times):\n    for _ in range(times):\n        unit.ratio *= 2\n    return unit\n",
-    ALIKE: "def slip(unit, times):\n    for _ in range(times):\n        unit.ratio /= 2\n    return unit\n",
-    "machines/__init__.py": "",
-    # More that are nearer to the query than a context has room for.
-    **{f"farm/year_{number}.py": f"YEAR_{number} = 'the wheat grew well'\n" for number in range(150)},
-}
-
-
-def indexed(root: Path, settings: str = "") -> Settings:
-    for name, text in FILES.items():
-        file = root / "files" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    (root / CONFIG_NAME).write_text(f'[[source]]\nkind = "library"\npath = "files"\n{settings}')
-    project = load_settings(root)
-    (source,) = registry.sources(project).values()
-    index(project, source, StaticEmbedder())
-    return project
 
 
 @pytest.fixture(scope="module")

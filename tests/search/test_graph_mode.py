@@ -1,60 +1,30 @@
 """The graph in a search: it finds what those that were found lead to, and lifts what many of them lead to."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.graph import lifted
 from docindex_dagster.search.model import Hit, Mode, Scored, Signal
 from docindex_dagster.search.weights import WEIGHTS
-from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader, open_reader
-
-QUERY = "water the dry field of wheat"
-CALLER, CALLEE, BESIDE = "farm/irrigation.py", "machines/gear.py", "machines/clutch.py"
-FILES = {
-    CALLER: """from machines.gear import engage
-
-def irrigate(field):
-    '''Water the dry field of wheat.'''
-    return engage(field, 3)
-""",
-    CALLEE: "def engage(unit, times):\n    for _ in range(times):\n        unit.ratio *= 2\n    return unit\n",
-    BESIDE: "def slip(unit, times):\n    for _ in range(times):\n        unit.ratio /= 2\n    return unit\n",
-    "machines/__init__.py": "",
-    # More that are nearer to the query than any retriever gives candidates.
-    **{f"farm/year_{number}.py": f"YEAR_{number} = 'the wheat grew well'\n" for number in range(150)},
-}
-
-
-def indexed(root: Path, settings: str = "") -> Reader:
-    for name, text in FILES.items():
-        file = root / "files" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    (root / CONFIG_NAME).write_text(f'[[source]]\nkind = "library"\npath = "files"\n{settings}')
-    project = load_settings(root)
-    (source,) = registry.sources(project).values()
-    index(project, source, StaticEmbedder())
-    return open_reader(Layout(project.home))
+from tests.search.farm import ALIKE, CALLEE, CALLER, QUERY, indexed
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory) -> Reader:
-    return indexed(tmp_path_factory.mktemp("with_graph"))
+    return open_reader(Layout(indexed(tmp_path_factory.mktemp("with_graph")).home))
 
 
 @pytest.fixture(scope="module")
 def without_graph(tmp_path_factory) -> Reader:
-    return indexed(tmp_path_factory.mktemp("without_graph"), "[graph]\nenabled = false\n")
+    project = indexed(tmp_path_factory.mktemp("without_graph"), "[graph]\nenabled = false\n")
+    return open_reader(Layout(project.home))
 
 
 def find(reader: Reader, **arguments) -> list[Hit]:
@@ -71,7 +41,7 @@ def test_what_a_match_calls_is_found_though_no_retriever_finds_it(reader):
     found = {hit.path: hit for hit in find(reader, mode=Mode.GRAPH)}
 
     assert {CALLER, CALLEE} <= {*found}
-    assert BESIDE not in found
+    assert ALIKE not in found
     signals = {signal.name: signal for signal in found[CALLEE].signals}
     assert signals["graph"].rank == 1
     assert signals["vector"].rank is None
@@ -98,12 +68,12 @@ def test_the_boost_finds_nothing_further_and_is_bounded(reader):
 def test_the_boost_lifts_what_is_called_and_not_what_stands_beside_it(reader):
     ids = {hit.path: hit.chunk_id for mode in (Mode.GRAPH, Mode.BM25) for hit in find(reader, mode=mode)}
     ids |= {hit.path: hit.chunk_id for hit in search(reader, "slip", StaticEmbedder, mode=Mode.BM25)}
-    scores = {CALLER: 3.0, BESIDE: 1.1, CALLEE: 1.0}
+    scores = {CALLER: 3.0, ALIKE: 1.1, CALLEE: 1.0}
     found = [Scored.of(ids[path], (Signal("bm25", score),)) for path, score in scores.items()]
 
     order = [item.chunk_id for item in lifted(reader, found, 0.1)]
 
-    assert order == [ids[CALLER], ids[CALLEE], ids[BESIDE]]
+    assert order == [ids[CALLER], ids[CALLEE], ids[ALIKE]]
 
 
 def test_without_a_graph_its_mode_is_refused_and_other_modes_are_as_ever(without_graph):

@@ -22,6 +22,9 @@ from docindex_dagster.serving.http.app import build_app
 from docindex_dagster.serving.http.security import Access
 from docindex_dagster.serving.http.served import Served
 from docindex_dagster.sources import registry
+from tests.llm.chats import ChatServer
+from tests.llm.chats import serving as chatting
+from tests.serving.http.scripted import WORDS, script, use_model, write_settings
 
 ADDRESS = "http://127.0.0.1:8090"
 HERE = ("127.0.0.1", 50_000)
@@ -85,11 +88,6 @@ def indexed(tmp_path_factory) -> Path:
     return root
 
 
-def write_settings(root: Path, further: str = "") -> None:
-    sources = '[[source]]\nkind = "library"\npath = "manual"\n\n[[source]]\nkind = "git"\npath = "shop"\n'
-    (root / "docindex.toml").write_text(f"{further}\n{sources}")
-
-
 def git(folder: Path, *arguments: str) -> None:
     identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "init.defaultBranch=main")
     command = ["git", *identity, *arguments]
@@ -133,3 +131,32 @@ def command(root: Path, *arguments: str) -> Any:
     """What a command prints with `--json`."""
     line = [sys.executable, "-m", "docindex_dagster.cli", *arguments, "--json"]
     return json.loads(subprocess.run(line, cwd=root, check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.fixture(scope="module")
+def chats() -> Iterator[ChatServer]:
+    """A model on the loopback device."""
+    with chatting() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def project(indexed: Path, tmp_path_factory: pytest.TempPathFactory, chats: ChatServer) -> Path:
+    """A copy of the project, whose answers come from that model."""
+    root = Path(shutil.copytree(indexed, tmp_path_factory.mktemp("asked") / "project", symlinks=True))
+    use_model(root, chats.address)
+    return root
+
+
+@pytest.fixture(scope="module")
+def started(project: Path) -> Iterator[TestClient]:
+    with serving(project) as client:
+        yield client
+
+
+@pytest.fixture
+def client(started: TestClient, chats: ChatServer) -> TestClient:
+    """A client of a server that has a model, which was asked nothing yet."""
+    chats.asked.clear()
+    script(chats, *WORDS)
+    return started

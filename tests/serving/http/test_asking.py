@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -20,60 +19,19 @@ from starlette.testclient import TestClient
 
 from docindex_dagster.answering.events import Spent
 from docindex_dagster.answering.passages import Passage
-from docindex_dagster.llm.chat import Delta, Item, ToolCall, Usage
+from docindex_dagster.llm.chat import Delta, ToolCall, Usage
 from docindex_dagster.serving.http import event_stream, questions
 from tests import loopback, offering
 from tests.llm.chats import MODEL, OPENAI, ChatServer, Reply
-from tests.llm.chats import serving as chatting
-from tests.serving.http.conftest import serving, write_settings
+from tests.serving.http.conftest import serving
+from tests.serving.http.scripted import ANSWER, PUMP, THOUGHT, WORDS, script, use_model, write_settings
 from tests.serving.http.server import Server, running
 from tests.serving.http.test_leaving import until
 
 ASK = "/api/v1/ask"
-PUMP = "How is a pump started?"
-ANSWER = 'They say "open the valve first, then prime it with water" [1]. It is blue [99].'
-THOUGHT = "Let me look [1]."
-WORDS: list[Item] = [Delta(ANSWER[:30]), Delta(ANSWER[30:]), Usage(700, 20)]
 BODY = {"question": PUMP, "path": "pumps.md"}
 STREAM = {"Accept": "text/event-stream"}
 CITATION = "number start end claim state source path start_line end_line is_moved support better stale chunk_ids"
-
-
-def use_model(root: Path, address: str, *, model: str = MODEL, timeout_s: float = 5, further: str = "") -> None:
-    """Let the project's answers come from a server of the tests."""
-    llm = f'provider = "openai"\nmodel = "{model}"\nbase_url = "{address}/v1"\nretries = 0\ntimeout_s = {timeout_s}'
-    write_settings(root, f"[llm]\n{llm}\n{further}\n")
-
-
-@pytest.fixture(scope="module")
-def chats() -> Iterator[ChatServer]:
-    with chatting() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def project(indexed: Path, tmp_path_factory: pytest.TempPathFactory, chats: ChatServer) -> Path:
-    root = Path(shutil.copytree(indexed, tmp_path_factory.mktemp("asked") / "project", symlinks=True))
-    use_model(root, chats.address)
-    return root
-
-
-@pytest.fixture(scope="module")
-def started(project: Path) -> Iterator[TestClient]:
-    with serving(project) as client:
-        yield client
-
-
-@pytest.fixture
-def client(started: TestClient, chats: ChatServer) -> TestClient:
-    """A client of a server that has a model, which was asked nothing yet."""
-    chats.asked.clear()
-    script(chats, *WORDS)
-    return started
-
-
-def script(chats: ChatServer, *items: Item, **how: Any) -> None:
-    chats.replies = [OPENAI.reply(*items, **how)]
 
 
 def ask(client: TestClient, **body: Any) -> Any:

@@ -1,7 +1,6 @@
 """OpenAI's API as its clients use it: what is sent, what their official package makes of it, and how it fails."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,40 +17,14 @@ from docindex_dagster.serving.http.completions import Asked
 from docindex_dagster.serving.http.conversations import Conversations
 from docindex_dagster.serving.http.openai_form import ChatMessage
 from tests.llm.chats import OPENAI, ChatServer, Reply
-from tests.llm.chats import serving as chatting
 from tests.serving.http.conftest import ADDRESS, serving
+from tests.serving.http.scripted import ANSWER, PUMP, THOUGHT, WORDS, script
 from tests.serving.http.server import Server, running
-from tests.serving.http.test_asking import ANSWER, FAILURES, PUMP, THOUGHT, WORDS, look_further, script, use_model
+from tests.serving.http.test_asking import FAILURES, look_further
 from tests.serving.http.test_process import BEARER, TOKEN, VARIABLE
 
 PATH = "/v1/chat/completions"
 QUOTED = 'They say "open the valve first, then prime it with water" [{}]. It is blue [99].'
-
-
-@pytest.fixture(scope="module")
-def chats() -> Iterator[ChatServer]:
-    with chatting() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def project(indexed: Path, tmp_path_factory: pytest.TempPathFactory, chats: ChatServer) -> Path:
-    root = Path(shutil.copytree(indexed, tmp_path_factory.mktemp("completed") / "project", symlinks=True))
-    use_model(root, chats.address)
-    return root
-
-
-@pytest.fixture(scope="module")
-def started(project: Path) -> Iterator[TestClient]:
-    with serving(project) as client:
-        yield client
-
-
-@pytest.fixture
-def client(started: TestClient, chats: ChatServer) -> TestClient:
-    chats.asked.clear()
-    script(chats, *WORDS)
-    return started
 
 
 @pytest.fixture(scope="module")

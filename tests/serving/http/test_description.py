@@ -22,7 +22,8 @@ from schemathesis.python.asgi import HOST
 from starlette.testclient import TestClient
 
 from docindex_dagster.serving.http.problems import MEDIA_TYPE
-from tests.serving.http.conftest import serving, write_settings
+from tests.serving.http.conftest import serving
+from tests.serving.http.scripted import write_settings
 
 # That a query, a cursor or a source means nothing, no schema says; the schemas themselves are checked here.
 OTHERWISE = [positive_data_acceptance, response_schema_conformance]

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.serving.http.conftest import write_settings
+from tests.serving.http.scripted import write_settings
 from tests.serving.http.server import LONGEST_S, running
 
 TOKEN = "a-token-that-is-long-enough-0123456789"
