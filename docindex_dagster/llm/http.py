@@ -127,10 +127,8 @@ async def events_of(response: "Response") -> AsyncGenerator[bytes, None]:
     """
     from httpx2 import EventSource, SSEError
 
-    if not response.headers.get("Content-Type", "").lower().startswith("text/event-stream"):
-        raise ValueError("no stream of events")
     try:
         async for event in EventSource(response, MOST_BYTES):
             yield well_formed_json(event.data.encode())
     except SSEError as error:
-        raise ValueError("too long") from error
+        raise ValueError(str(error)) from error

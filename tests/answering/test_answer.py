@@ -19,6 +19,7 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.llm.chat import ChatModel, Delta, ToolCall, Usage
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.live import Live
+from tests.answering import projects
 from tests.cli.conftest import index_in
 from tests.llm.chats import MODEL, OPENAI, Reply, serving
 
@@ -199,3 +200,22 @@ def test_a_conversation_ends_before_its_numbers_are_longer_than_marks(live, serv
     with pytest.raises(QueryError, match="begin another one"):
         happening(live, Question(QUESTION), OPENAI.model(server), long)
     assert not server.asked
+
+
+def test_lines_that_only_moved_in_their_file_are_not_stale(live):
+    file = Path(live.settings.root) / "manual" / "pump.py"
+    file.write_text(f"import os\n\n{file.read_text()}")
+    found, *_, answered, _ = happening(live, Question("`prime_pump`", lambda _: Filters(languages=("python",))), None)
+
+    assert [one.stale for one in found.passages] == [True]
+    assert [citation.stale for citation in answered.citations] == [False]
+
+
+def test_commits_meet_the_filters_as_well(tmp_path):
+    asked = projects.live_of(projects.make(tmp_path))
+
+    def commits(source: str) -> tuple[str, ...]:
+        return happening(asked, Question("What changed last?", lambda _: Filters(sources=(source,))), None)[0].commits
+
+    assert len(commits("git/shop")) == 2
+    assert commits("library/manual") == ()

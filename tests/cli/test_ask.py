@@ -2,11 +2,13 @@
 
 import io
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 from docindex_dagster.llm.chat import Delta, ToolCall, Usage
+from docindex_dagster.llm.http import Http
 from tests.llm.chats import ALL, MODEL, OPENAI, ChatServer, Protocol, Reply, serving
 from tests.llm.server import KEY, unused_url
 from tests.terminals import Terminal
@@ -110,6 +112,19 @@ def test_without_a_model_the_best_passages_are_shown(run_indexed, monkeypatch, s
     assert "✓ manual/pump.py:1-3  prime_pump" in answer.out
     assert ('provider = "ollama"' in answer.out) is not bool(options)
     assert not server.asked
+
+
+def test_the_model_is_loaded_while_the_search_is_under_way(ask, monkeypatch):
+    threads, load = [], Http.prepare
+
+    def noted(http: Http) -> None:
+        threads.append(threading.current_thread())
+        load(http)
+
+    monkeypatch.setattr(Http, "prepare", noted)
+    ask("how does prime_pump work?")
+
+    assert threads[0] is not threading.main_thread()
 
 
 def test_the_question_may_come_from_standard_input(ask, monkeypatch, server, tmp_path):

@@ -57,6 +57,7 @@ class ChatServer:
     models: list[str] = field(default_factory=lambda: [MODEL, "small-2"])
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)  # when it was asked
     left: list[float] = field(default_factory=list)  # when a client closed the connection before the end
@@ -96,6 +97,7 @@ class _Handler(loopback.Handler):
     def note(self, asked: dict[str, Any]) -> None:
         self.script.asked.append(asked)
         self.script.keys.append(str(self.headers["Authorization"] or self.headers["X-Api-Key"]))
+        self.script.headers.append(dict(self.headers))
         self.script.paths.append(self.path)
         self.script.times.append(time.monotonic())
         self.script.asking.set()

@@ -1,6 +1,7 @@
 """Whether a model can be asked: what a check tells, without asking the model anything."""
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -133,3 +134,11 @@ def test_a_mistake_in_the_settings_is_reported_before_anything_is_asked(tmp_path
 
 def test_codex_needs_no_model(tmp_path):
     assert check_settings(tmp_path, {"llm": {"provider": "codex"}}).llm.model is None
+
+
+@ALL
+def test_an_answer_of_any_length_is_read_up_to_a_bound(server, protocol):
+    body = json.dumps({"id": MODEL, "data": [], "models": [], "version": "1", "rest": "x" * (5 << 20)}).encode()
+    server.replies = [Reply(body=body)]
+
+    assert "what is no completion" in check(protocol, server.address).problem

@@ -4,12 +4,14 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
 from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +27,7 @@ from docindex_dagster.core.errors import (
     LLMUnreachableError,
 )
 from docindex_dagster.core.settings import LLMSettings
-from docindex_dagster.llm.chat import ChatModel, Delta, Item, Message, Tool, ToolCall, Usage
+from docindex_dagster.llm.chat import ChatModel, Delta, Item, Message, Tool, ToolCall, Usage, prepare
 from docindex_dagster.llm.providers import chat_model, load_llm
 from tests import loopback
 from tests.llm.chats import ALL, ANTHROPIC, MODEL, OLLAMA, OPENAI, ChatServer, Reply, serving
@@ -649,3 +651,37 @@ def test_half_a_character_is_replaced(server, protocol):
     server.replies = [Reply(tuple(pieces))]
 
     assert ask(protocol.model(server)) == [Delta("A \ufffd pump"), HELLO[1]]
+
+
+@pytest.mark.parametrize("protocol", [pytest.param(OPENAI, id="openai"), pytest.param(ANTHROPIC, id="anthropic")])
+def test_what_is_no_stream_of_events_is_no_answer(server, protocol):
+    server.replies = [protocol.reply(*HELLO, headers={"Content-Type": "text/plain"})]
+
+    with pytest.raises(LLMNonsenseError):
+        ask(protocol.model(server))
+
+
+def test_anthropics_api_is_asked_in_the_version_that_is_read(server):
+    server.replies = [ANTHROPIC.reply(*HELLO)]
+    ask(ANTHROPIC.model(server))
+
+    assert {name.lower(): value for name, value in server.headers[0].items()}["anthropic-version"] == "2023-06-01"
+
+
+def test_connections_are_made_once_however_many_threads_prepare_them(server, monkeypatch):
+    made = []
+
+    class Slow(httpx2.AsyncClient):
+        def __init__(self, **options: Any) -> None:
+            time.sleep(0.05)
+            made.append(self)
+            super().__init__(**options)
+
+    monkeypatch.setattr(httpx2, "AsyncClient", Slow)
+    server.replies = [OPENAI.reply(*HELLO)]
+    model = OPENAI.model(server)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: prepare(model), range(4)))
+    ask(model)
+
+    assert len(made) == 1

@@ -100,3 +100,16 @@ def test_a_graph_that_is_damaged_costs_a_warning_and_not_the_context(project):
 
 def test_where_nothing_is_found_the_context_is_empty(project):
     assert read(project, Request("zzzyx", Mode.BM25)).passages == ()
+
+
+def test_tests_stand_back_less_where_contexts_are_made_since_they_show_how_something_is_used(tmp_path):
+    folder = tmp_path / "files" / "tests"
+    folder.mkdir(parents=True)
+    (folder / "test_wheat.py").write_text("def test_water():\n    water('the dry field of wheat')\n")
+    project = indexed(tmp_path, "[graph]\nenabled = false\n")
+    path = "tests/test_wheat.py"
+
+    (hit,) = [hit for hit in hits_of(project, reader_of(project), Request(QUERY, top_k=75)) if hit.path == path]
+    (passage,) = [one for one in read(project).passages if one.path == path]
+
+    assert passage.score > hit.score
