@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -18,6 +19,7 @@ _SIGNS_OF_FULL_DISK = ("No space left on device", "database or disk is full")
 # SQLite's for any failure of the disk, and Tantivy's once a thread of its own has met one.
 _SIGNS_OF_ANY_FAILURE = ("disk I/O error", "unable to open database file", "io::Error most likely", "fill whole buffer")
 _TEMPORARY = re.compile(r"\..+\.(?P<process>\d+)\.tmp")
+_TRIES, _BETWEEN_TRIES_S = 10, 0.02
 _NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure that says nothing else is a lack of them
 
 
@@ -146,6 +148,15 @@ def folder_bytes(folder: Path) -> int:
             with suppress(FileNotFoundError):
                 total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 a path object a file is slow
     return total
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder, also while threads of a library still write into it: tried for 0.2 s, then it stays."""
+    for _ in range(_TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_BETWEEN_TRIES_S)
 
 
 def sync_new(files: Iterable[Path], top: Path) -> None:

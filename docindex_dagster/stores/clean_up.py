@@ -1,10 +1,9 @@
 """Removing what no generation needs: all but the published one, the one before it, and one that is to take over."""
 
-import shutil
 from dataclasses import replace
 
 from docindex_dagster.core.errors import StoreError
-from docindex_dagster.core.files import reporting_full_disk, sync_new
+from docindex_dagster.core.files import remove_tree, reporting_full_disk, sync_new
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import graph_files, lance_table, link_files, takeover, vector_files
 from docindex_dagster.stores.damage import reading_stores
@@ -39,7 +38,7 @@ def remove_old_generations(layout: Layout) -> None:
     folders = {generation.tantivy for generation in needed}
     for folder in layout.tantivy.glob("*"):  # before all else: by it readers see that their generation is gone
         if folder.name not in folders:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)  # threads of Tantivy's that failed may still write into it
     current = _read(layout)
     for file in layout.all_previous:
         if current is None or file.name != current.previous:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from docindex_dagster.core.events import Report, ignore
+from docindex_dagster.core.files import remove_tree
 from docindex_dagster.core.schemas import CHUNKS, NO_LANGUAGE
 from docindex_dagster.documents.attribute_lists import readable
 from docindex_dagster.stores.analysis import stemmer, terms
@@ -121,8 +122,7 @@ def _temporary_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        for _ in range(2):  # a thread of Tantivy's takes the lock once more, which may come in between
-            shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)  # a thread of Tantivy's takes the lock once more, which may come in between
 
 
 def _with_stems(index: "Index") -> "Index":

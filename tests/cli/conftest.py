@@ -25,8 +25,11 @@ Run = Callable[..., Output]
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capfd) -> Run:
-    """Run `docindex ARGUMENTS` in a folder that holds a library `manual`."""
+def run(tmp_path, tmp_path_factory, monkeypatch, capfd) -> Run:
+    """Run `docindex ARGUMENTS` in a folder that holds a library `manual`, as a user who has indexed nothing else."""
+    user = tmp_path_factory.mktemp("user")
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(user / name))
     write_manual(tmp_path)
     enter(tmp_path, monkeypatch)
 

@@ -3,6 +3,7 @@
 import io
 import json
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -322,6 +323,8 @@ def test_ctrl_c_at_the_prompt_drops_the_line_and_not_the_chat(terminal, server):
     command.wait_for("tokens; search")
     command.wait_for("> ")
     command.type("half a ques")
+    command.wait_for("half a ques")
+    time.sleep(0.2)  # readline waits for the next key by now: a signal before that is noticed at that key
     command.press_ctrl_c()
     command.wait_for("Ctrl-D ends the chat")
     command.wait_for_count("> ", 2)

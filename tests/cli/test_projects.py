@@ -16,7 +16,6 @@ PAGE = "# Marmots\n\nThe marmot whistles when it sees an eagle.\n"
 @pytest.fixture
 def team(run, tmp_path, monkeypatch) -> Path:
     """A project `team` that indexes the folder `notes`, which lies elsewhere; the working directory is `notes/deep`."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return make(run, tmp_path, monkeypatch, "team")
 
 

@@ -18,10 +18,8 @@ COMMAND = [sys.executable, "-m", "docindex_dagster.cli"]
 
 
 @pytest.fixture
-def search(run, tmp_path, monkeypatch):
+def search(run):
     """Run `docindex search ARGUMENTS`; there is no project, and the cache is empty."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return lambda *arguments: run("search", *arguments)
 
 

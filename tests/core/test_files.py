@@ -4,11 +4,13 @@ import errno
 import os
 import subprocess
 import sys
+from contextlib import suppress
+from threading import Event, Thread
 
 import pytest
 
 from docindex_dagster.core.errors import FullDiskError
-from docindex_dagster.core.files import replacing, reporting_full_disk
+from docindex_dagster.core.files import remove_tree, replacing, reporting_full_disk
 
 
 def test_what_a_killed_process_left_behind_goes_away_with_the_next_write(tmp_path):
@@ -72,3 +74,26 @@ def test_other_errors_stay_what_they_are(tmp_path, error):
         raise error
 
     assert raised.value is error
+
+
+def test_a_folder_is_removed_though_a_thread_still_writes_into_it(tmp_path):
+    folder = tmp_path / "index"
+    for _ in range(50):
+        folder.mkdir()
+        written = Event()
+        thread = Thread(target=write_until_gone, args=(folder, written))
+        thread.start()
+        written.wait()
+
+        remove_tree(folder)
+
+        thread.join()
+        assert not folder.exists()
+
+
+def write_until_gone(folder, written) -> None:
+    """Write files as a thread of a library does: for a while, and until there is no folder."""
+    with suppress(FileNotFoundError):
+        for number in range(300):
+            (folder / f"{number}.idx").touch()
+            written.set()
