@@ -1,8 +1,9 @@
 """Which nodes a user means by a name, as languages and people write it. Questions about them are asked in `ask`."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import chain, count, takewhile
 
 import numpy as np
 import pyarrow.compute as pc
@@ -23,7 +24,7 @@ def find(graph: OpenGraph, name: str) -> list[int]:
     Before a qualified name may stand modules, packages and the source, as `gin.Engine.Run`, some of them left out.
     """
     if name in graph.numbers:
-        return [graph.numbers[name]]
+        return [*_overloads(graph, name)]
     if not LAST.split(name)[-1]:
         return []
     wanted = name.replace("#", ".") if SYMBOL_MARK not in name and "/" not in name else name  # as Javadoc writes it
@@ -36,6 +37,12 @@ def find(graph: OpenGraph, name: str) -> list[int]:
     if not ranks and (plain := name.replace(SYMBOL_MARK, ".").replace("\\", ".")) != name:  # as Rust, C++, PHP do
         return find(graph, plain)
     return ranks[min(ranks)] if ranks else []
+
+
+def _overloads(graph: OpenGraph, name: str) -> Iterator[int]:
+    """The nodes of a whole name: those of its overloads have a number behind it, from 2."""
+    names = chain([name], (f"{name}~{number}" for number in count(2)))
+    yield from (graph.numbers[each] for each in takewhile(graph.numbers.__contains__, names))
 
 
 def _match(identifier: str, kind: str, wanted: str) -> int:

@@ -69,6 +69,17 @@ def test_callees_tell_what_is_external_and_what_is_not_resolved_and_why(graph):
     assert {step.object for step in ask.callees(graph, "rounded")} == {"external:decimal.Decimal"}
 
 
+def test_a_whole_name_means_each_of_its_overloads(tmp_path):
+    (tmp_path / "pump.py").write_text(
+        "if fast:\n    def flow():\n        pass\nelse:\n    def flow():\n        return near()\n\n\n"
+        "def near():\n    pass\n"
+    )
+    graph = open_graphs({"library/program": build_graph(chunks_of(tmp_path))})
+
+    assert len(one(graph, "library/program!pump.py::flow")) == len(one(graph, "flow")) == 2
+    assert len(one(graph, "library/program!pump.py::flow~2")) == 1
+
+
 def test_impact_goes_through_subclasses_and_tests(graph):
     names = {subject for subject, _ in ends(ask.impact(graph, "Store"))}
     assert {"shop/store.py::Outlet", "shop/store.py::Outlet.sale", "tests/test_store.py::test_add"} <= names
