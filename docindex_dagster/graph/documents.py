@@ -118,8 +118,13 @@ def _mention(code: str) -> Iterator[tuple[str, str]]:
     name = _PARTS.sub(".", found["name"])
     if called != text and is_plain(name):
         yield f"{MENTION}:{name}()", MENTION
-    elif len(name) >= _SHORTEST and name.lower() not in _WORDS:
+    elif may_be_name(name):
         yield f"{MENTION}:{name}", MENTION
+
+
+def may_be_name(name: str) -> bool:
+    """Whether a name in code font, without parentheses, may be that of a symbol: most programs have the other ones."""
+    return len(name) >= _SHORTEST and name.lower() not in _WORDS
 
 
 def is_plain(name: str) -> bool:
