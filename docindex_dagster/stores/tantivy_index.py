@@ -6,7 +6,7 @@ Each generation has a folder of its own. A new one starts as a clone of hard lin
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
@@ -25,7 +25,7 @@ from docindex_dagster.stores.analysis import stemmer, terms
 from docindex_dagster.stores.difference import Difference, difference
 
 if TYPE_CHECKING:
-    from tantivy import DocAddress, Index, IndexWriter, Schema, Searcher
+    from tantivy import DocAddress, Index, IndexWriter, Query, Schema, Searcher
 
 # Fields that are matched as they are, for filters; each is also a column of the chunks.
 EXACT_FIELDS = ("chunk_id", "source", "path", "language", "human_language", "source_type", "symbol_kind")
@@ -56,6 +56,8 @@ _READ_AND_WRITE = 0o666
 _NULLS: dict[str, Any] = dict.fromkeys(CHUNKS.names)
 _HEAP_BYTES = 64 << 20
 _HEX_DIGITS = 32
+# Values that are looked up one by one; a set of terms is matched with the whole dictionary of its field.
+_FEW = 64
 
 
 def schema() -> "Schema":
@@ -206,14 +208,21 @@ def remove(index: "Index", source: str) -> None:
     _with_writer(index, lambda writer: writer.delete_documents_by_term("source", source))
 
 
+def any_of(index_schema: "Schema", field: str, values: Sequence[str]) -> "Query":
+    """Chunks whose field has one of some values."""
+    from tantivy import Occur, Query
+
+    if len(values) > _FEW:
+        return Query.term_set_query(index_schema, field, list(values))
+    return Query.boolean_query([(Occur.Should, Query.term_query(index_schema, field, value)) for value in values])
+
+
 def rows(searcher: "Searcher", index_schema: "Schema", chunk_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The stored rows of chunks, by id; ids that the index does not hold are left out."""
-    import tantivy
-
     wanted = list(chunk_ids)
     if not wanted:
         return {}
-    query = tantivy.Query.term_set_query(index_schema, "chunk_id", wanted)
+    query = any_of(index_schema, "chunk_id", wanted)
     hits = searcher.search(query, limit=len(wanted), count=False).hits
     found = (stored_row(searcher, address) for _, address in hits)
     return {row["chunk_id"]: row for row in found}
