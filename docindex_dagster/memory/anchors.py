@@ -1,0 +1,230 @@
+"""What messages say of code, tied to the code: found when a message is written, looked at again when it is recalled.
+
+An anchor is a file or symbol of the index. What is ambiguous is none: better tied to nothing than to the wrong thing.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal, TypeVar
+
+from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.graph.ask import Step, without_repeats
+from docindex_dagster.graph.ask import impact as impact_of
+from docindex_dagster.graph.documents import is_plain
+from docindex_dagster.graph.lookup import SYMBOL_MARK
+from docindex_dagster.memory import indexed_code
+from docindex_dagster.memory.indexed_code import Definition, File, without_branches
+from docindex_dagster.memory.message import Anchor
+from docindex_dagster.memory.on_disk import Disk, OnDisk
+from docindex_dagster.memory.written import Written, WrittenName, WrittenPath, written_as_code
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.reader import Reader
+
+MOST = 8
+"""How many anchors a message has at most."""
+_MOST_LOOKUPS = 24  # of paths and names whose words the index has
+_MOST_IMPACT = 10
+
+_Code = TypeVar("_Code", File, Definition)
+
+State = Literal["fresh", "changed", "moved", "gone", "unknown"]
+"""What became of the code of an anchor since the message was written.
+
+fresh: the same text in the same file. changed: another text under the same name there. moved: the same text, or the
+same qualified name, elsewhere. gone: none of these. unknown: nothing of its source is indexed now.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchored:
+    """An anchor, and the code that it is tied to as it is now.
+
+    Attributes:
+        anchor: as it was when the message was written.
+        state: what became of it since.
+        source: where it is now, or was last.
+        path: where it is now, or was last.
+        name: its qualified name there; None for a file.
+        start_line: of a symbol that is there, on the disk where that is known.
+        end_line: inclusive.
+        edited: whether its file differs on disk from what is indexed; None where that is unknown.
+        impact: the first edges by which something depends on it, the nearest first.
+        dependents: how many things do; None where that was not asked, or there is no graph.
+    """
+
+    anchor: Anchor
+    state: State
+    source: str
+    path: str
+    name: str | None
+    start_line: int | None = None
+    end_line: int | None = None
+    edited: bool | None = None
+    impact: tuple[Step, ...] = ()
+    dependents: int | None = None
+
+
+def anchors_in(reader: Reader, text: str) -> tuple[Anchor, ...]:
+    """The files and symbols of the indexed code that a text names, in the order in which it names them.
+
+    Raises:
+        DamagedStoreError: the full-text index cannot be read.
+        AccessError: this user may not read it.
+    """
+    with reading_stores():
+        return tuple(islice(dict.fromkeys(_named(reader, text)), MOST))
+
+
+def look(
+    settings: Settings, reader: Reader | None, anchors: Sequence[Anchor], *, impact: bool = False
+) -> list[Anchored]:
+    """What became of the code that anchors are tied to, in the index and on the disk.
+
+    Args:
+        settings: say where the files are.
+        reader: of the indexed code; None where nothing is indexed.
+        anchors: of one or several messages.
+        impact: whether to say what depends on the code.
+
+    Raises:
+        DamagedStoreError: a store cannot be read.
+        AccessError: this user may not read it.
+    """
+    if reader is None:
+        return [Anchored(anchor, "unknown", anchor.source, anchor.path, anchor.name) for anchor in anchors]
+    disk = Disk(registry.sources(settings))
+    with reading_stores():
+        found = [_looked(reader, disk, anchor) for anchor in anchors]
+        return [_with_impact(reader, one) for one in found] if impact else found
+
+
+def _named(reader: Reader, text: str) -> Iterator[Anchor]:
+    """The anchors of a text, one after the other, with repeats."""
+    known = (one for one in written_as_code(well_formed(text)) if _may_be_there(reader, one))
+    written = list(islice(known, _MOST_LOOKUPS))
+    files = {one.path: _only(indexed_code.files(reader, one.path)) for one in written if isinstance(one, WrittenPath)}
+    for one in written:
+        if isinstance(one, WrittenPath):
+            file = files[one.path]
+            if file is not None:
+                yield Anchor(file.source, file.path, None, file.content_hash)
+        else:
+            within = [files.get(one.file)] if one.file else files.values()
+            definition = _meant(reader, one, [file.place for file in within if file is not None])
+            if definition is not None:
+                yield Anchor(*definition.place, definition.name, indexed_code.text_hash(reader, definition))
+
+
+def _may_be_there(reader: Reader, written: Written) -> bool:
+    match written:
+        case WrittenPath(path):
+            return indexed_code.may_hold_file(reader, path)
+        case WrittenName(name):
+            return indexed_code.may_hold_name(reader, name)
+
+
+def _meant(reader: Reader, written: WrittenName, files: Collection[tuple[str, str]]) -> Definition | None:
+    """The one definition that a name means: in the files that the text names, else in all.
+
+    Where none of these files has it, a plain word without parentheses means one that no other symbol is around.
+    """
+    found = indexed_code.definitions(reader, written.name, files) if files else []
+    is_word = not found and is_plain(written.name) and not written.is_called
+    if not found and not written.file:
+        found = indexed_code.definitions(reader, written.name)
+    found = without_branches(found)
+    found = [one for one in found if not one.is_test] or found
+    if "." not in written.name:
+        tops = [one for one in found if one.is_top]
+        found = tops if is_word else tops or found
+    return _only(found)
+
+
+def _looked(reader: Reader, disk: Disk, anchor: Anchor) -> Anchored:
+    state, code = _file_now(reader, anchor) if anchor.name is None else _symbol_now(reader, anchor, anchor.name)
+    if code is None:
+        is_known = anchor.source in reader.generation.sources
+        return Anchored(anchor, "gone" if is_known else "unknown", anchor.source, anchor.path, anchor.name)
+    written = disk.read(*code.place)
+    if isinstance(code, File):
+        return _file_on_disk(Anchored(anchor, state, *code.place, None), code, written)
+    lines = code.parts[0].start_line, code.parts[-1].end_line
+    found = Anchored(anchor, state, *code.place, code.name, *lines)
+    return _symbol_on_disk(found, code, indexed_code.texts(reader, code), written)
+
+
+def _file_now(reader: Reader, anchor: Anchor) -> tuple[State, File | None]:
+    """A file as the index has it. Under another path, only its content says that it is the same one."""
+    here = indexed_code.file_at(reader, anchor.source, anchor.path)
+    if here is not None:
+        return ("fresh" if here.content_hash == anchor.chunk_hash else "changed"), here
+    same = indexed_code.files_with(reader, anchor.chunk_hash)
+    return "moved", min(same, key=lambda file: _distance(anchor, file), default=None)
+
+
+def _symbol_now(reader: Reader, anchor: Anchor, name: str) -> tuple[State, Definition | None]:
+    """A symbol as the index has it. A plain word in another place has to have the same text."""
+    inside = indexed_code.definitions(reader, name, [(anchor.source, anchor.path)])
+    here = next((one for one in inside if one.name == name), None)
+    if here is not None:
+        return ("fresh" if indexed_code.text_hash(reader, here) == anchor.chunk_hash else "changed"), here
+    last = name.rpartition(".")[2]
+    others = [*indexed_code.definitions(reader, name), *indexed_code.definitions(reader, last)]
+    same = [one for one in others if indexed_code.text_hash(reader, one) == anchor.chunk_hash]
+    if same:
+        return "moved", min(same, key=lambda one: (*_distance(anchor, one), one.name != name, one.name))
+    alike = without_branches(dict.fromkeys(one for one in others if one.name == name))
+    return "moved", None if is_plain(name) else _only(alike)
+
+
+def _distance(anchor: Anchor, code: File | Definition) -> tuple[bool, bool, str, str]:
+    """How far from its place another one is: first the same source, further branches last."""
+    return code.source != anchor.source, is_branch(code.source), *code.place
+
+
+def _file_on_disk(found: Anchored, indexed: File, written: OnDisk) -> Anchored:
+    if written.content_hash is None:
+        return found if written.is_unknown else replace(found, state="gone", edited=True)
+    edited = written.content_hash != indexed.content_hash
+    if found.state == "moved":
+        return replace(found, edited=edited)
+    is_same = written.content_hash == found.anchor.chunk_hash
+    return replace(found, state="fresh" if is_same else "changed", edited=edited)
+
+
+def _symbol_on_disk(found: Anchored, indexed: Definition, texts: Sequence[str], written: OnDisk) -> Anchored:
+    """A symbol whose file was edited: its lines may be the same, elsewhere in it, or others, or gone."""
+    if written.content_hash is None:
+        return found if written.is_unknown else replace(found, state="gone", edited=True)
+    if written.content_hash == indexed.content_hash:
+        return replace(found, edited=False)
+    lines = [written.lines_of(text) for text in texts]
+    places = [place for place in lines if place]
+    if len(places) == len(texts):
+        return replace(found, start_line=places[0][0], end_line=places[-1][1], edited=True)
+    is_there = written.has_word(indexed.name.rpartition(".")[2])
+    state: State = "gone" if not is_there else "moved" if found.state == "moved" else "changed"
+    return replace(found, state=state, start_line=None, end_line=None, edited=True)
+
+
+def _with_impact(reader: Reader, found: Anchored) -> Anchored:
+    """With the things that depend on it by the graph: each once, the nearest first, and none of its own parts."""
+    published = reader.generation.sources.get(found.source)
+    if found.state in {"gone", "unknown"} or published is None or published.graph is None:
+        return found
+    node = f"{found.source}!{found.path}" + (f"{SYMBOL_MARK}{found.name}" if found.name else "")
+    if node not in reader.graph.numbers:
+        return found
+    first: dict[str, Step] = {}
+    for step in without_repeats(impact_of(reader.graph, node)):
+        if not step.subject.startswith(node):
+            first.setdefault(step.subject, step)
+    return replace(found, impact=tuple(first.values())[:_MOST_IMPACT], dependents=len(first))
+
+
+def _only(found: Sequence[_Code]) -> _Code | None:
+    return found[0] if len(found) == 1 else None
