@@ -6,11 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core.hashing import digest
-from docindex_dagster.core.schemas import COMMIT_PATH
+from docindex_dagster.core.schemas import COMMIT_PATH, MESSAGE_PATH
 from docindex_dagster.documents.attribute_lists import readable
 
 _READ = ["text", "language", "has_code", "part_number"]
 # A whole hash would be half of what a short message is embedded as.
+_MESSAGE = rf"^{re.escape(MESSAGE_PATH)}.*$"  # nor is the id of a message anything that it says
 _COMMIT = rf"^{re.escape(COMMIT_PATH)}([0-9a-f]{{12}})[0-9a-f]+$"
 
 
@@ -27,6 +28,7 @@ def embed_texts(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
         Strings, one a row, none null.
     """
     place = pc.replace_substring_regex(chunks["path"], _COMMIT, r"commit \1")
+    place = pc.replace_substring_regex(place, _MESSAGE, "")
     headings = pc.binary_join(chunks["heading_path"], " > ")
     header = pc.binary_join_element_wise(
         place, chunks["qualified_name"], chunks["symbol_kind"], headings, " ", null_handling="skip"

@@ -166,6 +166,21 @@ class Layout:
         return Layout(self.memory / file_name(key))
 
     @property
+    def messages(self) -> Path:
+        """The folder of the messages that were folded, a file a generation, in the home of a domain."""
+        return self.stores / "messages"
+
+    @property
+    def erasure(self) -> Path:
+        """That an erasure was begun in the domain whose home this is; it goes when that ends."""
+        return self.home / "erasure.json"
+
+    @property
+    def receipts(self) -> Path:
+        """What was erased in the domain whose home this is, and when."""
+        return self.home / "receipts.jsonl"
+
+    @property
     def log(self) -> Path:
         """The log of the domain whose home this is."""
         return self.home / "log"

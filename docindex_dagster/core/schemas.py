@@ -17,6 +17,8 @@ NO_LANGUAGE = "text"
 # A commit becomes a chunk of this source_type; its path begins so, where no file can lie, since `.git` is not entered.
 COMMIT = "commit"
 COMMIT_PATH = ".git/commit/"
+# So does the path of a message of a domain, in which no file lies.
+MESSAGE_PATH = ".said/"
 
 # One secret in a file: where, and by which rule.
 MASKED = pa.struct(

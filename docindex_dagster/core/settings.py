@@ -385,6 +385,10 @@ class MemorySettings(_Section):
     per_second: int = Field(default=20, ge=1, le=10_000)  # messages of a process
     quota_bytes: int = Field(default=1 << 30, ge=1 << 20)  # of a domain, with all that is made of it
     retention_days: int | None = Field(default=None, ge=1)  # None: messages stay
+    fold_messages: int = Field(default=200, ge=1, le=100_000)  # that wait in the log until they are folded
+    fold_minutes: float = Field(default=10, gt=0, le=10_080)  # for which the oldest of them waits at most
+    chunker: str = Field(default="messages", min_length=1)  # who cuts messages
+    concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS)] = "patterns"  # who finds them in messages
 
 
 class RetentionSettings(_Section):

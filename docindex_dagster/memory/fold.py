@@ -1,0 +1,198 @@
+"""Folding: what the log of a domain has since the last fold goes into the stores of the domain's home.
+
+The generation names the file of its messages, and that says how far the log was folded. So a message is in the
+generation or in the tail of the log, never in both and never in neither, wherever a process is killed. Where something
+was forgotten, the fold ends with an erasure.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow.compute as pc
+
+from docindex_dagster.chunking.chunkers import load_chunker
+from docindex_dagster.core import tables
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.traces import span
+from docindex_dagster.embedding.build import build_embeddings
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.graph import extraction
+from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.triple import CONCEPT
+from docindex_dagster.memory import domains
+from docindex_dagster.memory.chunks import chunk_rows
+from docindex_dagster.memory.concepts import with_fallback, with_follows
+from docindex_dagster.memory.contents import contents, oldest
+from docindex_dagster.memory.erase import begin, finish, is_unfinished
+from docindex_dagster.memory.folded import Folded, offsets_of, read_folded, remove_unused, write_folded
+from docindex_dagster.memory.log import Log, open_log
+from docindex_dagster.memory.message import Message, Tombstone
+from docindex_dagster.memory.position import Offsets
+from docindex_dagster.memory.records import Entry
+from docindex_dagster.memory.results import Folding
+from docindex_dagster.memory.transcript import Written
+from docindex_dagster.stores.publish import Publication, publish
+from docindex_dagster.stores.rows import SourceRows
+from docindex_dagster.stores.staging import Model
+
+_EMBEDDINGS = "embeddings"
+_MICROSECONDS = 1_000_000
+_ignore: Callable[[str], None] = lambda _: None  # noqa: E731
+
+
+def why_due(settings: Settings, domain: str, *, now: Callable[[], float] = time.time) -> str | None:
+    """Why a domain should be folded now; None where it need not be.
+
+    Raises:
+        DomainError: the key is none.
+        LogError: the log cannot be read.
+    """
+    home = domains.home(Layout(settings.home), domain)
+    log = open_log(Layout(settings.home), domain)
+    entries = log.read().entries
+    if is_unfinished(home) or any(isinstance(entry.record, Tombstone) for entry in entries):
+        return "something is to be erased"
+    folded = offsets_of(home, domain) or Offsets()
+    tail = [entry for entry in entries if not folded.covers(entry.position)]
+    if len(tail) >= settings.memory.fold_messages:
+        return f"{len(tail):,} messages wait"
+    waits_s = now() - tail[0].record.at / _MICROSECONDS if tail else 0
+    if waits_s >= settings.memory.fold_minutes * 60:
+        return f"the oldest of {len(tail):,} messages waits for {waits_s / 60:.0f} minutes"
+    return None
+
+
+def fold(
+    settings: Settings,
+    domain: str,
+    *,
+    embedder: Embedder | None = None,
+    on_wait: Callable[[str], None] = _ignore,
+    erase: bool = False,
+) -> Folding:
+    """Fold a domain, waiting for another fold of it; with `erase`, let nothing stay that is not published.
+
+    Raises:
+        DomainError: the key is none.
+        LogError: the log cannot be read.
+        StoreError: what was folded before cannot be read.
+        EmbeddingError: the provider failed; nothing changed.
+        FullDiskError: there is no space left; what was published stays.
+    """
+    began = time.monotonic()
+    with writing(settings) as layout, span("memory.fold"):
+        home = domains.home(layout, domain)
+        owner = f"{domain} of process {os.getpid()}"
+        with exclusive(home.source_lock(domain), owner, on_wait), exclusive(home.publication_lock, owner, on_wait):
+            run = _Run(settings, domain, home, open_log(layout, domain), embedder)
+            done = run.fold(erase=erase)
+    return replace(done, seconds=time.monotonic() - began)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One fold, which holds the locks of its domain."""
+
+    settings: Settings
+    domain: str
+    home: Layout
+    log: Log
+    embedder: Embedder | None
+
+    def fold(self, *, erase: bool) -> Folding:
+        before = read_folded(self.home, self.domain)
+        cut = self.log.cut()
+        with span("memory.read"):
+            entries = self.log.read(until=cut).entries
+        tail = [entry for entry in entries if not before.offsets.covers(entry.position)]
+        since = oldest(self.settings.memory.retention_days, time.time_ns() // 1000)
+        messages = contents(before.messages, tail, since)
+        erases = erase or is_unfinished(self.home) or any(isinstance(entry.record, Tombstone) for entry in entries)
+        if erases:
+            begin(self.home, _gone(before, entries, messages))
+        done = self._described(before, messages)
+        if tail or messages != list(before.messages):
+            done = self._published(messages, cut, done)
+        if erases:
+            with span("memory.erase"):
+                receipt = finish(self.home, self.domain, self.log, cut)
+            return replace(done, receipt=receipt, generation=receipt.generation)
+        self._remove_folded()
+        return done
+
+    def _published(self, messages: Sequence[Written], cut: Offsets, done: Folding) -> Folding:
+        embedder = self.embedder or load_embedder(self.settings.embedding)
+        plan, warning = with_fallback(self.settings)
+        spoken = [each.message for each in messages]
+        with span("memory.chunk", count=len(spoken)):
+            chunks = chunk_rows(self.domain, spoken, load_chunker(self.settings.memory.chunker))
+        with span("memory.embed"):
+            table = self.home.table(_EMBEDDINGS, self.domain)
+            embeddings = build_embeddings(chunks, tables.read(table), embedder, self.domain).table
+            tables.write(table, embeddings)
+        with span("memory.graph"):
+            made = extraction.extract(self.home, self.domain, chunks, plan, extraction.read(self.home, self.domain))
+            extraction.write(self.home, self.domain, made)
+            graph = with_follows(made.graph, spoken) if made.graph else None
+        revision = write_folded(self.home, messages, cut)
+        rows = SourceRows(self.domain, chunks, embeddings, replace(made, graph=graph), revision)
+        with span("memory.publish"):
+            found = _publish(self.home, rows, Model.of(embedder), plan)
+        remove_unused(self.home, self.domain)
+        concepts = pc.sum(pc.equal(graph.nodes["type"], CONCEPT), min_count=0).as_py() if graph else 0
+        return replace(
+            done,
+            chunks=chunks.num_rows,
+            concepts=concepts or 0,
+            edges=graph.triples.num_rows if graph else 0,
+            generation=found.generation.number,
+            version=found.source.version,
+            warnings=tuple(filter(None, (warning, made.missing, *found.warnings))),
+        )
+
+    def _described(self, before: Folded, messages: Sequence[Written]) -> Folding:
+        old, new = ({each.message.id for each in found} for found in (before.messages, messages))
+        source = before.generation.sources.get(self.domain) if before.generation else None
+        return Folding(
+            self.domain,
+            len(messages),
+            len(new - old),
+            len(old - new),
+            chunks=source.chunks if source else 0,
+            edges=source.edges if source else 0,
+            generation=before.generation.number if before.generation else None,
+            version=source.version if source else "",
+        )
+
+    def _remove_folded(self) -> None:
+        """Remove the segments of the log that the generation before holds, too, so that one can go back to it."""
+        current = offsets_of(self.home, self.domain)
+        if current is None:
+            return
+        generation = read_folded(self.home, self.domain, previous=True).generation
+        previous = offsets_of(self.home, self.domain, previous=True) if generation else current
+        if previous is not None:
+            ends = {segment: min(end, previous.end(segment)) for segment, end in current.ends.items()}
+            self.log.remove(Offsets(ends))
+
+
+def _gone(before: Folded, entries: Sequence[Entry], messages: Sequence[Written]) -> set[str]:
+    """The ids of the messages that are in files, and not among those that stay."""
+    written = [entry.record for entry in entries if isinstance(entry.record, Message)]
+    known = {each.id for each in (*written, *(each.message for each in before.messages))}
+    return known - {each.message.id for each in messages}
+
+
+def _publish(home: Layout, rows: SourceRows, model: Model, plan: GraphPlan) -> Publication:
+    """Publish; stores that are damaged are built anew from the rows, which are all that there is."""
+    try:
+        return publish(home, rows, model, plan=plan)
+    except DamagedStoreError:
+        return publish(home, rows, model, plan=plan, force=True)

@@ -1,0 +1,327 @@
+"""What a program may remember: it is bound to one domain, which it writes, and may read those that it was started with.
+
+Arguments only narrow: nothing that a caller says opens another domain.
+"""
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import cache, partial
+from typing import Literal
+
+from docindex_dagster.chunking.chunkers import load_chunker
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import DomainError, QueryError, StoreError
+from docindex_dagster.core.files import folder_bytes
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import EmbeddingSettings, Settings
+from docindex_dagster.core.traces import span
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.memory import domains, export
+from docindex_dagster.memory.anchors import Anchored, anchors_in, look
+from docindex_dagster.memory.chunks import chunk_rows
+from docindex_dagster.memory.concepts import FirstStage
+from docindex_dagster.memory.limits import Limits
+from docindex_dagster.memory.log import open_log
+from docindex_dagster.memory.message import Anchor, Tombstone, compose
+from docindex_dagster.memory.overlay import Overlay, Piece
+from docindex_dagster.memory.ranking import Found
+from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
+from docindex_dagster.memory.transcript import Written
+from docindex_dagster.search.ask import Request, hits_of
+from docindex_dagster.search.live import Live
+from docindex_dagster.search.model import Hit
+
+_RANKS = 60  # of the fusion by reciprocal ranks, as in Cormack, Clarke and Büttcher, 2009
+_LATEST = 1_000_000  # microseconds of a second
+
+
+class Memory:
+    """The domains of one program, for all of its threads."""
+
+    def __init__(
+        self, settings: Settings, bound: str, may_read: Sequence[str] = (), *, code: Live | None = None
+    ) -> None:
+        """Bind to a domain; nothing is made before something is written.
+
+        Args:
+            settings: of the project.
+            bound: the domain that is written, and read.
+            may_read: further ones that are read.
+            code: the index in which what messages name is looked up.
+
+        Raises:
+            DomainError: a key is none.
+        """
+        self.bound = domains.check(bound)
+        self.readable = tuple(dict.fromkeys((bound, *map(domains.check, may_read))))
+        self._settings = settings
+        self._code = code or Live(settings)
+        self._layout = Layout(settings.home)
+        self._log = open_log(self._layout, bound)
+        self._limits = Limits(settings.memory, self._log.home)
+        self._first_stage = FirstStage(settings)
+        self._overlays = {
+            key: Overlay(settings, key, self._log if key == bound else open_log(self._layout, key), self._embedder)
+            for key in self.readable
+        }
+
+    def ingest(
+        self, text: str, *, session: str, role: str = "unknown", tool: str = "", message_id: str | None = None
+    ) -> Ingested:
+        """Write a message into the bound domain; it is on the disk when this returns, and found by the next search.
+
+        The same message, by its id or by role, tool and text, counts once.
+
+        Raises:
+            MessageError: the session is no name, or the text is too long.
+            RateError: too many come from this process.
+            QuotaError: the domain is full.
+            FullDiskError: the disk is.
+            LogError: the log cannot be written.
+        """
+        began = time.perf_counter()
+        message = compose(self.bound, session, text, role=role, tool=tool, message_id=message_id)
+        if not text.strip():
+            return Ingested(self.bound, session)
+        with span("memory.ingest", role=message.role):
+            self._limits.admit(text)
+            with span("memory.anchors"):
+                message = replace(message, anchors=self._anchors(message.text))
+            is_repeat = self._is_there(message.id)
+            with span("memory.append"), writing(self._settings):
+                self._log.append([message])
+            with span("memory.cut"):
+                rows = chunk_rows(self.bound, [message], load_chunker(self._settings.memory.chunker))
+            with span("memory.extract"):
+                found = self._first_stage.extract(rows)
+        return Ingested(
+            self.bound,
+            session,
+            message.id,
+            rows.num_rows,
+            len(found.concepts),
+            found.edges,
+            found.concepts,
+            found.state,
+            is_repeat,
+            message.anchors,
+            (time.perf_counter() - began) * 1000,
+        )
+
+    def recall(
+        self,
+        query: str,
+        *,
+        domains: Sequence[str] = (),
+        sessions: Sequence[str] = (),
+        roles: Sequence[str] = (),
+        as_of: datetime | None = None,
+        top_k: int = 10,
+        with_code: bool = False,
+        with_impact: bool = False,
+    ) -> Recalled:
+        """The messages that are most likely meant, and whether the code that they name is still what it was.
+
+        Args:
+            query: any text.
+            domains: of those that may be read; none for all of them.
+            sessions: of which a message must be; none for all.
+            roles: who must have said it; none for all.
+            as_of: nothing that was written later counts.
+            top_k: how many at most.
+            with_code: whether code and documents are searched, too.
+            with_impact: whether it is said what depends on the code that messages name.
+
+        Raises:
+            QueryError: the query is empty.
+            DomainError: a domain may not be read.
+            LogError: a log cannot be read.
+            StoreError: what was folded cannot be read.
+        """
+        if not query.strip():
+            raise QueryError("the query is empty: say what to look for")
+        until = None if as_of is None else int(as_of.timestamp() * _LATEST)
+        with span("memory.recall", top_k=top_k):
+            asked = partial(
+                self._recalled, query, top_k=top_k, sessions=sessions or None, roles=roles or None, until=until
+            )
+            answers = [asked(key) for key in self._chosen(domains)]
+            warnings = [note for _, notes in answers for note in notes]
+            best = _fused([found for found, _ in answers])[:top_k]
+            code = self._code_for(query, top_k, warnings) if with_code else ()
+            return Recalled(self._with_anchors(best, with_impact=with_impact), code, tuple(dict.fromkeys(warnings)))
+
+    def forget(self, *, message: str | None = None, session: str | None = None, everything: bool = False) -> Forgotten:
+        """Hide a message, a session or all of the bound domain from now on; the next fold takes it out of the files.
+
+        Raises:
+            QueryError: not exactly one of them is given.
+            LogError: the log cannot be written.
+            FullDiskError: there is no space for that.
+        """
+        if (message is not None) + (session is not None) + everything != 1:
+            raise QueryError("say what to forget: a message, a session, or everything")
+        what: Literal["message", "session", "domain"] = (
+            "message" if message is not None else "session" if session is not None else "domain"
+        )
+        value = message or session or ""
+        overlay = self._overlays[self.bound]
+        overlay.refresh()
+        tombstone = Tombstone(what, value)
+        count = sum(tombstone.names(each.message) for each in overlay.messages)
+        if count:
+            with writing(self._settings):
+                self._log.forget(what, value)
+        return Forgotten(self.bound, what, value, count)
+
+    def status(self) -> list[DomainStatus]:
+        """How the domains are that may be read.
+
+        Raises:
+            LogError: a log cannot be read.
+            StoreError: what was folded cannot be read.
+        """
+        return [self._status(key) for key in self.readable]
+
+    def export(self, domain: str | None = None) -> Iterator[bytes]:
+        """The messages of a domain as JSON, a line each, by time.
+
+        Raises:
+            DomainError: it may not be read.
+            LogError: the log cannot be read.
+        """
+        [key] = self._chosen([domain or self.bound])
+        overlay = self._overlays[key]
+        overlay.refresh()
+        return export.lines(overlay.messages)
+
+    def close(self) -> None:
+        """Let the next message begin a segment of the log."""
+        self._log.close()
+
+    def _recalled(
+        self,
+        query: str,
+        key: str,
+        *,
+        top_k: int,
+        sessions: Collection[str] | None,
+        roles: Collection[str] | None,
+        until: int | None,
+    ) -> tuple[list[Remembered], list[str]]:
+        """The best chunks of one domain, and warnings."""
+        overlay = self._overlays[key]
+        overlay.refresh()
+        found, notes = overlay.search(query, top_k=top_k, sessions=sessions, roles=roles, until=until)
+        return [_remembered(key, *each) for each in found], notes
+
+    def _chosen(self, wanted: Sequence[str]) -> Sequence[str]:
+        for key in wanted:
+            if key not in self.readable:
+                raise DomainError(
+                    f"{key[:100]!r} is none of the domains that may be read here: {', '.join(self.readable)}"
+                )
+        return list(dict.fromkeys(wanted)) or self.readable
+
+    def _is_there(self, message_id: str) -> bool:
+        overlay = self._overlays[self.bound]
+        overlay.refresh()
+        return overlay.message(message_id) is not None
+
+    def _anchors(self, text: str) -> tuple[Anchor, ...]:
+        with suppress(StoreError):  # nothing is indexed
+            return self._code.reading(lambda reader: anchors_in(reader, text))
+        return ()
+
+    def _with_anchors(self, found: Sequence[Remembered], *, with_impact: bool) -> tuple[Remembered, ...]:
+        named = [self._anchors_of(each) for each in found]
+        every = list(dict.fromkeys(anchor for anchors in named for anchor in anchors))
+        if not every:
+            return tuple(found)
+        seen = dict(zip(every, self._looked(every, with_impact=with_impact), strict=True))
+        return tuple(
+            replace(each, anchors=tuple(seen[anchor] for anchor in anchors))
+            for each, anchors in zip(found, named, strict=True)
+        )
+
+    def _anchors_of(self, found: Remembered) -> tuple[Anchor, ...]:
+        written = self._overlays[found.domain].message(found.message_id)
+        return written.message.anchors if written else ()
+
+    def _looked(self, anchors: Sequence[Anchor], *, with_impact: bool) -> list[Anchored]:
+        with span("memory.anchors"):
+            try:
+                return self._code.reading(lambda reader: look(self._settings, reader, anchors, impact=with_impact))
+            except StoreError:
+                return look(self._settings, None, anchors)
+
+    def _code_for(self, query: str, top_k: int, warnings: list[str]) -> tuple[Hit, ...]:
+        try:
+            request = Request(query, top_k=top_k)
+            return tuple(self._code.reading(lambda reader: hits_of(self._settings, reader, request, warnings.append)))
+        except StoreError as error:
+            warnings.append(str(error))
+            return ()
+
+    def _status(self, key: str) -> DomainStatus:
+        overlay = self._overlays[key]
+        overlay.refresh()
+        written = overlay.messages
+        home = domains.home(self._layout, key)
+        folded = overlay.folded
+        source = folded.generation.sources.get(key) if folded.generation else None
+        ids = {each.message.id for each in folded.messages}
+        return DomainStatus(
+            key,
+            len(written),
+            len({each.message.session for each in written}),
+            overlay.rows().num_rows,
+            sum(each.message.id not in ids for each in written),
+            sum(isinstance(entry.record, Tombstone) for entry in overlay.tail),
+            folder_bytes(home.home),
+            written[0].message.at if written else None,
+            written[-1].message.at if written else None,
+            folded.generation.number if folded.generation else None,
+            source.changed_at if source else None,
+            key == self.bound,
+            tuple(f"{flaw.position.segment} at byte {flaw.position.start:,}" for flaw in overlay.flaws),
+        )
+
+    def _embedder(self) -> Embedder:
+        return _embedder(self._settings.embedding)
+
+
+@cache
+def _embedder(settings: EmbeddingSettings) -> Embedder:
+    return load_embedder(settings)
+
+
+def _remembered(key: str, found: Found, piece: Piece, written: Written) -> Remembered:
+    message = written.message
+    return Remembered(
+        key,
+        message.id,
+        message.session,
+        message.role,
+        message.tool,
+        message.at,
+        written.repeats,
+        found.chunk_id,
+        piece.text,
+        piece.start_line,
+        piece.end_line,
+        found.score,
+        found.signals,
+    )
+
+
+def _fused(rankings: Sequence[Sequence[Remembered]]) -> list[Remembered]:
+    """The hits of several domains by their ranks, since scores of two domains do not compare."""
+    if len(rankings) == 1:
+        return list(rankings[0])
+    ranked = [(1 / (_RANKS + rank), each) for ranking in rankings for rank, each in enumerate(ranking)]
+    return [each for _, each in sorted(ranked, key=lambda pair: (-pair[0], pair[1].domain, -pair[1].score))]
