@@ -1,14 +1,16 @@
 """How long does it take until a message is acknowledged? ingest.py.
 
-    python -m benchmarks.ingest [FOLDER] [--messages 500] [--lookups 10000]
+    python -m benchmarks.ingest [FOLDER] [--project ROOT] [--messages 500] [--lookups 10000]
+                                [--folded 10000] [--tail 5000]
 
-Messages of 50, 500 and 5,000 words are written into the log of a domain below FOLDER (default: the working directory),
-by one process and by four that write as fast as they can. In turns with each, the same bytes are appended to a plain
-file and synced: what the disk takes anyway. Printed are milliseconds: the median, the 95th and 99th percentile, and the
-worst.
+Messages of 50, 500 and 5,000 words are written into a domain below FOLDER (default: the working directory), by one
+process and by four that write as fast as they can. In turns, a message is ingested (admitted, looked at for names of
+code, written, synced, cut, and read for concepts), one is written into the log alone, and the same bytes are appended
+to a plain file and synced: what the disk takes anyway. Printed are milliseconds: the median, the 95th and 99th
+percentile, and the worst. With `--project`, messages name symbols of what is indexed there.
 
-Then four processes write, and each message is looked up from another process once it is acknowledged; and it is
-measured what a read costs when nothing came. Only the log is measured: no chunking, no embedding.
+Then four processes write, and each message is looked up from another process once it is acknowledged; it is measured
+what a read costs when nothing came, and what a search takes where some messages are folded and some lie in the log.
 """
 
 import argparse
@@ -26,13 +28,18 @@ from threading import Thread
 from typing import IO
 
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.frames import encode
 from docindex_dagster.memory.log import Log, open_log
+from docindex_dagster.memory.memory import Memory
 from docindex_dagster.memory.message import Message, compose
 from docindex_dagster.memory.records import as_payload
 from docindex_dagster.memory.segments import sync_data
+from docindex_dagster.search.live import Live
 from tests.memory.logs import DOMAIN
 from tests.memory.processes import start
+from tests.memory.talks import project
 
 _WORDS = (50, 500, 5000)
 _PROCESSES = (1, 4)
@@ -48,10 +55,11 @@ class Task:
     number: int
     words: int
     messages: int
+    project: Path | None
 
 
-Times = list[tuple[float, float]]
-"""Seconds of each message, in the log and in a plain file."""
+Times = list[tuple[float, float, float]]
+"""Seconds of each message: ingested, in the log, and in a plain file."""
 
 
 def message(task: Task, number: int) -> Message:
@@ -85,15 +93,21 @@ def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
 
 def written(task: Task) -> Times:
     """Write, into the log and into a plain file in turns."""
+    settings = project(task.home / "project")
+    code = Live(load_settings(task.project)) if task.project else None
+    memory = Memory(settings, DOMAIN, code=code)
     log = open_log(Layout(task.home), DOMAIN)
     times = []
     with appending(task.home / f"plain-{task.number}") as append:
         log.append([message(task, -1)])
         append(b"-")
+        memory.ingest("warm", session="s")
         for number in range(task.messages):
             one = message(task, number)
             data = encode(as_payload(one))
-            times.append((seconds(lambda one=one: log.append([one])), seconds(lambda data=data: append(data))))  # type: ignore[misc]
+            ingested = seconds(lambda one=one: memory.ingest(one.text, session=one.session, role="assistant"))  # type: ignore[misc]
+            in_log = seconds(lambda one=one: log.append([one]))  # type: ignore[misc]
+            times.append((ingested, in_log, seconds(lambda data=data: append(data))))  # type: ignore[misc]
     return times
 
 
@@ -104,18 +118,18 @@ def shown(times: Sequence[float]) -> str:
     return " ".join(f"{each * 1000:7.2f}" for each in chosen)
 
 
-def acknowledging(folder: Path, messages: int) -> None:
+def acknowledging(folder: Path, messages: int, project: Path | None) -> None:
     """Print how long messages take."""
     head = "     p50     p95     p99     max"
-    print(f" words processes  log{head}  bare{head}  ms")
+    print(f" words processes  ingested{head}  log{head}  bare{head}  ms")
     for processes in _PROCESSES:
         with get_context("spawn").Pool(processes) as pool:
             for words in _WORDS:
                 with tempfile.TemporaryDirectory(dir=folder) as home:
-                    tasks = [Task(Path(home), number, words, messages) for number in range(processes)]
+                    tasks = [Task(Path(home), number, words, messages, project) for number in range(processes)]
                     times = [each for part in pool.map(written, tasks, chunksize=1) for each in part]
-                log, bare = zip(*times, strict=True)
-                print(f"{words:>6} {processes:>9}      {shown(log)}      {shown(bare)}", flush=True)
+                columns = "      ".join(map(shown, zip(*times, strict=True)))
+                print(f"{words:>6} {processes:>9}           {columns}", flush=True)
 
 
 def looking_up(home: Layout, lookups: int) -> None:
@@ -155,19 +169,49 @@ def reading(log: Log) -> None:
     )
 
 
+def searching(folder: Path, folded: int, tail: int) -> None:
+    """Print what searches take where some messages are folded and some are not, and how long loading them takes."""
+    settings = project(folder)
+    log = open_log(Layout(settings.home), DOMAIN)
+    chance = random.Random(1)
+    words = [f"{stem}{number}" for stem in _VOCABULARY for number in range(300)]
+
+    def say(count: int, begin: int) -> None:
+        texts = (" ".join(chance.choices(words, k=50)) for _ in range(count))
+        log.append([compose(DOMAIN, f"s{number % 40}", text, role="user") for number, text in enumerate(texts, begin)])
+
+    say(folded, 0)
+    took = seconds(lambda: fold(settings, DOMAIN))
+    say(tail, folded)
+    memory = Memory(settings, DOMAIN)
+    loaded = seconds(lambda: memory.recall("pump1 valve2"))
+    times = [seconds(lambda: memory.recall(" ".join(chance.choices(words, k=8)))) for _ in range(200)]
+    between = []
+    for number in range(100):
+        memory.ingest(f"between {number}: " + " ".join(chance.choices(words, k=50)), session="s1")
+        between.append(seconds(lambda: memory.recall(" ".join(chance.choices(words, k=8)))))
+    print(f"fold of {folded:,} messages {took:.1f} s; first search of a process {loaded:.2f} s")
+    print(f"search of {folded:,} folded and {tail:,} in the log           {shown(times)}")
+    print(f"the same, each after a message was written          {shown(between)}")
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=Path())
+    parser.add_argument("--project", type=Path, help="whose index has the code that messages name")
+    parser.add_argument("--folded", type=int, default=10_000)
+    parser.add_argument("--tail", type=int, default=5_000)
     parser.add_argument("--messages", type=int, default=500)
     parser.add_argument("--lookups", type=int, default=10_000)
     arguments = parser.parse_args()
     print(f"load of the machine {os.getloadavg()[0]:.1f}")
-    acknowledging(arguments.folder, arguments.messages)
+    acknowledging(arguments.folder, arguments.messages, arguments.project)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         home = Layout(Path(folder).absolute() / "home")
         looking_up(home, arguments.lookups)
         reading(open_log(home, DOMAIN))
+        searching(Path(folder) / "project", arguments.folded, arguments.tail)
 
 
 if __name__ == "__main__":

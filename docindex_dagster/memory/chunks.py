@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, FileDrafts, SourceFile
-from docindex_dagster.chunking.messages import SIZES
+from docindex_dagster.chunking.messages import SIZES, chunk_messages
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.hashing import digest
@@ -49,15 +49,14 @@ def _cut(domain: str, message: Message, chunker: Chunker) -> CutFile:
         commit=None,
         is_uncommitted=False,
     )
-    return CutFile(identity, _drafts(SourceFile(path, message.text), chunker))
+    return CutFile(identity, drafts_of(message, chunker))
 
 
-def _drafts(file: SourceFile, chunker: Chunker) -> FileDrafts:
-    """What a chunker gives of a message; where one of a package fails, the message is one chunk, which says why."""
+def drafts_of(message: Message, chunker: Chunker) -> FileDrafts:
+    """What a chunker gives of a message; where one of a package fails, ours cuts it, and the chunks say why."""
+    file = SourceFile(path_of(message), message.text)
     try:
         return chunker(file, _OPTIONS)
     except Exception as error:  # noqa: BLE001 it may be of another package
-        from docindex_dagster.chunking.messages import chunk_messages
-
         whole = chunk_messages(file, _OPTIONS)
         return FileDrafts(whole.drafts, fallback=f"{type(error).__name__}: {first_line(error)}")

@@ -22,8 +22,8 @@ from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.memory import domains, export
 from docindex_dagster.memory.anchors import Anchored, anchors_in, look
-from docindex_dagster.memory.chunks import chunk_rows
-from docindex_dagster.memory.concepts import FirstStage
+from docindex_dagster.memory.chunks import drafts_of
+from docindex_dagster.memory.extracting import FirstStage
 from docindex_dagster.memory.limits import Limits
 from docindex_dagster.memory.log import open_log
 from docindex_dagster.memory.message import Anchor, Tombstone, compose
@@ -95,14 +95,14 @@ class Memory:
             with span("memory.append"), writing(self._settings):
                 self._log.append([message])
             with span("memory.cut"):
-                rows = chunk_rows(self.bound, [message], load_chunker(self._settings.memory.chunker))
+                drafts = drafts_of(message, load_chunker(self._settings.memory.chunker)).drafts
             with span("memory.extract"):
-                found = self._first_stage.extract(rows)
+                found = self._first_stage.extract(message, drafts)
         return Ingested(
             self.bound,
             session,
             message.id,
-            rows.num_rows,
+            len(drafts),
             len(found.concepts),
             found.edges,
             found.concepts,

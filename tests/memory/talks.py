@@ -1,0 +1,117 @@
+"""Domains that tests talk to: a project of its own, messages at given times, and all that is left of a text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import pyarrow.parquet as pq
+from tantivy import Query
+
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.graph import extraction
+from docindex_dagster.memory import domains
+from docindex_dagster.memory.concepts import plan_of, with_follows
+from docindex_dagster.memory.log import Log, open_log
+from docindex_dagster.memory.message import compose
+from docindex_dagster.memory.overlay import Overlay
+from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.tantivy_index import open_published
+from tests.memory.logs import DOMAIN
+
+_EMBEDDER = StaticEmbedder()
+
+
+def project(root: Path, **memory: object) -> Settings:
+    """A project with nothing in it."""
+    root.mkdir(parents=True, exist_ok=True)
+    lines = (f"{name} = {value!r}".replace("'", '"') for name, value in {"per_second": 10_000, **memory}.items())
+    (root / "docindex.toml").write_text("\n".join(["[memory]", *lines]) + "\n")
+    return load_settings(root)
+
+
+def home_of(settings: Settings, domain: str = DOMAIN) -> Layout:
+    return domains.home(Layout(settings.home), domain)
+
+
+def log_of(settings: Settings, domain: str = DOMAIN) -> Log:
+    return open_log(Layout(settings.home), domain)
+
+
+def overlay_of(settings: Settings, domain: str = DOMAIN) -> Overlay:
+    """The domain as a process sees it that looks for the first time."""
+    overlay = Overlay(settings, domain, log_of(settings, domain), lambda: _EMBEDDER)
+    overlay.refresh()
+    return overlay
+
+
+def say(log: Log, text: str, at: int, session: str = "s", role: str = "user") -> str:
+    """Write a message as if at a moment; its id."""
+    message = compose(DOMAIN, session, text, role=role)
+    log.append([replace(message, at=at)])
+    return message.id
+
+
+def seen(overlay: Overlay, queries: Sequence[str]) -> dict[str, Any]:
+    """All that a process sees of a domain: messages, rows, ranks and edges."""
+    overlay.refresh()
+    messages = overlay.messages
+    rows = overlay.rows()
+    ranks = {
+        query: [(each.chunk_id, each.score) for each, _, _ in overlay.search(query, top_k=20)[0]] for query in queries
+    }
+    return {
+        "messages": [(each.message, each.repeats) for each in messages],
+        "rows": rows.to_pylist(),
+        "ranks": ranks,
+    }
+
+
+def edges_of(settings: Settings, domain: str = DOMAIN) -> list[tuple[str, str, str]]:
+    """The edges that the published generation of a domain has, and those that a build from nothing gives."""
+    found = overlay_of(settings, domain)
+    rows = found.rows()
+    nothing = Layout(settings.root / "nothing")
+    made = extraction.extract(nothing, domain, rows, plan_of(settings, settings.memory.concepts), None)
+    graph = with_follows(made.graph, [each.message for each in found.messages])
+    return _triples(graph.triples.to_pylist())
+
+
+def _triples(rows: Iterable[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    return sorted((row["subject"], row["predicate"], row["object"]) for row in rows)
+
+
+def published_edges(settings: Settings, domain: str = DOMAIN) -> list[tuple[str, str, str]]:
+    reader = open_reader(home_of(settings, domain))
+    graph = reader.generation.sources[domain].graph
+    return _triples(pq.read_table(home_of(settings, domain).graph / graph.triples).to_pylist())
+
+
+def traces_of(home: Layout, texts: Iterable[str]) -> list[str]:
+    """The files that hold one of some texts: as bytes, in Parquet, in any version of a LanceDB table, or in Tantivy."""
+    wanted = [text.encode() for text in texts]
+    found = [name for name, content in _contents(home) if any(text in content for text in wanted)]
+    return sorted(set(found))
+
+
+def _contents(home: Layout) -> Iterable[tuple[str, bytes]]:
+    for path in sorted(home.home.rglob("*")):
+        if path.is_file():
+            yield str(path.relative_to(home.home)), path.read_bytes()
+            if path.suffix == ".parquet":
+                yield f"{path.name} as a table", repr(pq.read_table(path).to_pylist()).encode()
+    if home.lance.is_dir():
+        database = lancedb.connect(home.lance)
+        for name in database.list_tables().tables:
+            table = database.open_table(name)
+            for version in table.list_versions():
+                table.checkout(version["version"])
+                yield f"{name} in version {version['version']}", repr(table.to_arrow().to_pylist()).encode()
+    for folder in sorted(home.tantivy.glob("*")):
+        index = open_published(folder)
+        searcher = index.searcher()
+        hits = searcher.search(Query.all_query(), limit=max(1, searcher.num_docs)).hits
+        yield f"Tantivy {folder.name}", repr([searcher.doc(address).to_dict() for _, address in hits]).encode()

@@ -1,0 +1,116 @@
+"""What was forgotten is in no file of the domain's home: not as bytes, in no table, in no version of one."""
+
+import orjson
+import pytest
+
+from docindex_dagster.core.errors import FullDiskError
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.memory.erase import scan
+from docindex_dagster.memory.fold import fold, why_due
+from tests.memory.logs import DOMAIN
+from tests.memory.talks import home_of, log_of, overlay_of, project, say, traces_of
+
+SECRETS = ("the launch code is 4711-Quetzal", "Quetzal is a Heron of the Night")
+
+
+@pytest.fixture
+def talk(tmp_path):
+    """A domain with a session that is to be forgotten: a part of it is folded twice, a part lies in the log."""
+    settings = project(tmp_path / "project")
+    log = log_of(settings)
+    say(log, "a marmot whistles", 1, "stays")
+    say(log, SECRETS[0], 2, "goes")
+    log.close()
+    fold(settings, DOMAIN)
+    say(log, "an eagle circles", 3, "stays")
+    fold(settings, DOMAIN)
+    say(log, SECRETS[1], 4, "goes")
+    return settings
+
+
+def texts(settings) -> list[str]:
+    return [each.message.text for each in overlay_of(settings).messages]
+
+
+def test_it_is_hidden_at_once_and_its_bytes_go_with_the_fold(talk):
+    assert traces_of(home_of(talk), SECRETS)
+
+    log_of(talk).forget("session", "goes")
+
+    assert texts(talk) == ["a marmot whistles", "an eagle circles"]
+    folded = fold(talk, DOMAIN)
+    assert traces_of(home_of(talk), [*SECRETS, "Quetzal", "quetzal"]) == []
+    assert texts(talk) == ["a marmot whistles", "an eagle circles"]
+    assert folded.receipt is not None
+    assert len(folded.receipt.forgotten) == 2
+    assert why_due(talk, DOMAIN, now=lambda: 0.0) is None
+
+
+def test_the_receipt_names_messages_by_hashes_and_is_written_down(talk):
+    forgotten = say(log_of(talk), "one more", 5, "goes")
+    log_of(talk).forget("message", forgotten)
+
+    receipt = fold(talk, DOMAIN).receipt
+
+    assert receipt.forgotten == (digest(forgotten.encode()),)
+    assert receipt.files > 0
+    [line] = home_of(talk).receipts.read_bytes().splitlines()
+    assert orjson.loads(line)["forgotten"] == [digest(forgotten.encode())]
+
+
+def test_a_whole_domain_can_be_forgotten_and_written_again(talk):
+    log_of(talk).forget("domain")
+
+    fold(talk, DOMAIN)
+
+    assert texts(talk) == []
+    assert traces_of(home_of(talk), [*SECRETS, "marmot", "eagle"]) == []
+    say(log_of(talk), "a new beginning", 9)
+    assert texts(talk) == ["a new beginning"]
+
+
+def test_what_is_said_after_it_was_forgotten_stays(talk):
+    log = log_of(talk)
+    log.forget("session", "goes")
+    say(log, SECRETS[0], 9, "goes")
+
+    fold(talk, DOMAIN)
+
+    assert texts(talk) == ["a marmot whistles", "an eagle circles", SECRETS[0]]
+
+
+@pytest.mark.parametrize("step", ["docindex_dagster.stores.erasure.erase", "docindex_dagster.memory.log.Log.rewrite"])
+def test_an_erasure_that_was_stopped_is_ended_by_the_next_fold(talk, monkeypatch, step):
+    def stop(*_: object, **__: object) -> None:
+        raise FullDiskError("it is full")
+
+    log_of(talk).forget("session", "goes")
+    with monkeypatch.context() as patch:
+        patch.setattr(step, stop)
+        with pytest.raises(FullDiskError):
+            fold(talk, DOMAIN)
+    assert texts(talk) == ["a marmot whistles", "an eagle circles"]
+    assert why_due(talk, DOMAIN, now=lambda: 0.0) == "something is to be erased"
+
+    receipt = fold(talk, DOMAIN).receipt
+
+    assert len(receipt.forgotten) == 2
+    assert traces_of(home_of(talk), SECRETS) == []
+
+
+def test_the_scan_finds_an_id_in_bytes_and_in_compressed_tables(talk):
+    forgotten = [each.message.id for each in overlay_of(talk).messages if each.message.session == "goes"]
+
+    _, _, left = scan(home_of(talk), forgotten)
+
+    assert {file.suffix for file in left} >= {".seg", ".parquet"}
+
+
+def test_other_domains_are_not_touched(talk):
+    other = log_of(talk, "project/acme")
+    say(other, SECRETS[0], 1, "goes")
+    log_of(talk).forget("session", "goes")
+
+    fold(talk, DOMAIN)
+
+    assert [each.message.text for each in overlay_of(talk, "project/acme").messages] == [SECRETS[0]]
