@@ -4,7 +4,7 @@ Patterns take a millisecond; spaCy is asked once it is loaded, where the text is
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -40,15 +40,16 @@ class FirstStage:
     What is left is found by the next fold.
     """
 
-    settings: Settings
+    settings_now: Callable[[], Settings]
     _is_warm: threading.Event = field(default_factory=threading.Event)
     _warming: threading.Thread | None = None
     _extractors: dict[str, Extractor | None] = field(default_factory=dict)
 
     def extract(self, message: Message, drafts: Sequence[Draft]) -> Extracted:
         """What is in the chunks of one message; an extractor that fails leaves it to the fold."""
-        wanted = self.settings.memory.concepts
-        if wanted == "none" or not drafts or not self.settings.graph.enabled:
+        settings = self.settings_now()
+        wanted = settings.memory.concepts
+        if wanted == "none" or not drafts or not settings.graph.enabled:
             return Extracted()
         name, state = self._choice(wanted, message.text)
         chunks = [_read(message, index, draft) for index, draft in enumerate(drafts)]
@@ -57,7 +58,7 @@ class FirstStage:
             state = "pending"
         edges = [
             *document_edges(chunks),
-            *concept_edges(chunks, found, self.settings.graph.max_triples_per_chunk, name),
+            *concept_edges(chunks, found, settings.graph.max_triples_per_chunk, name),
         ]
         ends = {end for edge in edges for end in ((edge.subject, edge.subject_type), (edge.object, edge.object_type))}
         concepts = sorted(node.removeprefix(f"{CONCEPT}:") for node, kind in ends if kind == CONCEPT)
@@ -77,7 +78,7 @@ class FirstStage:
 
     def _extractor(self, name: str) -> Extractor | None:
         if name not in self._extractors:
-            self._extractors[name] = plan_of(self.settings, name).extractor
+            self._extractors[name] = plan_of(self.settings_now(), name).extractor
         return self._extractors[name]
 
     def _choice(self, wanted: str, text: str) -> tuple[str, State]:
@@ -96,7 +97,7 @@ class FirstStage:
             self._warming.start()
 
     def _load(self) -> None:
-        if not problem_of(self.settings, SPACY):
+        if not problem_of(self.settings_now(), SPACY):
             self._is_warm.set()
 
 

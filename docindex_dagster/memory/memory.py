@@ -25,7 +25,7 @@ from docindex_dagster.memory.anchors import Anchored, anchors_in, look
 from docindex_dagster.memory.chunks import drafts_of
 from docindex_dagster.memory.extracting import FirstStage
 from docindex_dagster.memory.limits import Limits
-from docindex_dagster.memory.log import open_log
+from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import Anchor, Tombstone, compose
 from docindex_dagster.memory.overlay import Overlay, Piece
 from docindex_dagster.memory.ranking import Found
@@ -58,14 +58,19 @@ class Memory:
         """
         self.bound = domains.check(bound)
         self.readable = tuple(dict.fromkeys((bound, *map(domains.check, may_read))))
-        self._settings = settings
-        self._code = code or Live(settings)
+        self._own = Live(settings)
+        self._code = code or self._own
         self._layout = Layout(settings.home)
         self._log = open_log(self._layout, bound)
         self._limits = Limits(settings.memory, self._log.home)
-        self._first_stage = FirstStage(settings)
+        self._first_stage = FirstStage(self._settings_now)
         self._overlays = {
-            key: Overlay(settings, key, self._log if key == bound else open_log(self._layout, key), self._embedder)
+            key: Overlay(
+                lambda: self._settings,
+                key,
+                self._log if key == bound else open_log(self._layout, key),
+                self._embedder,
+            )
             for key in self.readable
         }
 
@@ -290,6 +295,17 @@ class Memory:
             key == self.bound,
             tuple(f"{flaw.position.segment} at byte {flaw.position.start:,}" for flaw in overlay.flaws),
         )
+
+    @property
+    def _settings(self) -> Settings:
+        """Those of the file as it is now."""
+        return self._own.settings
+
+    def _settings_now(self) -> Settings:
+        return self._settings
+
+    def _log_of(self, key: str) -> Log:
+        return self._log if key == self.bound else open_log(self._layout, key)
 
     def _embedder(self) -> Embedder:
         return _embedder(self._settings.embedding)

@@ -49,8 +49,8 @@ class Piece:
 class Overlay:
     """The messages of one domain, for the threads of one process."""
 
-    def __init__(self, settings: Settings, key: str, log: Log, embedder: Callable[[], Embedder]) -> None:
-        """Nothing is read before the first question."""
+    def __init__(self, settings: Callable[[], Settings], key: str, log: Log, embedder: Callable[[], Embedder]) -> None:
+        """Nothing is read before the first question; `settings` gives those of the moment."""
         self.key = key
         self._settings = settings
         self._log = log
@@ -66,6 +66,7 @@ class Overlay:
         self._pieces: dict[str, Piece] = {}
         self._chunks: dict[str, list[str]] = {}  # of each message
         self._index: TalkIndex | None = None
+        self._cut_by = ""
         self._warnings: list[str] = []
 
     def refresh(self) -> None:
@@ -195,7 +196,7 @@ class Overlay:
         self._written = {each.message.id: each for each in found}
 
     def _oldest(self) -> int:
-        return oldest(self._settings.memory.retention_days, time_ns() // 1000)
+        return oldest(self._settings().memory.retention_days, time_ns() // 1000)
 
     def _drop_old(self) -> None:
         since = self._oldest()
@@ -204,9 +205,10 @@ class Overlay:
 
     def _indexed(self) -> TalkIndex:
         """The index of what is there: of what changed since the last question, rows are made now."""
-        index = self._index
-        if index is None:
+        index, cut_by = self._index, self._settings().memory.chunker
+        if index is None or cut_by != self._cut_by:
             index = self._index = TalkIndex(self._embedder().dimension)
+            self._chunks, self._pieces, self._cut_by = {}, {}, cut_by
         gone = self._chunks.keys() - self._written.keys()
         new = [each.message for each in self._written.values() if each.message.id not in self._chunks]
         if gone:
@@ -260,4 +262,4 @@ class Overlay:
             return None
 
     def _chunker(self) -> Chunker:
-        return load_chunker(self._settings.memory.chunker)
+        return load_chunker(self._settings().memory.chunker)

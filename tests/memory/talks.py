@@ -43,7 +43,7 @@ def log_of(settings: Settings, domain: str = DOMAIN) -> Log:
 
 def overlay_of(settings: Settings, domain: str = DOMAIN) -> Overlay:
     """The domain as a process sees it that looks for the first time."""
-    overlay = Overlay(settings, domain, log_of(settings, domain), lambda: _EMBEDDER)
+    overlay = Overlay(lambda: settings, domain, log_of(settings, domain), lambda: _EMBEDDER)
     overlay.refresh()
     return overlay
 
@@ -76,6 +76,7 @@ def edges_of(settings: Settings, domain: str = DOMAIN) -> list[tuple[str, str, s
     rows = found.rows()
     nothing = Layout(settings.root / "nothing")
     made = extraction.extract(nothing, domain, rows, plan_of(settings, settings.memory.concepts), None)
+    assert made.graph is not None
     graph = with_follows(made.graph, [each.message for each in found.messages])
     return _triples(graph.triples.to_pylist())
 

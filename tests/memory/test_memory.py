@@ -193,3 +193,18 @@ def test_code_that_is_not_indexed_is_a_warning(memory):
 def test_an_empty_query_is_refused(memory):
     with pytest.raises(QueryError):
         memory.recall("  ")
+
+
+def test_who_cuts_and_who_finds_concepts_can_be_changed_while_it_runs(talk, memory):
+    text = "The Circuit Breaker requires a Timeout.\n" * 100
+    before = memory.ingest(text, session="s")
+    config = talk.root / CONFIG_NAME
+    config.write_text(f'{config.read_text()}chunker = "lines"\nconcepts = "none"\n')
+
+    after = memory.ingest(f"{text}\nAnd so on.", session="s")
+
+    assert before.chunks != after.chunks
+    assert (before.concepts, after.concepts, after.extraction) == (2, 0, "none")
+    assert len({each.chunk_id for each in memory.recall("breaker", top_k=100).messages}) == 2 * after.chunks
+    fold(load_settings(talk.root), DOMAIN)
+    assert memory.status()[0].chunks == 2 * after.chunks
