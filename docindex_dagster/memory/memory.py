@@ -28,12 +28,11 @@ from docindex_dagster.memory.limits import Limits
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import Anchor, Tombstone, compose
 from docindex_dagster.memory.overlay import Overlay, Piece
-from docindex_dagster.memory.ranking import Found
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
 from docindex_dagster.memory.transcript import Written
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.live import Live
-from docindex_dagster.search.model import Hit
+from docindex_dagster.search.model import Hit, Scored
 
 _RANKS = 60  # of the fusion by reciprocal ranks, as in Cormack, Clarke and Büttcher, 2009
 _LATEST = 1_000_000  # microseconds of a second
@@ -316,7 +315,7 @@ def _embedder(settings: EmbeddingSettings) -> Embedder:
     return load_embedder(settings)
 
 
-def _remembered(key: str, found: Found, piece: Piece, written: Written) -> Remembered:
+def _remembered(key: str, found: Scored, piece: Piece, written: Written) -> Remembered:
     message = written.message
     return Remembered(
         key,
@@ -331,7 +330,7 @@ def _remembered(key: str, found: Found, piece: Piece, written: Written) -> Remem
         piece.start_line,
         piece.end_line,
         found.score,
-        found.signals,
+        tuple((signal.name, signal.contribution) for signal in found.signals),
     )
 
 

@@ -28,10 +28,11 @@ from docindex_dagster.memory.folded import Folded, read_folded
 from docindex_dagster.memory.log import Log
 from docindex_dagster.memory.message import Message, Tombstone
 from docindex_dagster.memory.position import Offsets
-from docindex_dagster.memory.ranking import TALK_WEIGHTS, Found, Said, TalkIndex, TalkWeights
+from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, TalkWeights, Utterance
 from docindex_dagster.memory.reading import Flaw, Read
 from docindex_dagster.memory.records import Entry
 from docindex_dagster.memory.transcript import Written
+from docindex_dagster.search.model import Scored
 
 _ATTEMPTS = 5  # a fold may publish while another generation is read; more often than this, something else is wrong
 
@@ -127,7 +128,7 @@ class Overlay:
         roles: Collection[str] | None = None,
         until: int | None = None,
         weights: TalkWeights = TALK_WEIGHTS,
-    ) -> tuple[list[tuple[Found, Piece, Written]], list[str]]:
+    ) -> tuple[list[tuple[Scored, Piece, Written]], list[str]]:
         """The best chunks for a query with what they are of, and what keeps the vectors from being asked.
 
         Args:
@@ -224,15 +225,15 @@ class Overlay:
         rows = chunk_rows(self.key, messages, self._chunker())
         self._chunks.update({message.id: [] for message in messages})
         by_id = {message.id: message for message in messages}
-        said: list[Said] = []
+        turns: list[Utterance] = []
         columns = ("chunk_id", "path", "chunk_index", "text", "start_line", "end_line")
         for row in rows.select(list(columns)).to_pylist():
             message = by_id[message_of(row["path"])]
             self._pieces[row["chunk_id"]] = Piece(message.id, row["text"], row["start_line"], row["end_line"])
             self._chunks[message.id].append(row["chunk_id"])
             order = (message.at, message.id, row["chunk_index"])
-            said.append(Said(row["chunk_id"], message.session, order, message.role, message.tool, row["text"]))
-        index.add(said, self._vectors(rows))
+            turns.append(Utterance(row["chunk_id"], message.session, order, message.role, message.tool, row["text"]))
+        index.add(turns, self._vectors(rows))
 
     def _vectors(self, rows: pa.Table) -> NDArray[np.float32]:
         """The vectors of chunks: those that a fold made, or new ones; of length 0 where the model fails."""
