@@ -7,17 +7,23 @@ from collections.abc import Iterable
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, FileDrafts, SourceFile
+from docindex_dagster.chunking.chunkers import load_chunker, versions
 from docindex_dagster.chunking.messages import SIZES, chunk_messages
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
+from docindex_dagster.core import tables
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.hashing import digest
-from docindex_dagster.core.schemas import MESSAGE_PATH
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS, MESSAGE_PATH
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.memory.message import Message
 
 _KIND, _TYPE = "memory", "doc"  # documents: concepts are looked for in their text
+_TABLE = "chunks"
+_CUT_BY = b"docindex.cut_by"  # in the metadata of the table: who cut the messages
 _OPTIONS = ChunkOptions(SIZES, SIZES.target)
 
 
@@ -29,6 +35,60 @@ def path_of(message: Message) -> str:
 def message_of(path: str) -> str:
     """The id of the message that lies at a path."""
     return path.rpartition("/")[2]
+
+
+def all_rows(home: Layout, domain: str, messages: Iterable[Message], cut_by: str) -> pa.Table:
+    """The rows of messages, as `chunk_rows` gives them; those that a fold made are taken over.
+
+    Args:
+        home: of the domain.
+        domain: its key.
+        messages: all that there are.
+        cut_by: the name of the chunker.
+
+    Raises:
+        ChunkerError: there is no such chunker.
+    """
+    wanted = {path_of(message): message for message in messages}
+    known = _known(home, domain, cut_by)
+    known = known.filter(pc.is_in(known["path"], pa.array(wanted, pa.string())))
+    # An id that its client gave may have come back with another text.
+    hashes = dict(zip(known["path"].to_pylist(), known["content_hash"].to_pylist(), strict=True))
+    new = [message for path, message in wanted.items() if hashes.get(path) != _hash(message)]
+    if not new:
+        return known
+    others = known.filter(pc.invert(pc.is_in(known["path"], pa.array(map(path_of, new), pa.string()))))
+    made = pa.concat_tables([others, chunk_rows(domain, new, load_chunker(cut_by))])
+    return made.sort_by([("path", "ascending"), ("chunk_index", "ascending")]).combine_chunks()
+
+
+def keep_rows(home: Layout, domain: str, rows: pa.Table, cut_by: str) -> None:
+    """Write the rows of a domain for the next fold, and for whoever searches first.
+
+    Raises:
+        FullDiskError: there is no space for them.
+    """
+    version = tables.column_version(rows, "row_hash")
+    marked = rows.replace_schema_metadata({_CUT_BY: _identity(cut_by)})
+    tables.write(home.table(_TABLE, domain), tables.stamp(marked, version))
+
+
+def _known(home: Layout, domain: str, cut_by: str) -> pa.Table:
+    path = home.table(_TABLE, domain)
+    is_same = (tables.metadata_value(path, _CUT_BY) or "").encode() == _identity(cut_by)
+    table = tables.read(path) if is_same else None
+    if table is None or not table.schema.equals(CHUNKS):
+        return CHUNKS.empty_table()
+    return table.replace_schema_metadata(None)
+
+
+def _identity(cut_by: str) -> bytes:
+    """A chunker with the version of the package that it comes from."""
+    return versions([cut_by])[0].encode()
+
+
+def _hash(message: Message) -> str:
+    return digest(message.text.encode())
 
 
 def chunk_rows(domain: str, messages: Iterable[Message], chunker: Chunker) -> pa.Table:
@@ -43,7 +103,7 @@ def _cut(domain: str, message: Message, chunker: Chunker) -> CutFile:
         source=domain,
         source_kind=_KIND,
         path=path,
-        content_hash=digest(message.text.encode()),
+        content_hash=_hash(message),
         source_type=_TYPE,
         language=None,
         commit=None,

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core import tables
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import DamagedStoreError
@@ -27,7 +26,7 @@ from docindex_dagster.graph import extraction
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.triple import CONCEPT
 from docindex_dagster.memory import domains
-from docindex_dagster.memory.chunks import chunk_rows
+from docindex_dagster.memory.chunks import all_rows, keep_rows
 from docindex_dagster.memory.concepts import with_fallback, with_follows
 from docindex_dagster.memory.contents import contents, oldest
 from docindex_dagster.memory.erase import begin, finish, is_unfinished
@@ -132,7 +131,9 @@ class _Run:
         plan, warning = with_fallback(self.settings)
         spoken = [each.message for each in messages]
         with span("memory.chunk", count=len(spoken)):
-            chunks = chunk_rows(self.domain, spoken, load_chunker(self.settings.memory.chunker))
+            cut_by = self.settings.memory.chunker
+            chunks = all_rows(self.home, self.domain, spoken, cut_by)
+            keep_rows(self.home, self.domain, chunks, cut_by)
         with span("memory.embed"):
             table = self.home.table(_EMBEDDINGS, self.domain)
             embeddings = build_embeddings(chunks, tables.read(table), embedder, self.domain).table

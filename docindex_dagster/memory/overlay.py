@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from docindex_dagster.chunking.chunker import Chunker
 from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError, EmbeddingError
@@ -22,7 +21,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder, Vectors
-from docindex_dagster.memory.chunks import chunk_rows, message_of
+from docindex_dagster.memory.chunks import all_rows, chunk_rows, message_of
 from docindex_dagster.memory.contents import again, contents, oldest
 from docindex_dagster.memory.folded import Folded, read_folded
 from docindex_dagster.memory.log import Log
@@ -65,7 +64,9 @@ class Overlay:
         self._flaws: list[Flaw] = []
         self._written: dict[str, Written] = {}
         self._pieces: dict[str, Piece] = {}
-        self._chunks: dict[str, list[str]] = {}  # of each message
+        self._chunks: dict[str, tuple[Message, list[str]]] = {}  # what is in the index, by the ids of messages
+        self._new: list[Message] = []  # what came since the index was asked
+        self._is_recounted = True  # whether anything may have come or gone
         self._index: TalkIndex | None = None
         self._cut_by = ""
         self._warnings: list[str] = []
@@ -158,7 +159,8 @@ class Overlay:
     def rows(self) -> pa.Table:
         """The rows of `chunks` that a fold would make now."""
         with self._lock:
-            return chunk_rows(self.key, [each.message for each in self._written.values()], self._chunker())
+            messages = [each.message for each in self._written.values()]
+            return all_rows(self._home, self.key, messages, self._settings().memory.chunker)
 
     def _reload(self) -> None:
         """Read what was folded, and all of the log that was not."""
@@ -189,12 +191,13 @@ class Overlay:
         for entry in read.entries:
             if isinstance(entry.record, Message):
                 known = self._written.get(entry.record.id)
-                new = Written(entry.record, entry.position, 0)
-                self._written[entry.record.id] = again(known, 1) if known else new
+                self._written[entry.record.id] = again(known, 1) if known else Written(entry.record, entry.position, 0)
+                self._new += [] if known else [entry.record]
 
     def _recount(self) -> None:
         found = contents(self.folded.messages, self._tail, self._oldest())
         self._written = {each.message.id: each for each in found}
+        self._is_recounted = True
 
     def _oldest(self) -> int:
         return oldest(self._settings().memory.retention_days, time_ns() // 1000)
@@ -210,37 +213,52 @@ class Overlay:
         if index is None or cut_by != self._cut_by:
             index = self._index = TalkIndex(self._embedder().dimension)
             self._chunks, self._pieces, self._cut_by = {}, {}, cut_by
-        gone = self._chunks.keys() - self._written.keys()
-        new = [each.message for each in self._written.values() if each.message.id not in self._chunks]
-        if gone:
-            index.remove([chunk for message in gone for chunk in self._chunks[message]])
-            for message in gone:
-                for chunk in self._chunks.pop(message):
-                    del self._pieces[chunk]
-        if new:
-            self._add(index, new)
+            self._is_recounted = True
+        if self._is_recounted:
+            self._drop(index)
+            self._new = [each.message for key, each in self._written.items() if key not in self._chunks]
+        if self._new:
+            self._add(index, self._new)
+        self._new, self._is_recounted = [], False
         return index
 
+    def _drop(self, index: TalkIndex) -> None:
+        """Take out of the index what is not there, or is there as another message of the same id."""
+        gone = [
+            key
+            for key, (message, _) in self._chunks.items()
+            if key not in self._written or self._written[key].message != message
+        ]
+        for key in gone:
+            _, chunks = self._chunks.pop(key)
+            index.remove(chunks)
+            for chunk in chunks:
+                del self._pieces[chunk]
+
     def _add(self, index: TalkIndex, messages: Sequence[Message]) -> None:
-        rows = chunk_rows(self.key, messages, self._chunker())
-        self._chunks.update({message.id: [] for message in messages})
-        by_id = {message.id: message for message in messages}
-        turns: list[Utterance] = []
+        rows = all_rows(self._home, self.key, messages, self._cut_by) if self._is_recounted else self._cut(messages)
+        self._chunks.update({message.id: (message, []) for message in messages})
+        utterances: list[Utterance] = []
         columns = ("chunk_id", "path", "chunk_index", "text", "start_line", "end_line")
         for row in rows.select(list(columns)).to_pylist():
-            message = by_id[message_of(row["path"])]
+            message, chunks = self._chunks[message_of(row["path"])]
             self._pieces[row["chunk_id"]] = Piece(message.id, row["text"], row["start_line"], row["end_line"])
-            self._chunks[message.id].append(row["chunk_id"])
+            chunks.append(row["chunk_id"])
             order = (message.at, message.id, row["chunk_index"])
-            turns.append(Utterance(row["chunk_id"], message.session, order, message.role, message.tool, row["text"]))
-        index.add(turns, self._vectors(rows))
+            utterances.append(
+                Utterance(row["chunk_id"], message.session, order, message.role, message.tool, row["text"])
+            )
+        index.add(utterances, self._vectors(rows))
+
+    def _cut(self, messages: Sequence[Message]) -> pa.Table:
+        return chunk_rows(self.key, messages, load_chunker(self._cut_by))
 
     def _vectors(self, rows: pa.Table) -> NDArray[np.float32]:
         """The vectors of chunks: those that a fold made, or new ones; of length 0 where the model fails."""
         embedder = self._embedder()
         if not rows.num_rows:
             return np.zeros((0, embedder.dimension), np.float32)
-        known = tables.read(self._home.table("embeddings", self.key)) if self._is_large(rows) else None
+        known = tables.read(self._home.table("embeddings", self.key)) if self._is_recounted else None
         try:
             table = build_embeddings(rows, known, embedder, self.key).table
         except EmbeddingError as error:
@@ -250,10 +268,6 @@ class Overlay:
         found: NDArray[np.float32] = values.reshape(-1, embedder.dimension).astype(np.float32)
         return found
 
-    def _is_large(self, rows: pa.Table) -> bool:
-        """Whether it is worth reading the vectors that a fold made: not for the few of the last messages."""
-        return bool(rows.num_rows > len(self._tail))
-
     def _vector(self, query: str, warnings: list[str]) -> Vectors | None:
         try:
             with span("memory.embed query"):
@@ -261,6 +275,3 @@ class Overlay:
         except EmbeddingError as error:
             warnings.append(f"{error}; results are by words alone")
             return None
-
-    def _chunker(self) -> Chunker:
-        return load_chunker(self._settings().memory.chunker)

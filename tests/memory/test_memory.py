@@ -208,3 +208,16 @@ def test_who_cuts_and_who_finds_concepts_can_be_changed_while_it_runs(talk, memo
     assert len({each.chunk_id for each in memory.recall("breaker", top_k=100).messages}) == 2 * after.chunks
     fold(load_settings(talk.root), DOMAIN)
     assert memory.status()[0].chunks == 2 * after.chunks
+
+
+def test_an_id_that_comes_back_with_another_text_has_that_text(talk, memory):
+    memory.ingest("the pump is blue", session="s", message_id="1")
+    fold(talk, DOMAIN)
+    assert found(memory.recall("pump")) == ["the pump is blue"]
+    memory.forget(session="s")
+    memory.ingest("the valve is red", session="s", message_id="1")
+
+    assert found(memory.recall("valve")) == ["the valve is red"]
+    assert found(memory.recall("blue")) == []
+    fold(talk, DOMAIN)
+    assert found(Memory(talk, DOMAIN).recall("valve")) == ["the valve is red"]
