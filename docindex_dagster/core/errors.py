@@ -211,6 +211,10 @@ class MessageError(DocindexError):
     """A message cannot be taken as it is: its session is no name, or its text is too long."""
 
 
+class LongMessageError(MessageError):
+    """The text of a message is too long."""
+
+
 class RateError(DocindexError):
     """More messages come than may; it is worth trying again after `retry_after_s` seconds."""
 

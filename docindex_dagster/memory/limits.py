@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from docindex_dagster.core.errors import MessageError, QuotaError, RateError
+from docindex_dagster.core.errors import LongMessageError, QuotaError, RateError
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import MemorySettings
@@ -52,13 +52,13 @@ class Limits:
         """Let a message be written that has this text.
 
         Raises:
-            MessageError: the text is too long.
+            LongMessageError: the text is too long.
             RateError: this process writes too many messages.
             QuotaError: the domain is as large as it may be.
         """
         size = len(text.encode("utf-8", "replace"))
         if size > self._settings.message_bytes:
-            raise MessageError(
+            raise LongMessageError(
                 f"the text has {size:,} bytes, and a message at most {self._settings.message_bytes:,}: split it, or "
                 "raise memory.message_bytes"
             )
