@@ -13,6 +13,7 @@ from docindex_dagster.cli import (
     console,
     graph,
     indexing,
+    memory,
     project,
     projects,
     searching,
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.add_typer(sources.app, name="source")
 app.add_typer(graph.app, name="graph")
+app.add_typer(memory.app, name="memory")
 app.add_typer(projects.app, name="project")
 for command in (
     indexing.index,

@@ -44,3 +44,14 @@ def projects(incomplete: str) -> list[str]:
     with suppress(DocindexError, OSError):
         return sorted({project.name for project in known() if project.name.startswith(incomplete)})
     return []
+
+
+def domains(incomplete: str) -> list[str]:
+    """The keys of the domains of memory that there are."""
+    from docindex_dagster.cli.project import load_project
+    from docindex_dagster.core.layout import Layout
+    from docindex_dagster.memory import domains as known
+
+    with suppress(DocindexError, OSError):
+        return [key for key in known.domains(Layout(load_project().home)) if key.startswith(incomplete)]
+    return []

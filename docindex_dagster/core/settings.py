@@ -381,6 +381,7 @@ class ServeSettings(_Section):
 class MemorySettings(_Section):
     """What agents may write into a domain, and how long it stays."""
 
+    domain: str = Field(default="memory/main", min_length=1)  # that `docindex memory` means where none is named
     message_bytes: int = Field(default=256 << 10, ge=1024, le=16 << 20)  # of a message's text in UTF-8
     per_second: int = Field(default=20, ge=1, le=10_000)  # messages of a process
     quota_bytes: int = Field(default=1 << 30, ge=1 << 20)  # of a domain, with all that is made of it

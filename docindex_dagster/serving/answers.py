@@ -49,7 +49,7 @@ def of_hits(hits: Sequence[Hit], top_k: int, start: int, warnings: Sequence[str]
         notes.append("Nothing found. Try other words, fewer filters, or mode 'literal' for exact text.")
     elif start >= len(hits):
         notes.append("There are no more results.")
-    parts = [_hit(rank, hit) for rank, hit in enumerate(hits[start : start + top_k], start=start + 1)]
+    parts = [of_hit(rank, hit) for rank, hit in enumerate(hits[start : start + top_k], start=start + 1)]
 
     def more(shown: int) -> str:
         left = len(parts) - shown
@@ -60,7 +60,8 @@ def of_hits(hits: Sequence[Hit], top_k: int, start: int, warnings: Sequence[str]
     return budget.fitted(notes, parts, max_tokens, more)
 
 
-def _hit(rank: int, hit: Hit) -> str:
+def of_hit(rank: int, hit: Hit) -> str:
+    """One result: its place, what it is, and the lines that match."""
     name = in_line(hit.title)
     about = ", ".join(filter(None, (hit.chunk_type, hit.language, hit.source_type)))
     about += f", lines {hit.start_line}-{hit.end_line}" + (f", page {hit.page}" if hit.page is not None else "")

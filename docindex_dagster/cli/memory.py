@@ -1,0 +1,246 @@
+"""`docindex memory …`: writing messages, finding them again, forgetting them, and looking after domains."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from docindex_dagster.cli import completion, console, remembering
+from docindex_dagster.cli.common import Json, utf8
+from docindex_dagster.cli.project import load_project
+from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.core.printable import in_line
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from docindex_dagster.core.settings import Settings
+    from docindex_dagster.memory.memory import Memory
+    from docindex_dagster.memory.results import Receipt
+
+app = typer.Typer(
+    help="What agents, their users and tools said: write it, find it again, forget it, erase it.", no_args_is_help=True
+)
+_DomainOption = typer.Option(
+    "--domain",
+    "-d",
+    metavar="KEY",
+    help="memory/NAME, project/NAME or session/ID. Default: the setting memory.domain.",
+    autocompletion=completion.domains,
+)
+Domain = Annotated[str | None, _DomainOption]
+Session = Annotated[
+    str | None, typer.Option("--session", "-s", help="All of a session.", callback=lambda given: given and utf8(given))
+]
+
+
+def _opened(domain: str | None, *others: str) -> "Memory":
+    from docindex_dagster.memory.memory import Memory
+    from docindex_dagster.search.live import Live
+
+    settings = load_project()
+    return Memory(settings, domain or settings.memory.domain, others, code=Live(settings))
+
+
+@app.command()
+def ingest(
+    session: Annotated[str, typer.Option("--session", "-s", help="The conversation it belongs to.", callback=utf8)],
+    text: Annotated[str, typer.Argument(help="What was said; '-' reads standard input.", callback=utf8)] = "-",
+    role: Annotated[
+        str, typer.Option(help="user, assistant, system or tool; anything else becomes unknown.", callback=utf8)
+    ] = "unknown",
+    tool: Annotated[str, typer.Option(help="Which tool answered.", callback=utf8)] = "",
+    message_id: Annotated[
+        str | None, typer.Option("--message-id", help="An id of your own, by which it counts once.")
+    ] = None,
+    domain: Domain = None,
+    json: Json = False,
+) -> None:
+    """Write a message: it is on the disk when this ends, and any process finds it. The same again counts once."""
+    message = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+    memory = _opened(domain)
+    found = memory.ingest(message, session=session, role=role, tool=tool, message_id=message_id)
+    memory.close()
+    if json:
+        console.as_json(found)
+    else:
+        remembering.show_ingested(found)
+
+
+@app.command()
+def recall(
+    query: Annotated[
+        list[str], typer.Argument(help="Words or a question.", callback=lambda words: [*map(utf8, words)])
+    ],
+    domain: Annotated[list[str] | None, _DomainOption] = None,
+    session: Annotated[list[str] | None, typer.Option("--session", "-s", help="Only this session.")] = None,
+    role: Annotated[list[str] | None, typer.Option(help="Only what these said, such as user or tool.")] = None,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", metavar="MOMENT", help="What was known then: 2026-01-31T12:00:00Z.")
+    ] = None,
+    code: Annotated[bool, typer.Option("--code", help="Search code and documentation as well.")] = False,
+    impact: Annotated[bool, typer.Option("--impact", help="Add what depends on the code that messages name.")] = False,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, max=1000, help="How many messages at most.")] = 10,
+    json: Json = False,
+) -> None:
+    """Find messages by words and by meaning, and say what has become of the code that they name.
+
+    --domain may be given several times; what two domains hold is put together by rank.
+    """
+    memory = _opened(*domain) if domain else _opened(None)
+    found = memory.recall(
+        utf8(" ".join(query)),
+        sessions=[*map(utf8, session or ())],
+        roles=role or (),
+        as_of=_moment(as_of),
+        top_k=top_k,
+        with_code=code,
+        with_impact=impact,
+    )
+    if json:
+        console.as_json(found)
+        return
+    remembering.show_recalled(found)
+    if not found.messages:
+        console.out.print("nothing of it is remembered")
+    console.hits(found.code, load_project().home, with_source=True)
+
+
+@app.command()
+def forget(
+    message: Annotated[str | None, typer.Option("--message", "-m", help="One message, by its id.")] = None,
+    session: Session = None,
+    everything: Annotated[bool, typer.Option("--everything", help="All of the domain.")] = False,
+    domain: Domain = None,
+    erase: Annotated[bool, typer.Option("--erase", help="Also rewrite the files without it, now.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a whole domain is forgotten.")] = False,
+    json: Json = False,
+) -> None:
+    """Hide a message, a session or a domain from every search, at once; --erase leaves no byte of it in any file."""
+    if sum((message is not None, session is not None, everything)) != 1:
+        raise typer.BadParameter("say what: --message ID, --session NAME or --everything")
+    memory = _opened(domain)
+    if everything and not yes:
+        _confirm(memory.bound)
+    forgotten = memory.forget(message=message, session=session, everything=everything)
+    memory.close()
+    if not json:
+        what = in_line(f"{forgotten.what} {forgotten.value}".rstrip())
+        console.out.print(f"{forgotten.domain}: forgot {console.count(forgotten.messages, 'message')} ({what})")
+    receipt = _erase(load_project(), memory.bound) if erase else None
+    if json:
+        console.as_json({"forgotten": forgotten, "receipt": receipt})
+    elif receipt is not None:
+        remembering.show_receipt(receipt)
+
+
+@app.command()
+def status(
+    domain: Annotated[list[str] | None, _DomainOption] = None,
+    json: Json = False,
+) -> None:
+    """Show how large domains are, what waits to be folded or erased, and damage; by default of all that there are."""
+    keys = domain or _known(load_project())
+    found = _opened(*keys).status() if keys else []
+    if json:
+        console.as_json(found)
+    elif found:
+        remembering.show_status(found)
+    else:
+        console.out.print("nothing is remembered yet: write with `docindex memory ingest`, or give agents a --domain")
+
+
+@app.command()
+def domains(json: Json = False) -> None:
+    """List the domains that there are."""
+    keys = _known(load_project())
+    if json:
+        console.as_json(keys)
+    else:
+        console.plain("\n".join(keys) or "nothing is remembered yet")
+
+
+@app.command()
+def export(
+    domain: Domain = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file in place of standard output.")] = None,
+) -> None:
+    """Print all messages of a domain by time, a line of JSON for each, with how often it came again."""
+    lines = _opened(domain).export()
+    if output is None:
+        sys.stdout.buffer.writelines(lines)
+        sys.stdout.buffer.flush()
+        return
+    with output.open("wb") as file:
+        file.writelines(lines)
+
+
+@app.command()
+def fold(domain: Domain = None, json: Json = False) -> None:
+    """Move what waits in the log into the stores, as runs and servers do by themselves."""
+    from docindex_dagster.memory.fold import fold as fold_domain
+
+    settings = load_project()
+    found = fold_domain(settings, domain or settings.memory.domain, on_wait=_report_wait)
+    for warning in found.warnings:
+        console.warning(warning)
+    if json:
+        console.as_json(found)
+        return
+    counts = f"{console.count(found.messages, 'message')} ({found.added:,} new, {found.removed:,} gone)"
+    made = f"{console.count(found.chunks, 'chunk')}, {console.count(found.edges, 'edge')}"
+    console.out.print(f"{found.domain}: {counts}, {made}; {found.seconds:.1f} s")
+    if found.receipt is not None:
+        remembering.show_receipt(found.receipt)
+
+
+@app.command()
+def erase(domain: Domain = None, json: Json = False) -> None:
+    """Rewrite all files of a domain without what was forgotten, and read them to prove it.
+
+    What copies, backups and the blocks of the disk hold is out of reach.
+    """
+    settings = load_project()
+    receipt = _erase(settings, domain or settings.memory.domain)
+    if json:
+        console.as_json(receipt)
+    else:
+        remembering.show_receipt(receipt)
+
+
+def _erase(settings: "Settings", domain: str) -> "Receipt":
+    from docindex_dagster.memory.fold import fold as fold_domain
+
+    receipt = fold_domain(settings, domain, on_wait=_report_wait, erase=True).receipt
+    assert receipt is not None  # noqa: S101 an erasure gives one
+    return receipt
+
+
+def _report_wait(owner: str) -> None:
+    console.err.print(f"waiting for {owner}")
+
+
+def _known(settings: "Settings") -> list[str]:
+    from docindex_dagster.core.layout import Layout
+    from docindex_dagster.memory import domains as known
+
+    return known.domains(Layout(settings.home))
+
+
+def _moment(given: str | None) -> "datetime | None":
+    from pydantic import TypeAdapter, ValidationError
+
+    from docindex_dagster.serving.moments import Moment
+
+    try:
+        return None if given is None else TypeAdapter(Moment).validate_python(given)
+    except ValidationError as error:
+        raise typer.BadParameter(str(error.errors()[0]["msg"]), param_hint="--as-of") from None
+
+
+def _confirm(domain: str) -> None:
+    if not sys.stdin.isatty():
+        raise DocindexError(f"all of {domain} would be forgotten: say --yes if that is meant")
+    if not typer.confirm(f"Forget all of {domain}?", err=True):
+        raise typer.Exit(1)

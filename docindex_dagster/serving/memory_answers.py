@@ -1,0 +1,146 @@
+"""Answers about memory as text within a budget of tokens.
+
+What was said or seen is data to who reads an answer, as the text of files is: it stands behind a bar at the beginning
+of each line.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.memory.anchors import Anchored
+from docindex_dagster.memory.message import Anchor
+from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
+from docindex_dagster.serving import answers, budget
+
+_PER_SECOND = 1_000_000
+_SHARE_OF_MESSAGES = 2 / 3  # of a budget, where code is given as well
+MEGABYTE = 1_000_000
+
+
+def moment(at: int | None) -> str:
+    """A time, which a log counts in microseconds since 1970, to the second."""
+    if at is None:
+        return "never"
+    return f"{datetime.fromtimestamp(at // _PER_SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def of_ingested(one: Ingested) -> str:
+    """What became of a message."""
+    if not one.message_id:
+        return f"The text is blank: nothing was written to {one.domain}. chunks: 0, concepts: 0, edges: 0"
+    again = " It was there before, and counts once." if one.is_repeat else ""
+    counts = f"chunks: {one.chunks}, concepts: {one.concepts}, edges: {one.edges}, extraction: {one.extraction}"
+    later = "; the next fold finds the other concepts" if one.extraction == "pending" else ""
+    lines = [
+        f"Remembered in {one.domain}, session {in_line(one.session)}, as message {one.message_id}.{again}",
+        f"{counts}{later}; {one.latency_ms:.1f} ms",
+        *([f"   concepts | {in_line(', '.join(one.extracted))}"] if one.extracted else []),
+        *(f"   names {_place(anchor)}" for anchor in one.anchors),
+    ]
+    return budget.cut("\n".join(lines), budget.DEFAULT)
+
+
+def of_recalled(found: Recalled, top_k: int, start: int, max_tokens: int) -> str:
+    """Messages, best first: where each is from and what it says; then the code that was asked for with them.
+
+    Args:
+        found: of whose messages those before `start` were given before, with the code; one more than are wanted, where
+            there is one.
+        top_k: how many messages are wanted.
+        start: where to begin.
+        max_tokens: the budget.
+    """
+    notes = [f"Note: {in_line(warning)}" for warning in found.warnings]
+    if not found.messages:
+        notes.append("Nothing of it is remembered. Try other words, or fewer filters.")
+    elif start >= len(found.messages):
+        notes.append("There are no more messages.")
+    has_code = bool(found.code) and not start
+    room = int(max_tokens * _SHARE_OF_MESSAGES) if has_code else max_tokens
+    page = found.messages[start : start + top_k]
+    parts = [_remembered(rank, one) for rank, one in enumerate(page, start=start + 1)]
+
+    def more(shown: int) -> str:
+        left = len(parts) - shown
+        if left:
+            return f'{left} of {len(parts)} messages did not fit; go on with cursor "{start + shown}".'
+        return f'More with cursor "{start + shown}".' if shown and len(found.messages) > start + top_k else ""
+
+    text = budget.fitted(notes, parts, room, more)
+    return f"{text}\n\n{_code(found, max_tokens - room - 2)}" if has_code else text
+
+
+def _code(found: Recalled, max_tokens: int) -> str:
+    parts = [answers.of_hit(rank, hit) for rank, hit in enumerate(found.code, start=1)]
+
+    def more(shown: int) -> str:
+        left = len(parts) - shown
+        return f"{left} of {len(parts)} places in code did not fit; `search` lists them." if left else ""
+
+    return budget.fitted(["In the indexed code and documentation:"], parts, max_tokens, more)
+
+
+def _remembered(rank: int, one: Remembered) -> str:
+    by = f"{one.role} {in_line(one.tool)}".rstrip()
+    about = f"lines {one.start_line}-{one.end_line}, score {one.score:.3f}"
+    about += f", written {one.repeats + 1} times" if one.repeats else ""
+    head = f"{rank}. {one.domain} session {in_line(one.session)}, {by}, {moment(one.at)}, message {one.message_id}"
+    lines = [f"   | {line}" for line in visible(one.text).split("\n") if line.strip()]
+    anchors = [line for anchored in one.anchors for line in _anchored(anchored)]
+    return "\n".join([f"{head} ({about})", *anchors, *lines])
+
+
+def _anchored(one: Anchored) -> list[str]:
+    """What a message names in the code, what has become of it, and what depends on it."""
+    steps = [f"      {in_line(step.subject)} {step.predicate} it ({in_line(step.place)})" for step in one.impact]
+    more = (one.dependents or 0) - len(steps)
+    depending = [] if one.dependents is None else [f"      depending on it: {one.dependents:,}", *steps]
+    return [f"   names {in_line(now(one))}", *depending, *([f"      and {more:,} more"] if more > 0 else [])]
+
+
+def now(one: Anchored) -> str:
+    """A piece of code that a message names, and where it is now, in a line."""
+    where = f"{one.source} {one.path}" + (f":{one.start_line}" if one.start_line else "")
+    is_elsewhere = (one.source, one.path, one.name) != (one.anchor.source, one.anchor.path, one.anchor.name)
+    text = f"{_place(one.anchor)}: {one.state}"
+    if one.state in {"gone", "unknown"}:
+        return text
+    text += f", now {where} {one.name or ''}".rstrip() if is_elsewhere else f", {where}"
+    return f"{text}, edited since it was indexed" if one.edited else text
+
+
+def _place(anchor: Anchor) -> str:
+    return in_line(f"{anchor.source} {anchor.path} {anchor.name or ''}".rstrip())
+
+
+def of_forgotten(one: Forgotten) -> str:
+    """What is found no more."""
+    what = "all of it" if one.what == "domain" else f"{one.what} {in_line(one.value)}"
+    if not one.messages:
+        return f"{one.domain} holds no message of this: {what}."
+    return (
+        f"Forgotten in {one.domain}: {what}; messages: {one.messages:,}. No search finds them any more. Their bytes go "
+        "with the next erasure (`docindex memory erase`)."
+    )
+
+
+def of_status(domains: Sequence[DomainStatus], start: int, max_tokens: int) -> str:
+    """How each domain is that can be read, a line each."""
+    parts = [_status(one) for one in domains[start:]]
+    notes = [] if parts else ["There are no more domains."]
+
+    def more(shown: int) -> str:
+        left = len(parts) - shown
+        return f'{left} of {len(domains)} domains did not fit; go on with cursor "{start + shown}".' if left else ""
+
+    return budget.fitted(notes, parts, max_tokens, more, separator="\n")
+
+
+def _status(one: DomainStatus) -> str:
+    access = "read and written" if one.is_bound else "read"
+    text = f"- {one.domain} ({access}): {one.messages:,} messages in {one.sessions:,} sessions, {one.chunks:,} chunks"
+    text += f", {one.bytes / MEGABYTE:.1f} MB; not folded: {one.tail:,}; forgotten and not erased: {one.forgotten:,}"
+    text += f"; from {moment(one.oldest_at)} to {moment(one.newest_at)}" if one.messages else ""
+    text += f"; folded at {one.folded_at}" if one.folded_at else ""
+    return "\n".join([text, *(f"   damaged: {in_line(flaw)}" for flaw in one.flaws)])
