@@ -9,12 +9,30 @@ from typing import Annotated
 
 import typer
 
-from docindex_dagster.cli import console
+from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError, SourceError, is_debugging
 from docindex_dagster.core.locks import hold_for_life
 
+Domain = Annotated[
+    str | None,
+    typer.Option(
+        "--domain",
+        metavar="KEY",
+        help="Remember: write into this domain of memory, as memory/main. Without it, nothing can be written.",
+        autocompletion=completion.domains,
+    ),
+]
+MayRead = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--may-read",
+        metavar="KEY",
+        help="With --domain: a further domain that may be recalled; may be given several times.",
+        autocompletion=completion.domains,
+    ),
+]
 _VARIABLE = "DOCINDEX_SERVE__TOKEN"
 _LOCK = "ui.lock"  # in the folder of the Dagster instance, which has one daemon
 
@@ -55,19 +73,27 @@ def mcp(
     watch: Annotated[
         bool, typer.Option("--watch", help="Also index edits as they happen, as docindex watch does.")
     ] = False,
+    domain: Domain = None,
+    may_read: MayRead = None,
 ) -> None:
     """Answer agents over the Model Context Protocol, on standard input and output.
 
     An agent starts this command itself; the README says how to configure it. With --watch, what is saved is found about
-    a second later, and no other process is needed.
+    a second later, and no other process is needed. With --domain, it also has tools that remember, recall and forget.
     """
     from docindex_dagster.cli import launch
+    from docindex_dagster.cli.remembering import memory_of
     from docindex_dagster.cli.watching import in_background
+    from docindex_dagster.search.live import Live
     from docindex_dagster.serving.mcp_server import serve
+    from docindex_dagster.serving.memory_tools import MemoryTools
+    from docindex_dagster.serving.tools import Tools
 
     settings = load_project()
+    live = Live(settings)
+    memory = memory_of(live, domain, may_read)
     with in_background(settings) if watch else nullcontext():
-        serve(settings, launch.outcomes)
+        serve(Tools(live, launch.outcomes), MemoryTools(memory) if memory else None)
 
 
 def serve(
@@ -77,13 +103,17 @@ def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens.")] = 8090,
     no_ui: Annotated[bool, typer.Option("--no-ui", help="Serve no page, the API and agents alone.")] = False,
     no_jobs: Annotated[bool, typer.Option("--no-jobs", help="Take no jobs: index nothing.")] = False,
+    domain: Domain = None,
+    may_read: MayRead = None,
 ) -> None:
     """Serve the index by HTTP: a page to search and read in, an API, and agents at /mcp.
 
-    It listens on loopback. Elsewhere it asks for a token, DOCINDEX_SERVE__TOKEN, as docs/serving.md describes.
+    It listens on loopback. Elsewhere it asks for a token, DOCINDEX_SERVE__TOKEN, as docs/serving.md describes. With
+    --domain, agents and programs can also write into this domain of memory, recall and forget.
     """
     from docindex_dagster.cli import launch
     from docindex_dagster.cli.jobs import jobs_of
+    from docindex_dagster.cli.remembering import memory_of
     from docindex_dagster.search.live import Live
     from docindex_dagster.serving.http.app import build_app, run
     from docindex_dagster.serving.http.security import Access, is_loopback
@@ -101,7 +131,9 @@ def serve(
     os.environ.pop(_VARIABLE, None)  # neither runs nor git need it
     token = secret.get_secret_value() if secret else None
     access = Access.of(host, token, settings.serve)
-    served = Served(Live(settings), access, launch.outcomes, jobs_of(settings, is_on=not no_jobs))
+    live = Live(settings)
+    memory = memory_of(live, domain, may_read)
+    served = Served(live, access, launch.outcomes, jobs_of(settings, is_on=not no_jobs), memory)
     console.out.print(f"docindex serves {settings.root} at {_address(host, port)}; stop it with Ctrl-C")
     traces = of_environment(console.err.print, has_texts=settings.serve.trace_texts)
     with closing(traces) if traces else nullcontext():

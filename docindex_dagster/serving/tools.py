@@ -29,40 +29,40 @@ if TYPE_CHECKING:
     from docindex_dagster.status.source_status import RunsOf
 
 _STATUS_BUDGET_S = 1.0  # for looking whether files have changed
-_LONGEST_QUERY = 20_000
+LONGEST_QUERY = 20_000
 
 
 def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-_OneOrMore = BeforeValidator(_as_list)  # a single name is taken for a list of one
+OneOrMore = BeforeValidator(_as_list)  # a single name is taken for a list of one
 
 Query = Annotated[
     str,
     Field(
-        max_length=_LONGEST_QUERY,
+        max_length=LONGEST_QUERY,
         description="What to look for: a question, words, a symbol's name, a path or an error message.",
     ),
 ]
 Sources = Annotated[
     list[str] | None,
-    _OneOrMore,
+    OneOrMore,
     Field(description="Only these sources, by key or name. Default: all but branches."),
 ]
 Languages = Annotated[
-    list[str] | None, _OneOrMore, Field(description="Only these languages, such as python or markdown.")
+    list[str] | None, OneOrMore, Field(description="Only these languages, such as python or markdown.")
 ]
 HumanLanguages = Annotated[
-    list[str] | None, _OneOrMore, Field(description="Only documents that are written in these, such as en or pt.")
+    list[str] | None, OneOrMore, Field(description="Only documents that are written in these, such as en or pt.")
 ]
 Types = Annotated[
     list[SourceType] | None,
-    _OneOrMore,
+    OneOrMore,
     Field(description="Only files for this purpose. Commits are found only where they are asked for."),
 ]
 Kinds = Annotated[
-    list[str] | None, _OneOrMore, Field(description="Only this kind of symbol, such as function, class or struct.")
+    list[str] | None, OneOrMore, Field(description="Only this kind of symbol, such as function, class or struct.")
 ]
 PathGlob = Annotated[
     str | None, Field(description="Only paths in this folder, or that match this glob, such as 'src/**/*.py'.")
@@ -259,7 +259,7 @@ class Tools:
     def log(
         self,
         query: Annotated[
-            str, Field(max_length=_LONGEST_QUERY, description="What the commits are about; empty for the latest.")
+            str, Field(max_length=LONGEST_QUERY, description="What the commits are about; empty for the latest.")
         ] = "",
         *,
         author: Annotated[str | None, Field(description="Part of the author's name or e-mail address.")] = None,

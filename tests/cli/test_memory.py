@@ -170,4 +170,14 @@ def test_domains_are_completed(remember):
         write(remember, "a nut", "s", "--domain", domain)
 
     assert completed("docindex memory recall x --domain pro") == ["project/acme"]
+    assert completed("docindex mcp --domain mem") == ["memory/main"]
     assert completed("docindex memory f") == ["forget", "fold"]
+
+
+@pytest.mark.parametrize("command", ["mcp", "serve"])
+def test_a_server_needs_a_domain_to_read_another_one(run_indexed, command):
+    without = run_indexed(command, "--may-read", "project/acme")
+    wrong = run_indexed(command, "--domain", "everything")
+
+    assert (without.code, "goes with --domain alone" in without.err) == (2, True)
+    assert (wrong.code, "'everything' is no domain" in wrong.err) == (1, True)

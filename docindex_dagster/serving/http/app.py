@@ -19,6 +19,7 @@ from docindex_dagster.serving.http import (
     history,
     jobs,
     llm,
+    memory,
     openai_form,
     problems,
     searching,
@@ -29,6 +30,7 @@ from docindex_dagster.serving.http.agents import PATH, Agents
 from docindex_dagster.serving.http.description import Application
 from docindex_dagster.serving.http.questions import Questions
 from docindex_dagster.serving.http.served import Served
+from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.telemetry import requests, tracing
 from docindex_dagster.serving.telemetry.metrics import Metrics
 from docindex_dagster.serving.tools import Tools
@@ -46,6 +48,7 @@ _ROUTERS = (
     llm.router,
     sources.router,
     jobs.router,
+    memory.router,
 )
 
 
@@ -58,7 +61,7 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
         traces: records what requests go through.
     """
     tools = Tools(served.live, served.runs_of)
-    agents = Agents(tools)
+    agents = Agents(tools, MemoryTools(served.memory) if served.memory is not None else None)
     questions = Questions(served.live, has_page=has_page)
     app = build_api(_living(served, tools, agents, questions), traces.of_requests if traces else tracing.OFF)
     app.state.served = served

@@ -113,6 +113,24 @@ KINDS: dict[str, Kind] = {
             "Another question of the conversation is being answered",
             "Wait for its answer, or close its request.",
         ),
+        Kind(
+            "memory-off",
+            404,
+            "This server has no memory",
+            "Ask one that was started with `--domain memory/NAME`.",
+        ),
+        Kind(
+            "unknown-domain",
+            404,
+            "This server reaches no such domain",
+            "`GET /api/v1/memory/status` lists those that it was started with.",
+        ),
+        Kind("message", 422, "The message cannot be taken as it is", "`detail` says what is wrong with it."),
+        Kind("message-size", 413, "The message is too long", "Split it; `memory.message_bytes` is the limit."),
+        Kind("rate", 429, "Too many messages are written", "Try again after `Retry-After` seconds."),
+        Kind("quota", 507, "The domain is as large as it may be", "Forget sessions, or raise `memory.quota_bytes`."),
+        Kind("memory", 503, "The log of a domain cannot be read or written", "Nothing was written; `detail` says why."),
+        Kind("full-disk", 507, "The disk is full", "Nothing was written; make room, and try again."),
         Kind("internal", 500, "Something went wrong in the server", "Its log says what; please report it."),
         Kind("http", 400, "The request is not valid", "See its status."),
     )
@@ -125,6 +143,13 @@ _BY_ERROR: tuple[tuple[type[BaseException], str], ...] = (
     (errors.UsedKeyError, "key-reused"),
     (errors.JobsOffError, "jobs-off"),
     (errors.JobError, "job"),
+    (errors.DomainError, "unknown-domain"),
+    (errors.LongMessageError, "message-size"),
+    (errors.MessageError, "message"),
+    (errors.RateError, "rate"),
+    (errors.QuotaError, "quota"),
+    (errors.LogError, "memory"),
+    (errors.FullDiskError, "full-disk"),
     (errors.QueryError, "query"),
     (errors.SettingsError, "settings"),
     (errors.DeclaredError, "exists"),
@@ -232,7 +257,10 @@ def of_error(error: Exception) -> JSONResponse:
 
 def _headers(error: Exception) -> dict[str, str]:
     """When it is worth trying again, in whole seconds, where an error says so."""
-    if isinstance(error, (errors.FullQueueError, errors.LLMFailedError)) and error.retry_after_s is not None:
+    if (
+        isinstance(error, errors.FullQueueError | errors.LLMFailedError | errors.RateError)
+        and error.retry_after_s is not None
+    ):
         return {"Retry-After": str(ceil(error.retry_after_s))}
     return {}
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from fastapi import Depends, Request
 
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.memory.memory import Memory
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.security import Access
@@ -23,12 +24,13 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A project as its server knows it."""
+    """A project as its server knows it, and the memory of the domain that it is bound to, if it is to one."""
 
     live: Live
     access: Access
     runs_of: "RunsOf"
     jobs: Jobs
+    memory: Memory | None = None
 
     @property
     def settings(self) -> Settings:

@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from docindex_dagster.cli import launch
 from docindex_dagster.cli.jobs import jobs_of
+from docindex_dagster.cli.remembering import memory_of
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.run import index
@@ -110,11 +111,15 @@ def serving(
     takes_jobs: bool = False,
     has_page: bool = True,
     client: Any = HERE,
+    domain: str | None = None,
+    may_read: Sequence[str] = (),
 ) -> Iterator[TestClient]:
     """A client of the application on a project, as `docindex serve` makes it."""
     settings = load_settings(root)
     access = Access.of(host, token, settings.serve)
-    served = Served(Live(settings), access, launch.outcomes, jobs_of(settings, is_on=takes_jobs))
+    live = Live(settings)
+    memory = memory_of(live, domain, may_read)
+    served = Served(live, access, launch.outcomes, jobs_of(settings, is_on=takes_jobs), memory)
     app = build_app(served, has_page=has_page)
     with TestClient(app, base_url=ADDRESS, client=client, raise_server_exceptions=False) as made:
         yield made

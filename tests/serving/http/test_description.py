@@ -40,6 +40,8 @@ OPERATIONS = [
     "GET /api/v1/llm",
     "GET /api/v1/log",
     "GET /api/v1/matches",
+    "GET /api/v1/memory/export",
+    "GET /api/v1/memory/status",
     "GET /api/v1/search",
     "GET /api/v1/similar",
     "GET /api/v1/sources",
@@ -51,6 +53,11 @@ OPERATIONS = [
     "GET /v1/models/{id}",
     "POST /api/v1/ask",
     "POST /api/v1/context",
+    "POST /api/v1/memory/erase",
+    "POST /api/v1/memory/fold",
+    "POST /api/v1/memory/forget",
+    "POST /api/v1/memory/messages",
+    "POST /api/v1/memory/recall",
     "POST /api/v1/search",
     "POST /api/v1/sources",
     "POST /api/v1/sources/{kind}/{name}/index",
@@ -66,7 +73,7 @@ OPERATIONS = [
 def client(tmp_path_factory, indexed) -> Any:
     root = shutil.copytree(indexed, tmp_path_factory.mktemp("described") / "project", symlinks=True)
     write_settings(Path(root), f'[serve]\nhosts = ["{HOST}"]\n')
-    with serving(Path(root), client=("192.168.1.7", 50_000)) as made:
+    with serving(Path(root), client=("192.168.1.7", 50_000), domain="memory/main", may_read=["project/acme"]) as made:
         yield made
 
 
