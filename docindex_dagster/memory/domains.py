@@ -17,12 +17,17 @@ def check(key: str) -> str:
     Raises:
         DomainError: it is none.
     """
-    if not _KEY.fullmatch(key):
+    if not is_key(key):
         raise DomainError(
             f"{key[:100]!r} is no domain: take memory/NAME, project/NAME or session/ID, with a name of at most 64 "
             "characters of a-z, 0-9, '.', '_' and '-', not dots alone"
         )
     return key
+
+
+def is_key(text: str) -> bool:
+    """Whether a text is the key of a domain; no source has such a one."""
+    return _KEY.fullmatch(text) is not None
 
 
 def home(layout: Layout, key: str) -> Layout:
@@ -41,4 +46,4 @@ def domains(layout: Layout) -> list[str]:
     except FileNotFoundError:
         return []
     keys = sorted(unquote(name) for name in found)
-    return [key for key in keys if _KEY.fullmatch(key) and layout.domain(key).log.is_dir()]
+    return [key for key in keys if is_key(key) and layout.domain(key).log.is_dir()]
