@@ -10,14 +10,15 @@ import dagster as dg
 
 from docindex_dagster.core.errors import SettingsError, first_line
 from docindex_dagster.core.settings import ScheduleSettings, Settings, load_settings
-from docindex_dagster.defs import catalog_asset, stage_assets
+from docindex_dagster.defs import catalog_asset, memory_asset, stage_assets
 from docindex_dagster.defs.alerts import alert_on_failure
 from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
 from docindex_dagster.defs.io_managers import TABLES, StageTables
-from docindex_dagster.defs.jobs import clean_up_dagster, index_source, remove_source
+from docindex_dagster.defs.jobs import clean_up_dagster, fold_memory, index_source, remove_source
 from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource
 from docindex_dagster.defs.schedules import schedules
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
+from docindex_dagster.defs.sensors.memory import memory_due
 from docindex_dagster.defs.sensors.sources import sources_changed
 
 
@@ -35,11 +36,12 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
         stage_assets.source,
         *stage_assets.stage_assets(),
         catalog_asset.index_catalog,
+        memory_asset.memory,
     ]
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_with_freshness, settings.schedule), assets)),
-        jobs=[index_source, removal, clean_up_dagster],
-        sensors=[sources_changed(removal), library_files_changed, git_head_changed, alert_on_failure],
+        jobs=[index_source, removal, fold_memory, clean_up_dagster],
+        sensors=[sources_changed(removal), library_files_changed, git_head_changed, memory_due, alert_on_failure],
         asset_checks=[every_folder_is_there, every_remote_answers],
         schedules=_schedules(settings),
         resources={
@@ -56,7 +58,7 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
 
 def _with_freshness(settings: ScheduleSettings, spec: dg.AssetSpec) -> dg.AssetSpec:
     """Let Dagster warn when no run has reached an asset for as long as a source may wait, and fail after twice that."""
-    if spec.key == stage_assets.source.key:
+    if spec.key in {stage_assets.source.key, memory_asset.MEMORY}:  # a domain in which nothing is said is fresh
         return spec
     warn = timedelta(hours=settings.max_age_hours)
     return spec.replace_attributes(freshness_policy=dg.FreshnessPolicy.time_window(2 * warn, warn))

@@ -22,6 +22,7 @@ from docindex_dagster.core.webhook import as_text, post
 from docindex_dagster.defs import catalog_asset, failures
 from docindex_dagster.defs.outcomes import is_partial_success
 from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG, Project
+from docindex_dagster.memory import domains
 
 # How far the alert of a failed run got: it is due, then posted, and over when the source works again. Other
 # failed runs are only counted.
@@ -44,7 +45,7 @@ _ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What keeps failing or works again: a source, its removal, or a job that is not about one source."""
+    """What keeps failing or works again: a source, its removal, a domain, or a job that is not about one of them."""
 
     name: str
     tag: tuple[str, str] | None
@@ -262,7 +263,8 @@ def _ended_at(record: dg.RunRecord) -> float:
 
 
 def _advice(subject: Subject) -> str:
-    is_source = subject.tag is not None and subject.tag[0] == PARTITION_TAG
+    tag, key = subject.tag or ("", "")
+    is_source = tag == PARTITION_TAG and not domains.is_key(key)
     return f"`docindex index {subject.name}` tries it again at once" if is_source else "see its log in the Dagster UI"
 
 

@@ -1,4 +1,4 @@
-"""The jobs: index a source, remove one, and clean up after old runs."""
+"""The jobs: index a source, remove one, fold the memory of a domain, and clean up after old runs."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -10,6 +10,7 @@ from docindex_dagster.core.access import writing
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.defs import catalog_asset
 from docindex_dagster.defs.dead_runs import process_tags
+from docindex_dagster.defs.memory_asset import MEMORY
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
 from docindex_dagster.embedding import cache
@@ -19,13 +20,20 @@ from docindex_dagster.stores import link_files
 from docindex_dagster.stores.publish import withdraw
 
 REMOVE_SOURCE = "remove_source"
-_FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 index_source = dg.define_asset_job(
     "index_source",
-    selection=dg.AssetSelection.all(),
+    selection=dg.AssetSelection.all() - dg.AssetSelection.assets(MEMORY),
     description="Discover, chunk, embed and publish one source, then rebuild the catalogue. What did not change is "
     "reused. See docs/architecture.md.",
+)
+
+fold_memory = dg.define_asset_job(
+    "fold_memory",
+    selection=dg.AssetSelection.assets(MEMORY),
+    description="Fold what was said in one domain since the last fold into its stores, and erase what is forgotten. "
+    "See docs/operations.md, “Memory”.",
 )
 
 
@@ -61,7 +69,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
         if key in registry.sources(project.read_settings()):
             withdrawn.note(layout, key)  # or the sensor would add it again
         clone.remove(layout, key, report=context.log.info)
-        for run in context.instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=_FINISHED)):
+        for run in context.instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=FINISHED)):
             context.instance.delete_run(run.run_id)
         context.instance.delete_dynamic_partition(SOURCES_NAME, key)
         catalog_asset.report(context.instance, project.read_settings())

@@ -1,6 +1,8 @@
-"""The one partitions definition: a partition is a source."""
+"""The partitions definitions: a partition is a source, or of the asset `memory` a domain."""
 
 import dagster as dg
 
 SOURCES_NAME = "source"
 SOURCES = dg.DynamicPartitionsDefinition(name=SOURCES_NAME)
+DOMAINS_NAME = "memory_domain"
+DOMAINS = dg.DynamicPartitionsDefinition(name=DOMAINS_NAME)

@@ -17,6 +17,7 @@ from docindex_dagster.defs.dead_runs import live_process
 from docindex_dagster.defs.jobs import REMOVE_SOURCE
 from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, SOURCE_TAG, VERIFY_TAG
 from docindex_dagster.defs.sensors.declined import decline
+from docindex_dagster.memory import domains
 from docindex_dagster.serving.jobs import progress
 from docindex_dagster.serving.jobs.model import Job, JobRequest, State
 
@@ -79,7 +80,7 @@ def _as_job(record: dg.RunRecord, settings: Settings, reasons: tuple[str, ...] =
 def _request(run: dg.DagsterRun) -> JobRequest | None:
     if run.job_name == REMOVE_SOURCE:
         return JobRequest("remove", run.tags[SOURCE_TAG]) if SOURCE_TAG in run.tags else None
-    if PARTITION_TAG not in run.tags:
+    if PARTITION_TAG not in run.tags or domains.is_key(run.tags[PARTITION_TAG]):
         return None
     source, paths = run.tags[PARTITION_TAG], tuple(json.loads(run.tags.get(ONLY_TAG, "[]")))
     if FULL_TAG in run.tags:

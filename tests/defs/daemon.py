@@ -38,11 +38,19 @@ class Daemon:
         assert isinstance(result, dg.SensorResult)
         self.cursors[name] = result.cursor
         for request in result.dynamic_partitions_requests or ():
-            self.project.instance.add_dynamic_partitions(SOURCES_NAME, list(request.partition_keys))
+            self._change(request)
         self.events += result.asset_events
         for event in result.asset_events:
             self.project.instance.report_runless_asset_event(event)
         return result
+
+    def _change(self, request: dg.AddDynamicPartitionsRequest | dg.DeleteDynamicPartitionsRequest) -> None:
+        name, keys = request.partitions_def_name, list(request.partition_keys)
+        if isinstance(request, dg.AddDynamicPartitionsRequest):
+            self.project.instance.add_dynamic_partitions(name, keys)
+            return
+        for key in keys:
+            self.project.instance.delete_dynamic_partition(name, key)
 
     def requests(self) -> list[dg.RunRequest]:
         """Tick every sensor once."""

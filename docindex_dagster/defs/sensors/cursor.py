@@ -4,9 +4,9 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-# How often Dagster asks each sensor on sources, in seconds. It looks every 5 s which ones are due: of multiples of that
+# How often Dagster asks each sensor, in seconds. It looks every 5 s which ones are due: of multiples of that
 # without a common divisor, two seldom fall together.
-SOURCES_INTERVAL_S, LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S = 25, 30, 35
+SOURCES_INTERVAL_S, LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, MEMORY_INTERVAL_S = 25, 30, 35, 55
 
 
 class Remembered(BaseModel):

@@ -17,7 +17,7 @@ _FIRST_DELAY_S = 60
 _LONGEST_DELAY_S = 6 * 60 * 60
 # With the first delay doubled each time, the longest is reached before.
 _LOOKED_AT = 12
-_CANCELED = {dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED}
+CANCELED = {dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED}
 _FINISHED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
 
 
@@ -68,7 +68,7 @@ def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str], lost_tag: s
         began=newest.create_timestamp.timestamp(),
         ended=newest.end_time or newest.update_timestamp.timestamp(),
         failures=len(failed),
-        declined=newest.dagster_run.tags.get(DECLINED_TAG) if newest.dagster_run.status in _CANCELED else None,
+        declined=newest.dagster_run.tags.get(DECLINED_TAG) if newest.dagster_run.status in CANCELED else None,
         is_lost=lost_tag in newest.dagster_run.tags,
         demands={tag: "true" for tag in (FULL_TAG, VERIFY_TAG) if any(tag in run.dagster_run.tags for run in failed)},
     )
