@@ -10,7 +10,6 @@ from typing import Any
 
 import dagster as dg
 
-from docindex_dagster.core.errors import DomainError, FullDiskError, LogError, SettingsError, StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import metadata
@@ -18,13 +17,13 @@ from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.partitions import DOMAINS
 from docindex_dagster.defs.resources import Project
+from docindex_dagster.memory.discretion import is_wordless, reason
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.log import open_log
 from docindex_dagster.memory.results import Folding
 
 MEMORY = dg.AssetKey("memory")
 _LOG_IS_WHOLE = "the_log_is_whole"
-_WORDLESS = (DomainError, FullDiskError, LogError, SettingsError, StoreError)  # they name files and numbers alone
 _NOTHING = "nothing"  # the data version of a domain in which nothing was said
 
 
@@ -73,15 +72,10 @@ def _folded(context: dg.AssetExecutionContext, settings: Settings, key: str) -> 
     """Fold a domain; of an error that may quote what was said, nothing but its kind is recorded."""
     try:
         return fold(settings, key, on_wait=lambda owner: context.log.info(f"{key} waits for {owner}"))
-    except _WORDLESS:
-        raise
-    except Exception as error:  # noqa: BLE001 it may be of another package
-        kind = type(error).__name__
-        raise dg.Failure(
-            f"{kind}: what it says may quote messages, and stays out of this record: `docindex memory fold {key}` "
-            "shows it",
-            allow_retries=False,
-        ) from None
+    except Exception as error:
+        if is_wordless(error):
+            raise
+        raise dg.Failure(reason(error, key), allow_retries=False) from None
 
 
 def _flaws(settings: Settings, key: str) -> list[tuple[str]]:

@@ -64,7 +64,7 @@ def start(settings: Settings, command: Sequence[str], job: str, request: JobRequ
             process = subprocess.Popen(
                 [*command, Order(job, request, lock).to_json()],
                 cwd=settings.root,
-                env=_environment(settings),
+                env=environment(settings),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -95,7 +95,7 @@ def process_of(layout: Layout, job: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def environment(settings: Settings) -> dict[str, str]:
     """What the process sees: not the settings of the server, one of which is secret."""
     kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("DOCINDEX_SERVE__")}
     return {**kept, "DOCINDEX_ROOT": str(settings.root), "DOCINDEX_HOME": str(settings.home)}

@@ -1,0 +1,173 @@
+"""Folding by a server, where no daemon of Dagster does it: a look every few seconds, and a process for each fold.
+
+The process has a low priority and an interpreter of its own, so that no answer waits for it, and it is killed when the
+server ends: a fold may be killed anywhere. While nothing is said, a look compares names and sizes of files.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event, Lock, Thread
+
+from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import holder
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.memory import domains
+from docindex_dagster.memory.discretion import reason
+from docindex_dagster.memory.fold import why_due
+from docindex_dagster.memory.state import state_of
+from docindex_dagster.serving.fold_process import Done
+from docindex_dagster.serving.jobs.child import environment
+
+_PAUSE_S = 5.0
+_UNCHANGED_FOR_S = 60.0  # what did not change is looked at again: it may wait for long by then
+_BETWEEN_FOLDS_S = 60.0  # of one domain, and after a first failure; doubled after each further one
+_LONGEST_DELAY_S = 3600.0
+# A daemon of Dagster folds at the numbers of the settings, so the server leaves it time to.
+_MESSAGES_FACTOR = 10
+_GRACE_MINUTES = 2
+
+Report = Callable[[str], None]
+
+
+def _print(text: str) -> None:
+    sys.stderr.write(f"{text}\n")  # standard output may be an agent's
+
+
+@contextmanager
+def folding(
+    settings: Settings,
+    keys: Sequence[str],
+    *,
+    report: Report = _print,
+    on_folded: Callable[[Done], None] = lambda _: None,
+    pause_s: float = _PAUSE_S,
+) -> Iterator[None]:
+    """Fold domains in the block when they are due and nobody else folds them, one at a time.
+
+    Args:
+        settings: of the project.
+        keys: of the domains.
+        report: called with what the user should know, without a word of a message.
+        on_folded: called after each fold with what it took.
+        pause_s: between two looks.
+    """
+    folder = _Folder(settings, keys, report, on_folded, pause_s)
+    thread = Thread(target=folder.run, name="folding", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        folder.stop()
+        thread.join()
+
+
+@dataclass(slots=True)
+class _Watched:
+    """What is known of a domain."""
+
+    state: str = ""
+    looked_at: float = 0.0
+    not_before: float = 0.0
+    failures: int = 0  # in a row
+
+
+@dataclass(slots=True)
+class _Folder:
+    """Looks at the domains of a server, and folds them."""
+
+    settings: Settings
+    keys: Sequence[str]
+    report: Report
+    on_folded: Callable[[Done], None]
+    pause_s: float
+    _is_over: Event = field(default_factory=Event)
+    _starting: Lock = field(default_factory=Lock)
+    _process: "subprocess.Popen[str] | None" = None
+    _watched: dict[str, _Watched] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Look until it is stopped."""
+        while not self._is_over.wait(self.pause_s):
+            for key in self.keys:
+                if not self._is_over.is_set():
+                    self._look(key, self._watched.setdefault(key, _Watched()))
+
+    def stop(self) -> None:
+        """End at once; a fold that is under way is killed."""
+        with self._starting:
+            self._is_over.set()
+            if self._process is not None:
+                self._process.kill()
+
+    def _look(self, key: str, watched: _Watched) -> None:
+        """Fold a domain if it is due."""
+        now = time.monotonic()
+        if now < watched.not_before:
+            return
+        try:
+            if not self._is_due(key, watched, now):
+                return
+            failure = self._fold(key)
+        except (DocindexError, OSError) as error:
+            failure = reason(error, key) if isinstance(error, DocindexError) else str(error)
+        if self._is_over.is_set():
+            return
+        watched.failures = watched.failures + 1 if failure else 0
+        delay_s = min(_BETWEEN_FOLDS_S * 2 ** max(watched.failures - 1, 0), _LONGEST_DELAY_S)
+        watched.not_before = time.monotonic() + delay_s
+        if failure:
+            watched.state = ""  # it is looked at again, though nothing changes
+            self.report(f"{key} is not folded, and is tried again in {delay_s / 60:.0f} min: {failure}")
+
+    def _is_due(self, key: str, watched: _Watched, now: float) -> bool:
+        home = domains.home(Layout(self.settings.home), key)
+        state = state_of(home)
+        if state == watched.state and now < watched.looked_at + _UNCHANGED_FOR_S:
+            return False
+        watched.state, watched.looked_at = state, now
+        return why_due(_patient(self.settings), key) is not None and holder(home.source_lock(key)) is None
+
+    def _fold(self, key: str) -> str:
+        """Fold a domain in a process; why it failed, or nothing."""
+        with self._starting:
+            if self._is_over.is_set():
+                return ""
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "docindex_dagster.serving.fold_process", str(self.settings.root), key],
+                cwd=self.settings.root,
+                env=environment(self.settings),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # Ctrl-C is the server's
+            )
+        output, errors = self._process.communicate()
+        with self._starting:
+            ended, self._process = self._process.returncode, None
+        if ended:
+            words = errors.strip().splitlines()
+            return words[-1] if words and ended > 0 else f"its process ended by signal {-ended}"
+        self._take(key, Done.of_json(output.splitlines()[-1]))
+        return ""
+
+    def _take(self, key: str, done: Done) -> None:
+        self.on_folded(done)
+        if done.warnings:
+            self.report(f"{key} is folded with {done.warnings} warnings: `docindex memory fold {key}` shows them")
+
+
+def _patient(settings: Settings) -> Settings:
+    """Settings by which a domain is due that a daemon would have folded by now."""
+    memory = settings.memory
+    later = {
+        "fold_messages": memory.fold_messages * _MESSAGES_FACTOR,
+        "fold_minutes": memory.fold_minutes + _GRACE_MINUTES,
+    }
+    return settings.model_copy(update={"memory": memory.model_copy(update=later)})
