@@ -91,8 +91,9 @@ class Memory:
         message = compose(self.bound, session, text, role=role, tool=tool, message_id=message_id)
         if not text.strip():
             return Ingested(self.bound, session)
-        with span("memory.ingest", role=message.role):
-            self._limits.admit(text)
+        with span("memory.ingest", kind="tool result" if message.tool else "message", role=message.role) as ingesting:
+            with span("memory.admit"):
+                self._limits.admit(text)
             with span("memory.anchors"):
                 message = replace(message, anchors=self._anchors(message.text))
             is_repeat = self._is_there(message.id)
@@ -102,6 +103,13 @@ class Memory:
                 drafts = drafts_of(message, load_chunker(self._settings.memory.chunker)).drafts
             with span("memory.extract"):
                 found = self._first_stage.extract(message, drafts)
+            ingesting.note(
+                chunks=len(drafts),
+                concepts=len(found.concepts),
+                edges=found.edges,
+                is_repeat=is_repeat,
+                extraction=found.state,
+            )
         return Ingested(
             self.bound,
             session,

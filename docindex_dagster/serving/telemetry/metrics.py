@@ -13,6 +13,8 @@ from prometheus_client.process_collector import ProcessCollector
 
 from docindex_dagster import __version__
 from docindex_dagster.core.traces import Attribute
+from docindex_dagster.serving.fold_process import Done
+from docindex_dagster.serving.telemetry import memory
 from docindex_dagster.serving.telemetry.jobs import JobFigures
 from docindex_dagster.serving.telemetry.published import Published
 
@@ -37,10 +39,12 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._count_requests()
         self._time_answers()
+        self._memory = memory.MemoryFigures(self._registry)
         about = Gauge("docindex_build_info", "Which version answers; always 1.", ["version"], registry=self._registry)
         about.labels(__version__).set(1)
         self._registry.register(Published(served))
         self._registry.register(JobFigures(served.jobs.all))
+        self._registry.register(memory.Domains(served))
         ProcessCollector(registry=self._registry)
 
     def _count_requests(self) -> None:
@@ -127,6 +131,9 @@ class Metrics:
 
     def answered(self, name: str, attributes: Mapping[str, Attribute], seconds: float, error: str | None) -> None:
         """Note that a step has ended, and with which error."""
+        if name.startswith(memory.PREFIX):
+            self._memory.ended(name, attributes, seconds, error)
+            return
         measured = self._answers.get(name)
         if measured is None:
             self._steps.labels(name).observe(seconds)
@@ -135,6 +142,11 @@ class Metrics:
         (histogram.labels(attributes[label]) if label else histogram).observe(seconds)
         if error is not None:
             self._failures.labels(name, "(left)" if error in _LEFT else error).inc()
+
+    def folded(self, done: Done) -> None:
+        """Note what a fold took that was done in a process of its own."""
+        for name, seconds in done.timings:
+            self.answered(name, {}, seconds, None)
 
     def requested(self, method: str, route: str | None, status: int, media_type: str, seconds: float) -> None:
         """Note that a request is over; `route` is None where it came to none, `status` 0 where its client had left."""
@@ -159,7 +171,7 @@ class _Timed:
     def __init__(self, metrics: Metrics, name: str, attributes: Mapping[str, Attribute]) -> None:
         self._metrics = metrics
         self._name = name
-        self._attributes = attributes
+        self._attributes = dict(attributes)
         self._begun = 0.0
 
     def __enter__(self) -> Self:
@@ -171,7 +183,8 @@ class _Timed:
         self._metrics.answered(self._name, self._attributes, seconds, kind.__name__ if kind else None)
 
     def note(self, **attributes: Attribute) -> None:
-        """Labels are known from the beginning."""
+        """Labels are known from the beginning, but for what is counted at the end."""
+        self._attributes |= attributes
 
     def quote(self, **texts: str) -> None:
         """No label is what users or indexed files wrote."""

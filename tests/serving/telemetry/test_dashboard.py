@@ -34,7 +34,7 @@ def test_panels_do_not_cover_each_other_and_have_a_row():
 
     assert len(cells) == len(set(cells))
     assert [panel["title"] for panel in panels if panel["type"] == "row"] == [
-        *("Traffic", "Latency", "Index", "Jobs", "Process"),
+        *("Traffic", "Latency", "Index", "Jobs", "Process", "Memory of agents"),
     ]
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert all(panel.get("description") for panel in panels if panel["type"] != "row")
