@@ -85,6 +85,7 @@ def mcp(
     from docindex_dagster.cli.remembering import memory_of
     from docindex_dagster.cli.watching import in_background
     from docindex_dagster.search.live import Live
+    from docindex_dagster.serving.folding import folding
     from docindex_dagster.serving.mcp_server import serve
     from docindex_dagster.serving.memory_tools import MemoryTools
     from docindex_dagster.serving.tools import Tools
@@ -92,7 +93,8 @@ def mcp(
     settings = load_project()
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
-    with in_background(settings) if watch else nullcontext():
+    folds = folding(settings, [memory.bound]) if memory else nullcontext()
+    with in_background(settings) if watch else nullcontext(), folds:
         serve(Tools(live, launch.outcomes), MemoryTools(memory) if memory else None)
 
 
@@ -115,6 +117,7 @@ def serve(
     from docindex_dagster.cli.jobs import jobs_of
     from docindex_dagster.cli.remembering import memory_of
     from docindex_dagster.search.live import Live
+    from docindex_dagster.serving.folding import folding
     from docindex_dagster.serving.http.app import build_app, run
     from docindex_dagster.serving.http.security import Access, is_loopback
     from docindex_dagster.serving.http.served import Served
@@ -136,7 +139,8 @@ def serve(
     served = Served(live, access, launch.outcomes, jobs_of(settings, is_on=not no_jobs), memory)
     console.out.print(f"docindex serves {settings.root} at {_address(host, port)}; stop it with Ctrl-C")
     traces = of_environment(console.err.print, has_texts=settings.serve.trace_texts)
-    with closing(traces) if traces else nullcontext():
+    folds = folding(settings, [memory.bound]) if memory else nullcontext()
+    with closing(traces) if traces else nullcontext(), folds:
         run(build_app(served, has_page=not no_ui, traces=traces), host, port)
 
 
