@@ -7,6 +7,8 @@ INSTALLED_UI := $(VENV)/.installed-ui
 INSTALLED_DOCS := $(VENV)/.installed-docs
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Without bytecode, each of the hundreds of processes that the tests start would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-dagster test-client test-extras test-prometheus test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
 
