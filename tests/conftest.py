@@ -42,6 +42,8 @@ _LONGEST = "incremental"  # the folder of tests that each take a minute
 
 # Its loader finds no text in it, so that it is cut as text.
 PAGE_WITHOUT_TEXT = "<html><body><script>start({pages: 12, title: 'marmots'})</script></body></html>\n"
+Git = Callable[..., str]
+
 MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)
 
 
@@ -117,10 +119,15 @@ def layout(tmp_path: Path) -> Layout:
 
 
 @pytest.fixture
-def git(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+def git(monkeypatch: pytest.MonkeyPatch) -> Git:
     """Run git in a folder, with no configuration but its own."""
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
+    return git_alone(monkeypatch)
+
+
+def git_alone(patch: pytest.MonkeyPatch) -> Git:
+    """The same for what lives longer than a test."""
+    patch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    patch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
 
     def run(folder: Path, *arguments: str) -> str:
         identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "init.defaultBranch=main")

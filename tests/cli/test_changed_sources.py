@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster import DocindexWarning, open_index
+from tests.cli.conftest import index_in
+from tests.conftest import Git, git_alone
 
 QUERY = "prime the pump"
 
@@ -24,15 +26,30 @@ def patiently(seconds: int = 30) -> None:
         file.write(f"\n[search]\nlook_s = {seconds}\n")
 
 
-@pytest.fixture(params=["library", "git"])
-def searched(request, run, git):
+@pytest.fixture(scope="module", params=["library", "git"])
+def indexed_manual(request, tmp_path_factory) -> Path:
+    """A folder in which the manual was indexed, as a folder or as a repository."""
+
+    def write_more(folder: Path) -> None:
+        write(f"{folder}/manual/.gitignore", "*.tmp.py\nbuilt/\n")
+        write(f"{folder}/manual/deep/er/tank.py", "TANK = 'tank'\n")
+        if request.param == "git":
+            commit_all(git, folder / "manual")
+
+    with pytest.MonkeyPatch.context() as patch:
+        git = git_alone(patch)
+        return index_in(tmp_path_factory.mktemp("indexed"), write=write_more)
+
+
+def commit_all(git: Git, folder: Path) -> None:
+    for arguments in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "Add the manual")):
+        git(folder, *arguments)
+
+
+@pytest.fixture
+def searched(run, git, indexed_manual, tmp_path):
     """Search and read the warnings, over a source that is a folder or a repository."""
-    write("manual/.gitignore", "*.tmp.py\nbuilt/\n")
-    write("manual/deep/er/tank.py", "TANK = 'tank'\n")
-    if request.param == "git":
-        for arguments in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "Add the manual")):
-            git(Path("manual"), *arguments)
-    assert run("index", "manual").code == 0
+    shutil.copytree(indexed_manual, tmp_path, dirs_exist_ok=True)
     patiently()
 
     def search(*arguments: str) -> str:
@@ -150,8 +167,7 @@ def test_a_project_may_have_no_time_for_it(run_indexed):
 
 
 def test_where_git_has_no_time_to_list_new_files_the_changed_ones_are_named(run, git, tmp_path, monkeypatch):
-    for arguments in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "Add the manual")):
-        git(Path("manual"), *arguments)
+    commit_all(git, Path("manual"))
     assert run("index", "manual").code == 0
     patiently(3)
     write("manual/pump.py", "PUMP = 'another'\n")
