@@ -1,6 +1,7 @@
 """Which project a command works on: by option, variable, `docindex.toml`, or the list of those that index something."""
 
 import json
+import shutil
 import stat
 import subprocess
 import sys
@@ -9,48 +10,71 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.sources import projects
+from tests.cli.conftest import enter, exit_code
 
 PAGE = "# Marmots\n\nThe marmot whistles when it sees an eagle.\n"
 
 
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory) -> tuple[Path, Path]:
+    """A place where `team` was made, and a copy: the user's list holds the path of the place."""
+    place = tmp_path_factory.mktemp("place")
+    with pytest.MonkeyPatch.context() as patch:
+        use_folders_of_the_user(place, patch)
+        make(place, patch, "team")
+    return place, shutil.copytree(place, tmp_path_factory.mktemp("copy"), dirs_exist_ok=True)
+
+
 @pytest.fixture
-def team(run, tmp_path, monkeypatch) -> Path:
+def team(run, indexed_once, monkeypatch) -> Path:
     """A project `team` that indexes the folder `notes`, which lies elsewhere; the working directory is `notes/deep`."""
-    return make(run, tmp_path, monkeypatch, "team")
+    place: Path = indexed_once[0]
+    shutil.rmtree(place)
+    shutil.copytree(indexed_once[1], place)
+    use_folders_of_the_user(place, monkeypatch)
+    monkeypatch.chdir(place / "notes/deep")
+    return place / "team"
 
 
-def make(run, tmp_path, monkeypatch, name: str) -> Path:
-    (tmp_path / name).mkdir()
-    (tmp_path / "notes/deep").mkdir(parents=True, exist_ok=True)
-    (tmp_path / "notes/page.md").write_text(PAGE)
-    monkeypatch.chdir(tmp_path / name)
-    assert run("--project", ".", "index", "../notes").code == 0
-    monkeypatch.chdir(tmp_path / "notes/deep")
-    root: Path = tmp_path / name
+def use_folders_of_the_user(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(place / "user" / name))
+
+
+def make(place: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> Path:
+    """Make a project beside the folder `notes`, and index that."""
+    (place / "notes/deep").mkdir(parents=True, exist_ok=True)
+    (place / "notes/page.md").write_text(PAGE)
+    root = place / name
+    root.mkdir()
+    enter(root, monkeypatch)
+    monkeypatch.setattr(sys, "argv", ["docindex", "--project", ".", "index", "../notes"])
+    assert exit_code() == 0
+    monkeypatch.chdir(place / "notes/deep")
     return root
 
 
-def test_in_an_indexed_folder_commands_find_the_project_and_say_which(run, team, tmp_path):
+def test_in_an_indexed_folder_commands_find_the_project_and_say_which(run, team):
     found = run("search", "marmot whistles")
 
     assert found.code == 0
     assert "page.md" in found.out
-    assert found.err.splitlines() == [f"project {team}, which indexes {tmp_path / 'notes'}"]
+    assert found.err.splitlines() == [f"project {team}, which indexes {team.parent / 'notes'}"]
     assert json.loads(run("status", "--json").out)[0]["source"] == "library/notes"
 
 
-def test_indexing_in_an_indexed_folder_updates_that_project_and_begins_no_other(run, team, tmp_path):
+def test_indexing_in_an_indexed_folder_updates_that_project_and_begins_no_other(run, team):
     Path("new.md").write_text("# Eagles\n\nAn eagle circles above the ridge.\n")
 
     assert run("index", ".").code == 0
 
     assert "new.md" in run("search", "eagle circles ridge").out
-    assert not (tmp_path / "notes/deep/docindex.toml").exists()
+    assert not (team.parent / "notes/deep/docindex.toml").exists()
 
 
-def test_a_link_to_an_indexed_folder_leads_to_the_project(run, team, tmp_path, monkeypatch):
-    (tmp_path / "link").symlink_to(tmp_path / "notes")
-    monkeypatch.chdir(tmp_path / "link")
+def test_a_link_to_an_indexed_folder_leads_to_the_project(run, team, monkeypatch):
+    (team.parent / "link").symlink_to(team.parent / "notes")
+    monkeypatch.chdir(team.parent / "link")
 
     assert "page.md" in run("search", "marmot").out
 
@@ -76,10 +100,10 @@ def test_a_checkout_finds_the_project_that_follows_its_remote(run, team, upstrea
 
 
 @pytest.mark.parametrize("given", ["team", "{root}", "{root}/below", "../../team"])
-def test_a_project_is_named_by_its_name_or_path(run, team, tmp_path, monkeypatch, given):
+def test_a_project_is_named_by_its_name_or_path(run, team, monkeypatch, given):
     (team / "below").mkdir()
     chosen = given.format(root=team)
-    monkeypatch.chdir(tmp_path / "notes/deep" if given.startswith("..") else tmp_path)
+    monkeypatch.chdir(team.parent / "notes/deep" if given.startswith("..") else team.parent)
 
     for found in (
         run("search", "marmot", "--project", chosen),
@@ -91,15 +115,15 @@ def test_a_project_is_named_by_its_name_or_path(run, team, tmp_path, monkeypatch
     assert "page.md" in run("search", "marmot").out
 
 
-def test_the_order_of_precedence(run, team, tmp_path, monkeypatch):
+def test_the_order_of_precedence(run, team, monkeypatch):
     for name in ("by_root", "by_variable"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "docindex.toml").touch()
+        (team.parent / name).mkdir()
+        (team.parent / name / "docindex.toml").touch()
 
-    monkeypatch.setenv("DOCINDEX_PROJECT", str(tmp_path / "by_variable"))
-    assert f"{tmp_path / 'by_variable'}" in run("search", "marmot").err
-    monkeypatch.setenv("DOCINDEX_ROOT", str(tmp_path / "by_root"))
-    assert f"{tmp_path / 'by_root'}" in run("search", "marmot").err
+    monkeypatch.setenv("DOCINDEX_PROJECT", str(team.parent / "by_variable"))
+    assert f"{team.parent / 'by_variable'}" in run("search", "marmot").err
+    monkeypatch.setenv("DOCINDEX_ROOT", str(team.parent / "by_root"))
+    assert f"{team.parent / 'by_root'}" in run("search", "marmot").err
     assert "page.md" in run("search", "marmot", "--project", "team").out
 
 
@@ -127,8 +151,8 @@ def test_a_name_that_no_project_has_lists_those_there_are(run, team):
     assert "known projects: team" in refused.err
 
 
-def test_several_projects_with_one_folder_or_name_ask_to_choose(run, team, tmp_path, monkeypatch):
-    other = make(run, tmp_path, monkeypatch, "other")
+def test_several_projects_with_one_folder_or_name_ask_to_choose(run, team, monkeypatch):
+    other = make(team.parent, monkeypatch, "other")
 
     refused = run("search", "marmot")
 
@@ -175,9 +199,9 @@ def test_the_list_is_for_its_user_alone(team):
     assert stat.S_IMODE(projects.list_file().parent.stat().st_mode) == 0o700
 
 
-def test_a_list_that_cannot_be_written_is_a_warning(run, team, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
-    (tmp_path / "file").touch()
+def test_a_list_that_cannot_be_written_is_a_warning(run, team, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(team.parent / "file"))
+    (team.parent / "file").touch()
 
     indexed = run("index", "--project", str(team))
 
@@ -200,9 +224,9 @@ def test_projects_that_are_listed_at_the_same_time_are_all_there(tmp_path, monke
     assert {project.name for project in projects.known()} == {f"p{number}" for number in range(6)}
 
 
-def test_projects_are_listed_and_forgotten_until_they_index_again(run, team, tmp_path):
+def test_projects_are_listed_and_forgotten_until_they_index_again(run, team):
     (listed,) = json.loads(run("project", "list", "--json").out)
-    assert (listed["name"], listed["root"], listed["indexes"]) == ("team", str(team), [str(tmp_path / "notes")])
+    assert (listed["name"], listed["root"], listed["indexes"]) == ("team", str(team), [str(team.parent / "notes")])
 
     assert run("project", "forget", "team").code == 0
     assert "there is no project" in run("search", "marmot").err
