@@ -5,14 +5,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import index_in
+
 CALLER = "from pump import prime_pump\n\n\ndef start():\n    prime_pump(3)\n"
 
 
+def write(folder: Path) -> None:
+    (folder / "manual/plant.py").write_text(CALLER)
+
+
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory):
+    return index_in(tmp_path_factory.mktemp("indexed"), write=write)
+
+
 @pytest.fixture
-def graphed(run):
-    Path("manual/plant.py").write_text(CALLER)
-    assert run("index", "manual").code == 0
-    return run
+def graphed(run_indexed):
+    return run_indexed
 
 
 def test_callers_are_reported_with_their_place_and_how_they_were_found(graphed):

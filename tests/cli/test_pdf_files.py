@@ -11,6 +11,7 @@ from rich.style import Style
 
 from docindex_dagster.cli import console
 from docindex_dagster.search.model import Hit, Snippet
+from tests.cli.conftest import index_in
 from tests.pdfs import HOSTILE, page, pdf, text_page
 
 PAGES = [
@@ -20,16 +21,24 @@ PAGES = [
 KEY = "ghp" + "_" + "".join(random.Random(3).choices(string.ascii_letters + string.digits, k=36))
 
 
+def write(folder: Path) -> None:
+    manual = folder / "manual"
+    (manual / "wells.pdf").write_bytes(pdf(PAGES, [("Wells", 0), ("Centrifugal pumps", 1)]))
+    (manual / "scan.pdf").write_bytes(pdf([page()]))
+    (manual / "bomb.pdf").write_bytes(HOSTILE["bomb"])
+    (manual / "pointer.pdf").write_text("version https://git-lfs.github.com/spec/v1\n")
+    (manual / "keys.pdf").write_bytes(pdf([text_page("Keys", f"token = {KEY}")]))
+    (manual / "index.md").write_text("# Reading\n\nSee [pumps](wells.pdf#page=2).\n")
+
+
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory):
+    return index_in(tmp_path_factory.mktemp("indexed"), write=write)
+
+
 @pytest.fixture
-def indexed(run):
-    Path("manual/wells.pdf").write_bytes(pdf(PAGES, [("Wells", 0), ("Centrifugal pumps", 1)]))
-    Path("manual/scan.pdf").write_bytes(pdf([page()]))
-    Path("manual/bomb.pdf").write_bytes(HOSTILE["bomb"])
-    Path("manual/pointer.pdf").write_text("version https://git-lfs.github.com/spec/v1\n")
-    Path("manual/keys.pdf").write_bytes(pdf([text_page("Keys", f"token = {KEY}")]))
-    Path("manual/index.md").write_text("# Reading\n\nSee [pumps](wells.pdf#page=2).\n")
-    assert run("index", "manual").code == 0
-    return run
+def indexed(run_indexed):
+    return run_indexed
 
 
 def hit_of(run, *arguments: str) -> dict[str, Any]:

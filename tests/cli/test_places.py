@@ -2,21 +2,31 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from rich.text import Text
 
 from docindex_dagster.cli import console
+from tests.cli.conftest import index_in
 
 WELL = "class Well:\n    def dig(self):\n        return 'dug'\n\n    def fill(self):\n        return 'water table'\n"
 
 
+def write(folder: Path) -> None:
+    (folder / "manual/well.py").write_text(WELL)
+    (folder / "manual/odd name;$(x)'\x1b.py").write_text("def odd_one():\n    return 'seldom'\n")
+
+
+@pytest.fixture(scope="module")
+def wells(tmp_path_factory) -> Path:
+    return index_in(tmp_path_factory.mktemp("wells"), write=write)
+
+
 @pytest.fixture
-def indexed(run, tmp_path):
-    Path("manual/well.py").write_text(WELL)
-    Path("manual/odd name;$(x)'\x1b.py").write_text("def odd_one():\n    return 'seldom'\n")
-    assert run("index", "manual").code == 0
+def indexed(run, wells, tmp_path):
+    shutil.copytree(wells, tmp_path, dirs_exist_ok=True)
     return run
 
 

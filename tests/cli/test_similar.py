@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import index_in
+
 OPEN = """\
 def open_{0}(path):
     \"\"\"Open a {0} and read its header.\"\"\"
@@ -13,14 +15,22 @@ def open_{0}(path):
 """
 
 
+def write(folder: Path) -> None:
+    manual = folder / "manual"
+    (manual / "archive.py").write_text(OPEN.format("archive"))
+    (manual / "image.py").write_text(OPEN.format("image"))
+    (manual / "weather.md").write_text("# Weather\n\nRain comes from the west, and wind with it.\n")
+    (manual / "headers.md").write_text("# Headers\n\nAn archive is opened, and its header of 16 bytes is read.\n")
+
+
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory):
+    return index_in(tmp_path_factory.mktemp("indexed"), write=write)
+
+
 @pytest.fixture
-def indexed(run):
-    Path("manual/archive.py").write_text(OPEN.format("archive"))
-    Path("manual/image.py").write_text(OPEN.format("image"))
-    Path("manual/weather.md").write_text("# Weather\n\nRain comes from the west, and wind with it.\n")
-    Path("manual/headers.md").write_text("# Headers\n\nAn archive is opened, and its header of 16 bytes is read.\n")
-    assert run("index", "manual").code == 0
-    return run
+def indexed(run_indexed):
+    return run_indexed
 
 
 def places(answer) -> list[str]:

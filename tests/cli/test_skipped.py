@@ -5,16 +5,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import index_in
+
+
+def write(folder: Path) -> None:
+    manual = folder / "manual"
+    (manual / "yarn.lock").write_text("pump@1.0\n")
+    (manual / ".env").write_text("KEY=1\n")
+    (manual / "nothing.md").touch()
+    for number in range(60):
+        (manual / f"picture{number:02}.png").write_bytes(b"\x89PNG\r\n")
+
+
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory):
+    return index_in(tmp_path_factory.mktemp("indexed"), write=write)
+
 
 @pytest.fixture
-def indexed(run):
-    Path("manual/yarn.lock").write_text("pump@1.0\n")
-    Path("manual/.env").write_text("KEY=1\n")
-    Path("manual/nothing.md").touch()
-    for number in range(60):
-        Path(f"manual/picture{number:02}.png").write_bytes(b"\x89PNG\r\n")
-    assert run("index", "manual").code == 0
-    return run
+def indexed(run_indexed):
+    return run_indexed
 
 
 def test_files_are_listed_by_reason(indexed):
