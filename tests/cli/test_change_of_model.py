@@ -1,28 +1,61 @@
 """What the command line says and does while the index goes over to another model."""
 
 import json
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search import ask
+from tests.cli.conftest import enter, exit_code, index_in
 from tests.models import TinyEmbedder, offer
 
 HALF_WAY = f"the index goes over from {StaticEmbedder.name} to tiny: 1 of 2 sources are done"
 KEY = "library/manual"
 
 
+def write(folder: Path) -> None:
+    (folder / "notes").mkdir()
+    (folder / "notes" / "valve.md").write_text("# Valves\n\nOpen the valve slowly.\n")
+
+
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory) -> Path:
+    return index_in(tmp_path_factory.mktemp("indexed"), "notes", write=write)
+
+
 @pytest.fixture
-def half(run_indexed, tmp_path, monkeypatch):
-    """Two libraries, of which the new model has one."""
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "valve.md").write_text("# Valves\n\nOpen the valve slowly.\n")
-    assert run_indexed("index", "notes").code == 0
+def tiny(monkeypatch):
+    """The model that the settings name from now on."""
     ask._embedder.cache_clear()
     offer(monkeypatch, TinyEmbedder())
-    assert f"warning: library/notes: {HALF_WAY}" in _in_a_line(run_indexed("index", "notes").err)
-    yield run_indexed
+    yield
     ask._embedder.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def half_once(indexed_once, tmp_path_factory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("half")
+    shutil.copytree(indexed_once, folder, dirs_exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        enter(folder, patch)
+        offer(patch, TinyEmbedder())
+        patch.setattr(sys, "argv", ["docindex", "index", "notes"])
+        assert exit_code() == 0
+    return folder
+
+
+@pytest.fixture
+def half(run, half_once, tiny, tmp_path):
+    """Two libraries, of which the new model has one."""
+    shutil.copytree(half_once, tmp_path, dirs_exist_ok=True)
+    return run
+
+
+def test_indexing_the_first_source_says_how_far_it_is(run_indexed, tiny):
+    assert f"warning: library/notes: {HALF_WAY}" in _in_a_line(run_indexed("index", "notes").err)
 
 
 def _in_a_line(text: str) -> str:

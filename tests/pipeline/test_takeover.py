@@ -1,6 +1,8 @@
 """A change of the model as whoever uses the index sees it: runs, searches, and what tells of it."""
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -37,19 +39,26 @@ def run(settings: Settings, key: str, model: Embedder) -> Publication:
     return index(settings, registry.find(settings, key), model)
 
 
-@pytest.fixture
-def settings(tmp_path) -> Settings:
-    """A project of three libraries, indexed by the default model."""
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("indexed")
     tables = []
     for name, text in TEXTS.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "page.md").write_text(f"# {name}\n\n{text}\n")
+        (folder / name).mkdir()
+        (folder / name / "page.md").write_text(f"# {name}\n\n{text}\n")
         tables.append(f'[[source]]\nkind = "library"\npath = "{name}"\n')
-    (tmp_path / "docindex.toml").write_text("\n".join(tables))
-    made = load_settings(tmp_path)
+    (folder / "docindex.toml").write_text("\n".join(tables))
+    made = load_settings(folder)
     for key in KEYS:
         run(made, key, StaticEmbedder())
-    return made
+    return folder
+
+
+@pytest.fixture
+def settings(indexed_once, tmp_path) -> Settings:
+    """A project of three libraries, indexed by the default model."""
+    shutil.copytree(indexed_once, tmp_path, dirs_exist_ok=True)
+    return load_settings(tmp_path)
 
 
 @pytest.fixture

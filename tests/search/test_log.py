@@ -21,7 +21,7 @@ from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.reader import Reader, open_reader
-from tests.conftest import publish_rows, vectors_of
+from tests.conftest import git_alone, publish_rows, vectors_of
 
 HISTORY = [
     ("Ada <ada@example.com>", "2024-01-01", "pump/valve.py", "Close the valve before the pump starts"),
@@ -30,19 +30,25 @@ HISTORY = [
 ]
 
 
-@pytest.fixture
-def reader(tmp_path: Path, git, monkeypatch) -> Reader:
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory) -> Reader:
     """Two repositories with the same history, and a library."""
-    layout = Layout(tmp_path / "home")
+    with pytest.MonkeyPatch.context() as patch:
+        return open_reader(_published(tmp_path_factory.mktemp("history"), patch))
+
+
+def _published(folder: Path, patch: pytest.MonkeyPatch) -> Layout:
+    git = git_alone(patch)
+    layout = Layout(folder / "home")
     for name in ("one", "two"):
-        root = tmp_path / name
+        root = folder / name
         root.mkdir()
         git(root, "init", "-q")
         for author, date, path, message in HISTORY:
             (root / path).parent.mkdir(exist_ok=True)
             (root / path).write_text("valve = 'pump'\nmotor = 'valve'\n" if path.endswith("py") else f"# {message}\n")
             git(root, "add", ".")
-            monkeypatch.setenv("GIT_COMMITTER_DATE", f"{date}T00:00:00Z")
+            patch.setenv("GIT_COMMITTER_DATE", f"{date}T00:00:00Z")
             git(root, "commit", "-qm", message, "--author", author, f"--date={date}T00:00:00Z")
         source = Source(f"git/{name}", "git", name, root)
         commits = read_commits(source, git(root, "rev-parse", "HEAD").strip(), None, 500)
@@ -52,7 +58,7 @@ def reader(tmp_path: Path, git, monkeypatch) -> Reader:
             source, gather(discover(source), ChunkingSettings(), tables.read(file)), None, ChunkingSettings()
         ).table
         publish_rows(layout, source.key, chunks, vectors_of(chunks))
-    return open_reader(layout)
+    return layout
 
 
 def subjects(reader: Reader, query: str = "", sources: tuple[str, ...] = ("git/one",), top_k: int = 10, **filters):
