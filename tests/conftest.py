@@ -4,11 +4,13 @@ import gc
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from alembic.script import ScriptDirectory
 from hypothesis import settings
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
@@ -68,6 +70,14 @@ def _no_project_around_the_tests(tmp_path_factory: pytest.TempPathFactory) -> It
     """A `docindex.toml` above the tests' folders is none of theirs, nor of the processes that they start."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(tmp_path_factory.getbasetemp()))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _migrations_are_read_once() -> Iterator[None]:
+    """Dagster reads the scripts of all its migrations for each new database: a sixth of the time of a small run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ScriptDirectory, "from_config", cache(ScriptDirectory.from_config))
         yield
 
 
