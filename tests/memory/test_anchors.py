@@ -53,7 +53,17 @@ def fill_tank(litres: int) -> int:
 def drain():
     return fill_tank(0)
 '''
-RELAY = "class RelayBoard:\n    def close(self):\n        return 1\n\n\ndef main():\n    return RelayBoard().close()\n"
+RELAY = """class RelayBoard:
+    def close(self):
+        return 1
+
+    def trip(self):
+        return 2
+
+
+def main():
+    return RelayBoard().close()
+"""
 CODE = {
     "plant/water/pump.py": PUMP,
     "plant/power/relay.py": RELAY,
@@ -152,6 +162,7 @@ PUMP_FILE, RELAY_FILE = "water/pump.py", "power/relay.py"
         ("PumpStation::close fails", PUMP_FILE, "PumpStation.close"),
         ("self.open_valve(3)", PUMP_FILE, "PumpStation.open_valve"),
         ("call drain() again", PUMP_FILE, "drain"),
+        ("call trip() again", RELAY_FILE, "RelayBoard.trip"),
         ("call `drain` again", PUMP_FILE, "drain"),
         ("call `drain(now=True)` again", PUMP_FILE, "drain"),
         ("water.pump.drain", PUMP_FILE, "drain"),
@@ -167,6 +178,7 @@ def test_a_text_names_code_as_people_and_programs_write_it(untouched, text, path
     "text",
     [
         "we drain the tank and close the main valve",  # words that happen to be names
+        "`trip`",  # a plain word, and its symbol is in a class
         "`close`",  # two have it, and each in a class
         "close()",
         "main()",  # two files define it
@@ -288,6 +300,15 @@ def test_a_symbol_may_move_into_another_class_with_its_text(plant):
 
     found = plant.look(method)
     assert (found.state, found.path, found.name) == ("moved", RELAY_FILE, "RelayBoard.open_valve")
+
+
+def test_its_indentation_is_no_part_of_a_symbol(plant):
+    function = plant.anchor("drain()")
+    plant.edit("plant/water/pump.py", "def drain():\n    return fill_tank(0)\n", "")
+    plant.edit("plant/power/relay.py", "    def trip", "    def drain():\n        return fill_tank(0)\n\n    def trip")
+    plant.index()
+
+    assert (plant.look(function).state, plant.look(function).name) == ("moved", "RelayBoard.drain")
 
 
 def test_a_symbol_that_moved_and_was_edited_is_known_by_its_qualified_name(plant):
