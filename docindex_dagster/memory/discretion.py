@@ -23,7 +23,5 @@ def reason(error: BaseException, key: str) -> str:
     """Why a domain could not be folded, as it may be recorded."""
     if is_wordless(error):
         return str(error)
-    return (
-        f"{type(error).__name__}: what it says may quote messages, and is not recorded: `docindex memory fold {key}` "
-        "shows it"
-    )
+    command = f"docindex memory fold --domain {key}"
+    return f"{type(error).__name__}: what it says may quote messages, and is not recorded: `{command}` shows it"

@@ -160,7 +160,8 @@ class _Folder:
     def _take(self, key: str, done: Done) -> None:
         self.on_folded(done)
         if done.warnings:
-            self.report(f"{key} is folded with {done.warnings} warnings: `docindex memory fold {key}` shows them")
+            command = f"docindex memory fold --domain {key}"
+            self.report(f"{key} is folded with {done.warnings} warnings: `{command}` shows them")
 
 
 def _patient(settings: Settings) -> Settings:
