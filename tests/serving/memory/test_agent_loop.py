@@ -30,6 +30,11 @@ def read_gauge(call: Call, turn: int) -> str:
     return fact
 
 
+def recalled(call: Call, turn: int) -> str:
+    """The one thing that a tool said which answers best what was read in a turn."""
+    return answer(call, "recall", query=f"what is reading{turn}", roles=["tool"], top_k=1)
+
+
 def state_of(call: Call, name: str) -> str:
     """What recall says of the function that messages of a gauge name."""
     found = answer(call, "recall", query=f"read_{name} bar", roles=["tool"], top_k=1)
@@ -48,8 +53,7 @@ def test_what_one_process_writes_another_recalls_and_says_what_became_of_the_cod
             facts.append(read_gauge(writer, turn))
             if turn == turns // 2:
                 fold(load_settings(root), "project/plant")
-            found = answer(reader, "recall", query=f"what is reading{turn}", top_k=2)
-            assert facts[-1] in found.partition("\n2. ")[0], f"turn {turn}"
+            assert facts[-1] in recalled(reader, turn), f"turn {turn}"
 
         assert {name: state_of(reader, name) for name in GAUGES} == {
             "pressure": "fresh, library/docs gauges.py:1",
@@ -70,5 +74,5 @@ def test_what_one_process_writes_another_recalls_and_says_what_became_of_the_cod
             "torque": "gone",
         }
         for turn, fact in enumerate(facts):
-            assert fact in answer(reader, "recall", query=f"what is reading{turn}", top_k=1), f"turn {turn}"
-        assert f"project/plant (read and written): {2 * turns} messages in" in answer(reader, "memory_status")
+            assert fact in recalled(reader, turn), f"turn {turn}"
+        assert f"project/plant (read and written): {2 * turns:,} messages in" in answer(reader, "memory_status")
