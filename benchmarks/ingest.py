@@ -37,6 +37,7 @@ from docindex_dagster.memory.message import Message, compose
 from docindex_dagster.memory.records import as_payload
 from docindex_dagster.memory.segments import sync_data
 from docindex_dagster.search.live import Live
+from docindex_dagster.stores.reader import open_reader
 from tests.memory.logs import DOMAIN
 from tests.memory.processes import start
 from tests.memory.talks import project
@@ -45,6 +46,7 @@ _WORDS = (50, 500, 5000)
 _PROCESSES = (1, 4)
 _VOCABULARY = ("the", "pump", "opens", "a", "valve", "when", "pressure", "falls", "below", "its", "limit", "again")
 _READS = 2000
+_WORDS_A_NAME = 12  # a message of words names code as often
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Task:
     words: int
     messages: int
     project: Path | None
+    names: tuple[str, ...] = ()  # of symbols that are indexed there
 
 
 Times = list[tuple[float, float, float]]
@@ -65,7 +68,11 @@ Times = list[tuple[float, float, float]]
 def message(task: Task, number: int) -> Message:
     """A message of so many words, other ones each time."""
     chance = random.Random(f"{task.number} {number}")
-    text = " ".join(chance.choices(_VOCABULARY, k=task.words))
+    words = chance.choices(_VOCABULARY, k=task.words)
+    if task.names:
+        for place in range(0, task.words, _WORDS_A_NAME):
+            words[place] = f"`{chance.choice(task.names)}`"
+    text = " ".join(words)
     return compose(DOMAIN, f"s{task.number}", text, role="assistant")
 
 
@@ -111,6 +118,12 @@ def written(task: Task) -> Times:
     return times
 
 
+def names_in(project: Path) -> tuple[str, ...]:
+    """The symbols that are indexed in a project."""
+    ids = open_reader(Layout(load_settings(project).home)).graph.ids
+    return tuple(sorted({node.partition("::")[2].partition("~")[0] for node in ids if "::" in node}))
+
+
 def shown(times: Sequence[float]) -> str:
     """The median, two percentiles, and the worst, in milliseconds."""
     found = sorted(times)
@@ -120,13 +133,14 @@ def shown(times: Sequence[float]) -> str:
 
 def acknowledging(folder: Path, messages: int, project: Path | None) -> None:
     """Print how long messages take."""
+    names = names_in(project) if project else ()
     head = "     p50     p95     p99     max"
     print(f" words processes  ingested{head}  log{head}  bare{head}  ms")
     for processes in _PROCESSES:
         with get_context("spawn").Pool(processes) as pool:
             for words in _WORDS:
                 with tempfile.TemporaryDirectory(dir=folder) as home:
-                    tasks = [Task(Path(home), number, words, messages, project) for number in range(processes)]
+                    tasks = [Task(Path(home), number, words, messages, project, names) for number in range(processes)]
                     times = [each for part in pool.map(written, tasks, chunksize=1) for each in part]
                 columns = "      ".join(map(shown, zip(*times, strict=True)))
                 print(f"{words:>6} {processes:>9}           {columns}", flush=True)
