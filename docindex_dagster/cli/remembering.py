@@ -8,7 +8,6 @@ from rich.text import Text
 
 from docindex_dagster.cli import console
 from docindex_dagster.core.printable import in_line, visible
-from docindex_dagster.serving.memory_answers import MEGABYTE, moment, now
 
 if TYPE_CHECKING:
     from docindex_dagster.memory.anchors import Anchored
@@ -59,6 +58,8 @@ def show_recalled(found: "Recalled") -> None:
 
 
 def _show_message(rank: int, one: "Remembered") -> None:
+    from docindex_dagster.serving.memory_answers import moment
+
     head = Text.assemble((f"{rank:2} ", "dim"), (in_line(f"{one.domain}  {one.session}"), "bold cyan"))
     head.append(in_line(f"  {one.role} {one.tool}".rstrip()), "green").append(f"  {moment(one.at)}", "dim")
     console.out.print(head)
@@ -72,6 +73,8 @@ def _show_message(rank: int, one: "Remembered") -> None:
 
 
 def _show_anchor(one: "Anchored") -> None:
+    from docindex_dagster.serving.memory_answers import now
+
     console.out.print(Text(in_line(f"   names {now(one)}"), "cyan" if one.state == "fresh" else "yellow"))
     for step in one.impact:
         console.out.print(Text(in_line(f"      {step.subject} {step.predicate} it  {step.place}"), "dim"))
@@ -79,6 +82,8 @@ def _show_anchor(one: "Anchored") -> None:
 
 def show_status(domains: "Sequence[DomainStatus]") -> None:
     """Print how each domain is."""
+    from docindex_dagster.serving.memory_answers import MEGABYTE, moment
+
     columns = ("domain", "messages", "sessions", "chunks", "not folded", "to be erased", "MB", "last message (UTC)")
     rows = [
         (
