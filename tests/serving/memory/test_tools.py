@@ -4,9 +4,13 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import anyio
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from docindex_dagster.core.tokenizer import count_tokens
+from tests.serving.http.server import running
 from tests.serving.memory.agents import Call, agent, answer, client, write_project
 from tests.serving.memory.conftest import BOUND
 from tests.serving.test_mcp import TOOLS
@@ -65,6 +69,20 @@ def test_what_is_written_is_recalled_by_another_process_with_who_said_it_when_an
     assert re.match(rf"1\. memory/main session s2, tool pytest, {day}\S+Z, message {ID.search(written)[1]} \(", found)
     assert "   names library/docs station.py run_station: fresh, library/docs station.py:7\n" in found
     assert found.endswith("   | 17 FAILED: run_station()\n   | leaks oil")
+
+
+def test_agents_over_http_have_the_same_tools_and_the_same_memory(bound, root):
+    async def remember(url: str) -> tuple[set[str], str]:
+        async with Client(streamable_http_client(f"{url}/mcp")) as made:
+            tools = {tool.name for tool in (await made.list_tools()).tools}
+            written = await made.call_tool("ingest_message", {"text": "written over HTTP", "session_id": "http"})
+        return tools, written.content[0].text
+
+    with running(root, "--no-jobs", *BOUND) as server:
+        tools, written = anyio.run(remember, server.url)
+
+    assert tools == TOOLS | OF_MEMORY
+    assert ID.findall(answer(bound, "recall", query="HTTP", sessions="http")) == ID.findall(written)
 
 
 def test_what_depends_on_the_code_that_a_message_names_is_said_where_it_is_asked_for(bound):
