@@ -139,9 +139,10 @@ def serve(
     served = Served(live, access, launch.outcomes, jobs_of(settings, is_on=not no_jobs), memory)
     console.out.print(f"docindex serves {settings.root} at {_address(host, port)}; stop it with Ctrl-C")
     traces = of_environment(console.err.print, has_texts=settings.serve.trace_texts)
-    folds = folding(settings, [memory.bound]) if memory else nullcontext()
+    app = build_app(served, has_page=not no_ui, traces=traces)
+    folds = folding(settings, [memory.bound], on_folded=app.state.metrics.folded) if memory else nullcontext()
     with closing(traces) if traces else nullcontext(), folds:
-        run(build_app(served, has_page=not no_ui, traces=traces), host, port)
+        run(app, host, port)
 
 
 def _address(host: str, port: int) -> str:

@@ -74,7 +74,8 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
     app.include_router(problems.router)  # behind the page, which explains them to people
     app.add_middleware(security.Guard, access=served.access)
     app.add_middleware(openai_form.ErrorsInForm)
-    requests.install(app, Metrics(served), (traces,) if traces else ())
+    app.state.metrics = Metrics(served)
+    requests.install(app, app.state.metrics, (traces,) if traces else ())
     return app
 
 

@@ -64,7 +64,9 @@ def server(tmp_path_factory) -> Iterator[str]:
     subprocess.run([*command, "index"], cwd=root, check=True, capture_output=True)
     port = free_port()
     environment = {**os.environ, "DOCINDEX_SERVE__TOKEN": TOKEN}
-    with running([*command, "serve", "--port", str(port)], cwd=root, env=environment) as process:
+    with running(
+        [*command, "serve", "--port", str(port), "--domain", "memory/main"], cwd=root, env=environment
+    ) as process:
         await_answer(f"http://127.0.0.1:{port}/api/v1/health", process)
         yield f"http://127.0.0.1:{port}"
 
@@ -108,6 +110,9 @@ def make_load(server: str, is_over: Event) -> None:
         ask(server, "/api/v1/ask", {"question": "How is a pump started?"})
         call = {"name": "search", "arguments": {"query": "water"}}
         ask(server, "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+        ask(server, "/api/v1/memory/messages", {"text": f"The Pump uses the Valve at {time.time()}", "session": "s"})
+        ask(server, "/api/v1/memory/recall", {"query": "valve"})
+        ask(server, "/api/v1/memory/fold", {})
         ask(server, "/api/v1/status", Authorization="Bearer wrong")
         ask(server, "/api/v1/status", Host="example.com")
 
