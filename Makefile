@@ -61,7 +61,7 @@ test-slow: $(INSTALLED)  ## Run the tests that take minutes.
 test-states: $(INSTALLED)  ## Reach 3,000 random states step by step, each compared with a build from nothing.
 	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_STEPS=$(DOCINDEX_TEST_STEPS) $(BIN)/pytest -m states
 
-test-kill: $(INSTALLED)  ## Kill 200 runs, 50 jobs or their servers, and 300 writers of logs, at random moments.
+test-kill: $(INSTALLED)  ## Kill 200 runs, 50 jobs or their servers, 300 writers of logs, and 1,000 folds, at random moments.
 	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_KILLS=$(DOCINDEX_TEST_KILLS) $(BIN)/pytest -m kill
 
 test-parallel: $(INSTALLED)  ## Index in several processes and search, all at once, for a minute.
