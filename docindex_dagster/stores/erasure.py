@@ -36,6 +36,7 @@ def erase(layout: Layout) -> None:
             staged.go_live({}, staged.table.version, _publish_alone)
         with reporting_full_disk(layout.stores):
             lance_table.drop_other_versions(staged.table)
+        lance_table.remove_unnamed(layout)
     left = [folder for folder in layout.tantivy.iterdir() if folder != staged.folder]
     if left:
         raise StoreError(f"{left[0]} cannot be removed; it may hold what was to be erased")

@@ -39,6 +39,7 @@ _UNINDEXED_SHARE = 0.1
 _HASH_SEED = 20_240_607  # any number will do: hashes are compared within one process
 _HASHED_ROWS = 4096
 _LAST_VERSION = (1 << 64) - 1
+_UNNAMED = ".tmp*"  # LanceDB gives a file its name once it is whole
 _LONGEST_NAME, _HASH_CHARS, _VERSION_CHARS = 100, 12, 8  # of a table
 # Old versions stay at least this long for readers that have just opened them.
 _GRACE = timedelta(minutes=15)
@@ -216,6 +217,15 @@ def chunks(table: "LanceTable") -> Iterator[pa.Table]:
 def drop_other_versions(table: "LanceTable") -> None:
     """Remove all versions but the newest, whoever still reads them, and what dead writers left."""
     table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
+
+
+def remove_unnamed(layout: Layout) -> None:
+    """Remove the files that killed writers left before they had a name: LanceDB removes none of them.
+
+    The caller holds the publication lock, so nobody else writes one.
+    """
+    for file in layout.lance.rglob(_UNNAMED):
+        file.unlink(missing_ok=True)
 
 
 def read_part(table: "LanceTable", source: str) -> matrix.Part:

@@ -133,6 +133,17 @@ def test_stopped_anywhere_it_leaves_a_whole_index_and_the_next_one_goes_on(remov
     assert list(examine(removed)) == []
 
 
+def test_what_a_killed_writer_left_before_it_had_a_name_goes_as_well(removed):
+    [data] = removed.lance.glob("*/data")
+    left = data / ".tmpHiaqNW"  # as LanceDB calls it
+    left.write_text(SECRET)
+
+    prune(removed, {KEY, OTHER}, erase=True)
+
+    assert traces(removed.home, SECRET) == set()
+    assert not left.exists()
+
+
 def test_what_was_copied_badly_is_not_published(removed, monkeypatch):
     before = removed.current.read_bytes()
     chunks = lance_table.chunks
