@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -11,6 +11,7 @@ from docindex_dagster.cli.common import Json, utf8
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import in_line
+from docindex_dagster.memory.message import Role
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="What agents, their users and tools said: write it, find it again, forget it, erase it.", no_args_is_help=True
 )
+_ROLES: tuple[str, ...] = get_args(Role)
 _DomainOption = typer.Option(
     "--domain",
     "-d",
@@ -75,7 +77,7 @@ def recall(
     ],
     domain: Annotated[list[str] | None, _DomainOption] = None,
     session: Annotated[list[str] | None, typer.Option("--session", "-s", help="Only this session.")] = None,
-    role: Annotated[list[str] | None, typer.Option(help="Only what these said, such as user or tool.")] = None,
+    role: Annotated[list[str] | None, typer.Option(help=f"Only what these said: {', '.join(_ROLES)}.")] = None,
     as_of: Annotated[
         str | None, typer.Option("--as-of", metavar="MOMENT", help="What was known then: 2026-01-31T12:00:00Z.")
     ] = None,
@@ -88,6 +90,8 @@ def recall(
 
     --domain may be given several times; what two domains hold is put together by rank.
     """
+    if wrong := [given for given in role or () if given not in _ROLES]:
+        raise typer.BadParameter(f"{wrong[0]!r} is none of {', '.join(_ROLES)}", param_hint="--role")
     memory = _opened(*domain) if domain else _opened(None)
     found = memory.recall(
         utf8(" ".join(query)),
