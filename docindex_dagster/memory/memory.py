@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
+from threading import Lock
 from typing import Literal
 
 from docindex_dagster.chunking.chunkers import load_chunker
@@ -61,6 +62,7 @@ class Memory:
         self._code = code or self._own
         self._layout = Layout(settings.home)
         self._log = open_log(self._layout, bound)
+        self._preparing, self._is_prepared = Lock(), False
         self._limits = Limits(settings.memory, self._log.home)
         self._first_stage = FirstStage(self._settings_now)
         self._overlays = {
@@ -97,7 +99,8 @@ class Memory:
             with span("memory.anchors"):
                 message = replace(message, anchors=self._anchors(message.text))
             is_repeat = self._is_there(message.id)
-            with span("memory.append"), writing(self._settings):
+            with span("memory.append"):
+                self._prepare()
                 self._log.append([message])
             with span("memory.cut"):
                 drafts = drafts_of(message, load_chunker(self._settings.memory.chunker)).drafts
@@ -186,8 +189,8 @@ class Memory:
         tombstone = Tombstone(what, value)
         count = sum(tombstone.names(each.message) for each in overlay.messages)
         if count:
-            with writing(self._settings):
-                self._log.forget(what, value)
+            self._prepare()
+            self._log.forget(what, value)
         return Forgotten(self.bound, what, value, count)
 
     def status(self) -> list[DomainStatus]:
@@ -238,6 +241,13 @@ class Memory:
                     f"{key[:100]!r} is none of the domains that may be read here: {', '.join(self.readable)}"
                 )
         return list(dict.fromkeys(wanted)) or self.readable
+
+    def _prepare(self) -> None:
+        """Make the home, once: the mask of `writing` is one of all threads, and a log has modes of its own."""
+        with self._preparing:
+            if not self._is_prepared:
+                with writing(self._settings):
+                    self._is_prepared = True
 
     def _is_there(self, message_id: str) -> bool:
         overlay = self._overlays[self.bound]
