@@ -32,7 +32,12 @@ from tests.memory.talks import edges_of, home_of, log_of, overlay_of, project, p
 
 _LONGEST_TURN_S = 1.2
 _TURNS = 5  # of a domain, until all of it is forgotten: else the log, and with it each turn, grows
-_WORK = ("write", "write", "write", "write", "fold", "fold", "erase", "forget", "forget", "roll back")
+# What each of the two chooses from: one folds what the other writes meanwhile.
+_WORK = {
+    "a": ("write", "write", "fold", "fold", "erase", "forget", "roll back"),
+    "b": (*["write"] * 20, "fold", "forget"),
+}
+_PAUSE_S = 0.01  # after a write: else there would be thousands
 _EMBEDDER = StaticEmbedder()
 
 
@@ -50,12 +55,13 @@ class _Worker:
         """Work until it is killed."""
         log = log_of(self.settings)
         for number in count():
-            step = self.chance.choice(_WORK) if number else "write"
+            step = self.chance.choice(_WORK[self.name[-1]]) if number else "write"
             session = f"{self.name}-{self.session}"
             text = f"{session}-{number}: The Scheduler uses the Queue"
             self._say("begins", step, session, text)
             if step == "write":
                 log.append([message(text, session=session)])
+                time.sleep(_PAUSE_S)
             elif step in {"fold", "erase"}:
                 fold(self.settings, DOMAIN, embedder=_EMBEDDER, erase=step == "erase")
             elif step == "forget":
@@ -66,6 +72,7 @@ class _Worker:
             self._say("ended", step, session, text)
 
     def _roll_back(self) -> None:
+        fold(self.settings, DOMAIN, embedder=_EMBEDDER)  # so that there is something to go back from
         home = home_of(self.settings)
         with exclusive(home.publication_lock, self.name, lambda _: None):
             try:
@@ -119,7 +126,7 @@ def _forked(work: Callable[[], None]) -> int:
 def _turn(settings: Settings, chance: random.Random, turn: int, expected: _Expected) -> list[str]:
     """Let two processes work, and kill them; what they were doing."""
     running: list[tuple[int, int]] = []
-    for name in "ab":
+    for name in _WORK:
         reading, writing = os.pipe()
         worker = _Worker(settings, f"{turn}{name}", random.Random(chance.random()), writing)
         running.append((_forked(worker.work), reading))
