@@ -53,7 +53,7 @@ class TalkWeights:
 
     vector: float = 0.1  # how much cosines count; BM25 counts the rest
     context: int = 2  # how many chunks on either side in the session count
-    share: float = 0.5  # how much each step away leaves of a chunk's terms
+    share: float = 0.6  # how much each step away leaves of a chunk's terms
     k1: float = 1.2
     b: float = 0.5
     decay: float = 0.0  # how much of its score an old chunk loses at most: up to 0.1
@@ -97,7 +97,7 @@ class TalkIndex:
     """The chunks of a domain in memory, and their search.
 
     Whatever the order in which chunks are added and removed, the answers are those of an index that is built from what
-    is left. It takes about 3 KB a chunk with vectors of 256 values. It is not safe for threads: who adds, removes or
+    is left. It takes about 2.5 KB a chunk with vectors of 256 values. It is not safe for threads: who adds, removes or
     searches holds one lock.
     """
 
