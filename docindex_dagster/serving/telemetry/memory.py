@@ -40,7 +40,7 @@ _STEPS = (
 )
 _STATES = ("done", "pending", "none")
 _REFUSALS = {
-    "MessageError": "message",
+    "LongMessageError": "length",
     "RateError": "rate",
     "QuotaError": "quota",
     "FullDiskError": "disk",
@@ -64,7 +64,7 @@ class MemoryFigures:
             "extractions", "Extractions before an answer, by state: done, pending (until a fold), none.", "state"
         )
         self._refused = self._counter(
-            "refused", "Messages that were refused, by reason: message, rate, quota, disk, log, other.", "reason"
+            "refused", "Messages that were refused, by reason: length, rate, quota, disk, log, other.", "reason"
         )
         self._density = Histogram(
             "docindex_memory_concepts_per_chunk",
