@@ -180,6 +180,16 @@ def parse(text: str) -> Expression:
     return found if at == len(text) else _UNKNOWN
 
 
+@lru_cache(maxsize=100_000)
+def type_named(name: str) -> Expression:
+    """A type by its dotted name."""
+    first, *others = name.split(".")
+    found: Expression = Name(first, "type")
+    for other in others:
+        found = Member(found, other)
+    return found
+
+
 def _expression(text: str, at: int) -> tuple[Expression, int]:
     found, at = _primary(text, at)
     while at < len(text):

@@ -116,6 +116,15 @@ class Unit:
         return dict(found)
 
     @cached_property
+    def literals(self) -> Mapping[str, AbstractSet[str]]:
+        """The last names of all that something is written in, by what is before them."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for qualified in self.children:
+            around, _, name = qualified.rpartition(".")
+            found[around].add(name)
+        return dict(found)
+
+    @cached_property
     def packages(self) -> frozenset[str]:
         """The first names of modules that are imported by several."""
         return frozenset(module.partition(".")[0] for module in self.imports if "." in module)

@@ -14,6 +14,7 @@ from docindex_dagster.graph.policies import Policy
 from docindex_dagster.graph.program import Program
 from docindex_dagster.graph.resolution.homes import Homes
 from docindex_dagster.graph.resolution.memo import Limits, Memo
+from docindex_dagster.graph.resolution.own_names import OwnNames
 from docindex_dagster.graph.units import Definition, Import, Reference, Unit, unnamed
 from docindex_dagster.graph.values import How, Kind, Value
 
@@ -35,6 +36,7 @@ class NameResolver(ABC):
     memo: Memo = field(init=False)  # what was found out
     _known_spaces: dict[str, Sequence[str]] = field(default_factory=dict)
     _homes: dict[str, Homes] = field(default_factory=dict)
+    _own_names: dict[tuple[str, str], OwnNames] = field(default_factory=dict)  # of classes, by path and id
 
     def __post_init__(self) -> None:
         self.memo = Memo(self.program.looks, self.limits)

@@ -19,6 +19,7 @@ from docindex_dagster.graph.resolution.base import (
     argument_at,
     distinct,
 )
+from docindex_dagster.graph.resolution.own_names import members_of, own_names
 from docindex_dagster.graph.units import FUNCTIONS, Definition, Reference, Unit
 from docindex_dagster.graph.values import How, Kind, Value, is_known
 
@@ -188,9 +189,9 @@ class Classes(NameResolver):
         for ancestor in ancestors:
             if ancestor.kind is Kind.EXTERNAL:
                 external = external or ancestor
-                continue
-            how = How.RECEIVER if (ancestor.path, ancestor.name) == (owner.path, owner.name) else How.INHERITED
-            if found := self._own_member(owner, ancestor, name):
+            elif found := self._own_member(owner, ancestor, name):
+                is_own = (ancestor.path, ancestor.name) == (owner.path, owner.name)
+                how = How.RECEIVER if is_own else How.INHERITED
                 return [value.found(how) for value in found]
         if name in self.unit(owner.path).policy.same and owner.kind is Kind.OBJECT:
             return [Value(Kind.EXTERNAL, "", f"{builtins.ANY}.{name}", How.RECEIVER, (owner,))]
@@ -207,7 +208,10 @@ class Classes(NameResolver):
         """What a class itself has under a name, without what it inherits."""
         if cls.kind in {Kind.LITERAL, Kind.RECORD}:
             return [*self.member(cls, name)]
-        for unit, definition in self._parts(cls):
+        parts = self._parts(cls)
+        if parts and self._lacks(owner, cls, parts, name):
+            return []
+        for unit, definition in parts:
             policy = unit.policy
             if policy.is_made_by_name and name == definition.name:
                 return [cls._replace(kind=Kind.CLASS)]
@@ -222,6 +226,19 @@ class Classes(NameResolver):
             if found:
                 return found
         return []
+
+    def _lacks(self, owner: Value, cls: Value, parts: Sequence[tuple[Unit, Definition]], name: str) -> bool:
+        """Whether it is plain, without following anything, that a class itself has nothing under a name."""
+        key = cls.path, cls.name
+        own = self._own_names.get(key)
+        if own is None:
+            own = self._own_names[key] = own_names(cls.path, parts)
+        if not own.is_complete or name in own.names or "." in name or (own.asks_owner and owner.held):
+            return False
+        if own.reopened is None:
+            return True
+        family, full = own.reopened
+        return not self.program.full.get((family, f"{full}.{name}"))
 
     def _fields(self, owner: Value, unit: Unit, definition: Definition, name: str) -> list[Value]:
         """What an attribute is: as declared, as assigned in methods, and as given where objects are made."""
@@ -314,8 +331,7 @@ class Classes(NameResolver):
 
     def _children(self, unit: Unit, definition: Definition, name: str) -> Iterator[tuple[Unit, Definition]]:
         """The members of a class under a name."""
-        around = definition.qualified if is_class(definition) else f"{definition.qualified}.prototype"
-        for member in unit.children.get(around, {}).get(name, ()):
+        for member in unit.children.get(members_of(definition), {}).get(name, ()):
             yield unit, member
         policy = unit.policy
         if not policy.has_open_classes:

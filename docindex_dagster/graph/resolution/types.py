@@ -4,9 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from docindex_dagster.graph import notation, spaces
 from docindex_dagster.graph.notation import (
-    Expression,
-    Member,
-    Name,
     Typed,
 )
 from docindex_dagster.graph.resolution.base import NameResolver, Values, distinct
@@ -129,11 +126,7 @@ class Types(NameResolver):
         if unit.policy.sharing == "included":
             none: Values = ()
             return self.memo.settled(("types", unit.path, scope, name), none, self._included_types, unit, scope, name)
-        first, *others = name.split(".")
-        expression: Expression = Name(first, "type")
-        for other in others:
-            expression = Member(expression, other)
-        return self._values(unit, scope, expression)
+        return self._values(unit, scope, notation.type_named(name))
 
     def _included_types(self, unit: Unit, scope: str, name: str) -> Values:
         first = name.partition(".")[0]
