@@ -2,7 +2,7 @@
 
 Most follow from the program alone: they are the same for all files, so they are kept over all. What was found in
 a cycle depends on where that was entered. It is kept for one file, so that a file gives the same edges whether it is
-resolved with all others or alone.
+resolved with all others or alone; another file takes it where it would find the same (`cycles`).
 
 What a parameter is may follow from what callers give, and what they give from what their callers give. So many times
 callers may be asked, the `level`; an answer for which they were asked less often than that holds for other levels, too.
@@ -11,9 +11,19 @@ callers may be asked, the `level`; an answer for which they were asked less ofte
 import math
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, TypeVarTuple, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar, TypeVarTuple, cast
 
+from docindex_dagster.graph.resolution.cycles import (
+    FEWEST_STEPS,
+    Answer,
+    Course,
+    Cycle,
+    Cycles,
+    Mark,
+    Trail,
+    is_disjoint,
+)
 from docindex_dagster.graph.source_graph import TIME_OUT
 
 _Found = TypeVar("_Found")
@@ -23,17 +33,6 @@ _DEPTH = 60  # of questions that lead to questions
 _STEPS = 30_000  # in cycles, a file
 _STEPS_A_LOOK = 256  # at the clock
 _MOST_KEPT = 300_000  # answers
-
-
-@dataclass(eq=False, slots=True)
-class Answer(Generic[_Found]):
-    """What was found, the keys and answers that were looked at, how deep and how many callers the questions led."""
-
-    found: _Found
-    keys: tuple[int, ...]
-    answers: "tuple[Answer[Any], ...]"
-    height: int
-    asked: int
 
 
 Looks = list[int]
@@ -57,27 +56,12 @@ class Limits:
     source_s: float = 600.0  # elapsed
 
 
-@dataclass(slots=True)
-class _Course:
-    """How it went so far, below one question."""
+class _Begin(NamedTuple):
+    """How much there was when a question was begun."""
 
-    head: int  # the outermost place that is come back to
-    reach: int  # the deepest place
-    lowest: int  # level
-    is_pure: bool = True  # no cycle
-    is_cut: bool = False  # it led too deep
-    is_short: bool = False  # callers were not asked that could have been
-
-    def add(self, other: "_Course") -> None:
-        """That of a question to which it led."""
-        self.head = min(self.head, other.head)
-        self.reach = max(self.reach, other.reach)
-        self.lowest = min(self.lowest, other.lowest)
-        if not other.is_pure:
-            self.is_pure = False
-            self.is_cut |= other.is_cut
-        if other.is_short:
-            self.is_short = True
+    looks: int
+    taken: int
+    trail: Mark
 
 
 @dataclass(eq=False)
@@ -92,15 +76,18 @@ class Memo:
     _of_file: dict[Hashable, Answer[Any]] = field(default_factory=dict)
     _partial: dict[Hashable, tuple[Answer[Any], int]] = field(default_factory=dict)  # in a cycle that is still open
     _active: dict[Hashable, int] = field(default_factory=dict)
-    _course: _Course = field(default_factory=lambda: _Course(0, 0, _LEVEL))
-    _steps: int = 0  # in cycles
+    _course: Course = field(default_factory=lambda: Course(0, 0, _LEVEL))
+    _cycles: Cycles = field(default_factory=Cycles)
+    _trail: Trail = field(default_factory=Trail)
     _all_steps: int = 0
     _ends_at: float = math.inf
 
     def start(self) -> None:
         """Begin with a file."""
-        self._of_file, self._partial, self._steps = {}, {}, 0
+        self._of_file, self._partial = {}, {}
         self._all_steps, self._ends_at = 0, time.monotonic() + self.limits.file_s
+        self._trail = Trail()
+        self._cycles.start()
         self.looks.clear()
         self._taken.clear()
         if len(self._kept) > _MOST_KEPT:
@@ -133,20 +120,21 @@ class Memo:
             OverLimitError: the questions of the file are too many, or take too long.
         """
         answer = self._kept.get(question)
-        if answer is not None and answer.asked <= self.level:
-            reach = len(self._active) + answer.height
-            if reach <= _DEPTH:
-                self._take(answer, reach)
-                return cast("_Found", answer.found)
+        if answer is not None and answer.asked <= self.level and self._takes(answer):
+            found: _Found = answer.found
+            return found
         return self._unsettled(question, none, find, arguments)
 
-    def _take(self, answer: Answer[object], reach: int) -> None:
-        """An answer that is kept is taken."""
+    def _takes(self, answer: Answer[Any]) -> bool:
+        """Take an answer that is kept, and say so; not where it would lead too deep."""
+        reach = len(self._active) + answer.height
+        if reach > _DEPTH:
+            return False
         self._taken.append(answer)
         course = self._course
         course.reach = max(course.reach, reach)
-        lowest = self.level - answer.asked
-        course.lowest = min(course.lowest, lowest)
+        course.lowest = min(course.lowest, self.level - answer.asked)
+        return True
 
     def _unsettled(
         self,
@@ -160,8 +148,7 @@ class Memo:
         answer = self._kept.get(key)
         if answer is not None:
             self._course.is_short = True
-            if depth + answer.height <= _DEPTH:
-                self._take(answer, depth + answer.height)
+            if self._takes(answer):
                 return cast("_Found", answer.found)
         answer = self._of_file.get(key)
         if answer is None and key in self._partial:
@@ -170,13 +157,40 @@ class Memo:
         if answer is not None:
             self._course.is_pure = False
             self._taken.append(answer)
+            self._trail.known.append((key, answer))
             return cast("_Found", answer.found)
-        if key in self._active or depth > _DEPTH:
-            self._course.head = min(self._course.head, self._active.get(key, self._course.head))
-            self._course.is_cut |= key not in self._active
+        if key in self._active:
+            self._course.head = min(self._course.head, self._active[key])
             self._course.is_pure = False
             return none
+        if depth > _DEPTH:
+            self._trail.followed.append(key)
+            self._course.is_cut = True
+            self._course.is_pure = False
+            return none
+        for cycle in self._cycles.of(key):
+            if self._is_same(cycle, depth):
+                return cast("_Found", self._again(cycle, depth))
         return self._followed(question, depth, none, find, arguments)
+
+    def _is_same(self, cycle: Cycle, depth: int) -> bool:
+        """Whether a cycle would be the same again if it were followed, to its end."""
+        return (
+            self._trail.steps + cycle.steps <= _STEPS
+            and cycle.is_same(depth, _DEPTH, self._of_file)
+            and is_disjoint(self._active, cycle.followed)
+            and is_disjoint(self._partial, cycle.followed)
+        )
+
+    def _again(self, cycle: Cycle, depth: int) -> object:
+        """What was found in a cycle, with all that following it again would leave behind."""
+        answer = cycle.answer
+        self._all_steps += cycle.steps
+        self._of_file.update(cycle.stored)
+        self._trail.add(cycle)
+        self._taken.append(answer)
+        self._course.add(replace(cycle.course, head=self._course.head, reach=depth + answer.height))
+        return answer.found
 
     def asking_callers(self, none: _Found, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
         """What is found where callers may be asked once less; `none` where they may not be asked at all."""
@@ -207,14 +221,14 @@ class Memo:
         find: Callable[[*_Arguments], _Found],
         arguments: tuple[*_Arguments],
     ) -> _Found:
-        outer, self._course = self._course, _Course(depth + 1, depth, self.level)
-        begins = len(self.looks), len(self._taken)
+        outer, self._course = self._course, Course(depth + 1, depth, self.level)
+        begin = _Begin(len(self.looks), len(self._taken), self._trail.mark())
         key = self.level, question
         self._count()
         self._active[key] = depth
         try:
             found = find(*arguments)
-            self._keep(question, depth, found, *begins)
+            self._keep(question, depth, found, begin)
         except _ExhaustedError:
             if depth:
                 raise
@@ -237,22 +251,30 @@ class Memo:
         if self._all_steps % _STEPS_A_LOOK == 0 and time.monotonic() > self._ends_at:
             raise OverLimitError(f"{TIME_OUT}its names take over {self.limits.file_s:g} s to follow")
 
-    def _keep(self, question: Hashable, depth: int, found: object, keys: int, answers: int) -> None:
+    def _keep(self, question: Hashable, depth: int, found: object, begin: _Begin) -> None:
         course, key = self._course, (self.level, question)
         del self._active[key]
-        looks, taken = tuple(set(self.looks[keys:])), tuple(set(self._taken[answers:]))
+        looks, taken = tuple(set(self.looks[begin.looks :])), tuple(set(self._taken[begin.taken :]))
         answer = Answer(found, looks, taken, course.reach - depth, self.level - course.lowest)
-        del self.looks[keys:]
-        self._taken[answers:] = [answer]
+        del self.looks[begin.looks :]
+        self._taken[begin.taken :] = [answer]
         if course.is_pure:
             self._kept[key if course.is_short else question] = answer
-            return
+        else:
+            self._keep_of_cycle(key, depth, answer, begin)
+
+    def _keep_of_cycle(self, key: Hashable, depth: int, answer: Answer[Any], begin: _Begin) -> None:
+        course, trail = self._course, self._trail
         if course.head < depth:
             self._partial[key] = answer, course.head
         elif not course.is_cut:
             self._of_file[key] = answer
+            trail.stored.append((key, answer))
         if course.head == depth:
             self._partial = {one: part for one, part in self._partial.items() if part[1] < depth}
-        self._steps += 1
-        if self._steps > _STEPS and depth:
+        trail.steps += 1
+        trail.followed.append(key)
+        if trail.steps > _STEPS and depth:
             raise _ExhaustedError
+        if course.head >= depth and trail.steps - begin.trail.steps >= FEWEST_STEPS:
+            self._cycles.keep(key, trail.cycle(begin.trail, answer, depth, course))
