@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import pyarrow.parquet as pq
 from tantivy import Query
 
@@ -18,6 +17,7 @@ from docindex_dagster.memory.concepts import plan_of, with_follows
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import compose
 from docindex_dagster.memory.overlay import Overlay
+from docindex_dagster.stores.lance_table import load_library
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.tantivy_index import open_published
 from tests.memory.logs import DOMAIN
@@ -105,7 +105,7 @@ def _contents(home: Layout) -> Iterable[tuple[str, bytes]]:
             if path.suffix == ".parquet":
                 yield f"{path.name} as a table", repr(pq.read_table(path).to_pylist()).encode()
     if home.lance.is_dir():
-        database = lancedb.connect(home.lance)
+        database = load_library().connect(home.lance)
         for name in database.list_tables().tables:
             table = database.open_table(name)
             for version in table.list_versions():
