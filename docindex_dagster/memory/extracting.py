@@ -21,6 +21,7 @@ from docindex_dagster.memory.concepts import PATTERNS, SPACY, plan_of, problem_o
 from docindex_dagster.memory.message import Message
 
 _SHORT = 100  # words, which spaCy reads in some 25 ms
+_MOST_CHUNKS = 16  # which patterns read in some 5 ms; a longer message is read to the end by the fold
 State = Literal["done", "pending", "none"]
 
 
@@ -52,9 +53,9 @@ class FirstStage:
         if wanted == "none" or not drafts or not settings.graph.enabled:
             return Extracted()
         name, state = self._choice(wanted, message.text)
-        chunks = [_read(message, index, draft) for index, draft in enumerate(drafts)]
+        chunks = [_read(message, index, draft) for index, draft in enumerate(drafts[:_MOST_CHUNKS])]
         found = self._found(name, chunks)
-        if len(found) < len(chunks):
+        if len(found) < len(drafts):
             state = "pending"
         edges = [
             *document_edges(chunks),

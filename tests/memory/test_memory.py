@@ -221,3 +221,12 @@ def test_an_id_that_comes_back_with_another_text_has_that_text(talk, memory):
     assert found(memory.recall("blue")) == []
     fold(talk, DOMAIN)
     assert found(Memory(talk, DOMAIN).recall("valve")) == ["the valve is red"]
+
+
+def test_the_end_of_a_long_message_is_read_for_concepts_by_the_fold(talk, memory):
+    text = "The valve closes at noon, and opens again in the evening.\n" * 400
+
+    written = memory.ingest(f"{text}The Circuit Breaker requires a Timeout.", session="s")
+
+    assert (written.concepts, written.extraction) == (0, "pending")
+    assert fold(talk, DOMAIN).concepts == 2
