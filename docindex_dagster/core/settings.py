@@ -389,6 +389,7 @@ class MemorySettings(_Section):
     fold_messages: int = Field(default=200, ge=1, le=100_000)  # that wait in the log until they are folded
     fold_minutes: float = Field(default=10, gt=0, le=10_080)  # for which the oldest of them waits at most
     chunker: str = Field(default="messages", min_length=1)  # who cuts messages
+    decay: float = Field(default=0, ge=0, le=0.1)  # the share of its score that an old message loses at most
     concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS)] = "patterns"  # who finds them in messages
 
 

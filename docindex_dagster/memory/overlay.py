@@ -4,7 +4,7 @@ Each question looks at the log and at `CURRENT` first, so it meets all that was 
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 from time import time_ns
 
@@ -27,7 +27,7 @@ from docindex_dagster.memory.folded import Folded, read_folded
 from docindex_dagster.memory.log import Log
 from docindex_dagster.memory.message import Message, Tombstone
 from docindex_dagster.memory.position import Offsets
-from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, TalkWeights, Utterance
+from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, Utterance
 from docindex_dagster.memory.reading import Flaw, Read
 from docindex_dagster.memory.records import Entry
 from docindex_dagster.memory.transcript import Written
@@ -128,7 +128,6 @@ class Overlay:
         sessions: Collection[str] | None = None,
         roles: Collection[str] | None = None,
         until: int | None = None,
-        weights: TalkWeights = TALK_WEIGHTS,
     ) -> tuple[list[tuple[Scored, Piece, Written]], list[str]]:
         """The best chunks for a query with what they are of, and what keeps the vectors from being asked.
 
@@ -138,7 +137,6 @@ class Overlay:
             sessions: of which a message must be; None for all.
             roles: who must have said it; None for all.
             until: the last moment that counts, in microseconds since 1970.
-            weights: of the signals.
 
         Raises:
             ChunkerError: the chunker of the settings is not there.
@@ -149,6 +147,7 @@ class Overlay:
             if not len(index):
                 return [], warnings
             vector = self._vector(query, warnings)
+            weights = replace(TALK_WEIGHTS, decay=self._settings().memory.decay)
             with span("memory.rank", chunks=len(index)):
                 found = index.search(
                     query, vector, top_k=top_k, sessions=sessions, roles=roles, until=until, weights=weights

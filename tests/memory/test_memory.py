@@ -13,7 +13,7 @@ from docindex_dagster.memory.memory import Memory
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.sources import registry
 from tests.memory.logs import DOMAIN
-from tests.memory.talks import home_of, project
+from tests.memory.talks import home_of, log_of, project, say
 
 ACME = "project/acme"
 
@@ -230,3 +230,15 @@ def test_the_end_of_a_long_message_is_read_for_concepts_by_the_fold(talk, memory
 
     assert (written.concepts, written.extraction) == (0, "pending")
     assert fold(talk, DOMAIN).concepts == 2
+
+
+def test_of_two_equal_messages_the_older_one_scores_less_only_where_the_settings_say_so(tmp_path):
+    def scores(**memory: object) -> list[float]:
+        settings = project(tmp_path / f"project{len(memory)}", **memory)
+        for at, session in ((1, "old"), (400 * 86_400_000_000, "new")):
+            say(log_of(settings), "the pump is blue", at, session)
+        return [each.score for each in Memory(settings, DOMAIN).recall("pump").messages]
+
+    assert len(set(scores())) == 1
+    new, old = scores(decay=0.1)
+    assert 0.9 * new <= old < new
