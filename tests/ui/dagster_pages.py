@@ -1,7 +1,7 @@
 """Where the Dagster UI shows what, found by what a user reads there."""
 
 import time
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -21,9 +21,9 @@ def see(page: Page, thing: Locator, patience_s: float = 120) -> None:
     expect(thing).to_be_visible(timeout=STEP_MS)
 
 
-def open_lineage(page: Page) -> None:
-    """The graph of all assets, with every group opened."""
-    page.goto("/asset-groups")
+def open_lineage(page: Page, selection: str = "") -> None:
+    """The graph of assets, with every group opened: of all, or of a selection as users type it."""
+    page.goto(f"/asset-groups~{quote(selection)}" if selection else "/asset-groups")
     expect(page.get_by_role("button", name="Materialize all")).to_be_enabled()
     page.get_by_role("img", name="settings", exact=True).last.click()  # the graph's; the first is the application's
     switch = page.get_by_role("menuitem", name="all groups")
