@@ -243,7 +243,10 @@ def test_ctrl_c_while_indexing_is_a_line_and_the_next_search_finds(search, tmp_p
 
     _, reported = process.communicate(timeout=60)
 
-    assert process.returncode == 130
+    assert process.returncode in {
+        130,
+        -signal.SIGINT,
+    }  # a shell reports both as 130; the second, where Python ends already
     assert [line for line in reported.splitlines() if not line.startswith("indexing ")] == [
         f"error: indexing {tmp_path / 'manual'} was interrupted; the next search goes on from here"
     ]
