@@ -4,6 +4,7 @@ A provider makes an embedder of the settings. For those of packages see docs/emb
 """
 
 from collections.abc import Callable
+from functools import cache
 
 from docindex_dagster.core import plugins
 from docindex_dagster.core.errors import EmbeddingError
@@ -64,6 +65,16 @@ def load_embedder(settings: EmbeddingSettings) -> Embedder:
         EmbeddingError: there is no such provider, its package cannot be imported, or the settings lack what it needs.
     """
     return PROVIDERS.load(settings.provider)(settings)
+
+
+@cache
+def shared_embedder(settings: EmbeddingSettings) -> Embedder:
+    """The same, once for a process: its weights are loaded once, whoever asks.
+
+    Raises:
+        EmbeddingError: as `load_embedder`.
+    """
+    return load_embedder(settings)
 
 
 def embedder_named(name: str, settings: EmbeddingSettings | None = None) -> Embedder | None:

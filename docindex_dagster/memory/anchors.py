@@ -17,9 +17,9 @@ from docindex_dagster.graph.documents import is_plain
 from docindex_dagster.graph.lookup import SYMBOL_MARK
 from docindex_dagster.memory import indexed_code
 from docindex_dagster.memory.indexed_code import Definition, File, without_branches
+from docindex_dagster.memory.mentions import Mention, NameMention, PathMention, mentions_in
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.memory.on_disk import Disk, OnDisk
-from docindex_dagster.memory.written import Written, WrittenName, WrittenPath, written_as_code
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
@@ -104,11 +104,11 @@ def look(
 
 def _named(reader: Reader, text: str) -> Iterator[Anchor]:
     """The anchors of a text, one after the other, with repeats."""
-    known = (one for one in written_as_code(well_formed(text)) if _may_be_there(reader, one))
+    known = (one for one in mentions_in(well_formed(text)) if _may_be_there(reader, one))
     written = list(islice(known, _MOST_LOOKUPS))
-    files = {one.path: _only(indexed_code.files(reader, one.path)) for one in written if isinstance(one, WrittenPath)}
+    files = {one.path: _only(indexed_code.files(reader, one.path)) for one in written if isinstance(one, PathMention)}
     for one in written:
-        if isinstance(one, WrittenPath):
+        if isinstance(one, PathMention):
             file = files[one.path]
             if file is not None:
                 yield Anchor(file.source, file.path, None, file.content_hash)
@@ -119,15 +119,15 @@ def _named(reader: Reader, text: str) -> Iterator[Anchor]:
                 yield Anchor(*definition.place, definition.name, indexed_code.text_hash(reader, definition))
 
 
-def _may_be_there(reader: Reader, written: Written) -> bool:
+def _may_be_there(reader: Reader, written: Mention) -> bool:
     match written:
-        case WrittenPath(path):
+        case PathMention(path):
             return indexed_code.may_hold_file(reader, path)
-        case WrittenName(name):
+        case NameMention(name):
             return indexed_code.may_hold_name(reader, name)
 
 
-def _meant(reader: Reader, written: WrittenName, files: Collection[tuple[str, str]]) -> Definition | None:
+def _meant(reader: Reader, written: NameMention, files: Collection[tuple[str, str]]) -> Definition | None:
     """The one definition that a name means: in the files that the text names, else in all.
 
     Where none of these files has it, a plain word without parentheses means one that no other symbol is around.

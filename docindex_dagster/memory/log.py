@@ -3,14 +3,13 @@
 Writers share a lock for the time of each write. Who takes records out holds it alone. Readers take none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
-from docindex_dagster.core.errors import LogError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.memory import domains, reading, rewriting
 from docindex_dagster.memory.message import Record, Tombstone
-from docindex_dagster.memory.position import Offsets, Position
+from docindex_dagster.memory.position import Offsets
 from docindex_dagster.memory.reading import Read
 from docindex_dagster.memory.records import Entry
 from docindex_dagster.memory.rewriting import Keep, Rewritten
@@ -61,27 +60,6 @@ class Log:
             LogError: a later version of docindex wrote it, or the folder is a symbolic link.
         """
         return reading.read(self._segments, since, until)
-
-    def parts(self, since: Offsets = NOTHING) -> Iterator[Read]:
-        """All that came since offsets, a segment at a time.
-
-        Raises:
-            FileNotFoundError: a rewrite or a removal came between.
-            LogError: a later version of docindex wrote it, or the folder is a symbolic link.
-        """
-        return reading.by_segment(self._segments, since)
-
-    def entry(self, position: Position) -> Entry:
-        """The record at a position, read anew.
-
-        Raises:
-            FileNotFoundError: a rewrite or a removal took it out.
-            LogError: it is damaged by now.
-        """
-        found = reading.entries_of(self._segments, position.segment, position.start, position.end).entries
-        if not found:
-            raise LogError(f"{self._segments.path(position.segment)} is damaged at byte {position.start:,}")
-        return found[0]
 
     def cut(self) -> Offsets:
         """A state of the log between writes: if it holds a record, it holds all that were acknowledged before that one.

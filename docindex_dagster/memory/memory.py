@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from threading import Lock
 from typing import Literal
 
@@ -17,10 +17,10 @@ from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import DomainError, QueryError, StoreError
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import EmbeddingSettings, Settings
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.embedding.providers import shared_embedder
 from docindex_dagster.memory import domains, export
 from docindex_dagster.memory.anchors import Anchored, anchors_in, look
 from docindex_dagster.memory.chunks import drafts_of
@@ -66,13 +66,7 @@ class Memory:
         self._limits = Limits(settings.memory, self._log.home)
         self._first_stage = FirstStage(self._settings_now)
         self._overlays = {
-            key: Overlay(
-                lambda: self._settings,
-                key,
-                self._log if key == bound else open_log(self._layout, key),
-                self._embedder,
-            )
-            for key in self.readable
+            key: Overlay(self._settings_now, key, self._log_of(key), self._embedder) for key in self.readable
         }
 
     def ingest(
@@ -325,12 +319,7 @@ class Memory:
         return self._log if key == self.bound else open_log(self._layout, key)
 
     def _embedder(self) -> Embedder:
-        return _embedder(self._settings.embedding)
-
-
-@cache
-def _embedder(settings: EmbeddingSettings) -> Embedder:
-    return load_embedder(settings)
+        return shared_embedder(self._settings.embedding)
 
 
 def _remembered(key: str, found: Scored, piece: Piece, written: Written) -> Remembered:

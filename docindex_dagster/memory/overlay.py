@@ -115,11 +115,6 @@ class Overlay:
         """Damage of what was read of the log."""
         return [flaw for flaw in self._flaws if not flaw.is_torn]
 
-    @property
-    def chunk_count(self) -> int:
-        """How many chunks the messages have that are indexed."""
-        return len(self._pieces)
-
     def search(
         self,
         query: str,

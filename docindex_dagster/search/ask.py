@@ -16,7 +16,7 @@ from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import EmbeddingSettings, RerankSettings, Settings
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.embedding.providers import embedder_named, load_embedder
+from docindex_dagster.embedding.providers import embedder_named, shared_embedder
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
@@ -76,7 +76,7 @@ def hits_of(
     found = search(
         reader,
         request.query,
-        lambda: _embedder(settings.embedding),
+        lambda: shared_embedder(settings.embedding),
         mode=request.mode,
         granularity=request.granularity,
         top_k=request.top_k,
@@ -196,11 +196,6 @@ def _warn_of_edits(
     sources = (declared[key] for key in keys if key in declared and key in reader.generation.sources)
     for note in notes_of_edits(Layout(settings.home), sources, settings.search.look_s):
         warn(note)
-
-
-@cache
-def _embedder(settings: EmbeddingSettings) -> Embedder:
-    return load_embedder(settings)
 
 
 @cache

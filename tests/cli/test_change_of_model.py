@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.embedding.providers import shared_embedder
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.search import ask
 from tests.cli.conftest import enter, exit_code, index_in
 from tests.models import TinyEmbedder, offer
 
@@ -29,10 +29,10 @@ def indexed_once(tmp_path_factory) -> Path:
 @pytest.fixture
 def tiny(monkeypatch):
     """The model that the settings name from now on."""
-    ask._embedder.cache_clear()
+    shared_embedder.cache_clear()
     offer(monkeypatch, TinyEmbedder())
     yield
-    ask._embedder.cache_clear()
+    shared_embedder.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.memory.anchors import MOST, Anchored, anchors_in, look
+from docindex_dagster.memory.mentions import mentions_in
 from docindex_dagster.memory.message import Anchor
-from docindex_dagster.memory.written import written_as_code
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader, open_reader
@@ -440,4 +440,4 @@ def test_every_anchor_is_of_something_that_the_text_holds(untouched, text):
 
 def test_only_so_much_is_read_of_a_text():
     names = [f"name_{number}" for number in range(1000)]
-    assert len(written_as_code(" ".join(names))) == len(written_as_code(" ".join(names * 2))) < len(names)
+    assert len(mentions_in(" ".join(names))) == len(mentions_in(" ".join(names * 2))) < len(names)

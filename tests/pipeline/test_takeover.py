@@ -10,10 +10,10 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.providers import shared_embedder
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline import chunking, publication
 from docindex_dagster.pipeline.run import index, is_current
-from docindex_dagster.search import ask
 from docindex_dagster.search.ask import Request, context_of, hits_of
 from docindex_dagster.search.golden import golden_query
 from docindex_dagster.search.live import Live
@@ -71,9 +71,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Iterator[TinyEmbedder]:
     """The model that the settings name from now on."""
     model = TinyEmbedder()
     offer(monkeypatch, model)
-    ask._embedder.cache_clear()
+    shared_embedder.cache_clear()
     yield model
-    ask._embedder.cache_clear()
+    shared_embedder.cache_clear()
 
 
 @pytest.fixture

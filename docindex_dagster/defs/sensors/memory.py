@@ -31,7 +31,7 @@ class Asked(Remembered):
     at: float = 0  # seconds since 1970; 0: none was
 
 
-class Memory(Remembered):
+class Cursor(Remembered):
     """The cursor: the domains in the order in which they were looked at."""
 
     asked: dict[str, Asked] = Field(default_factory=dict)
@@ -49,7 +49,7 @@ class Memory(Remembered):
 def memory_due(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Look at the domains, those looked at longest ago first, within the budget."""
     settings = project.read_settings()
-    return _Tick(context, settings, Memory.of(context.cursor)).look_at(domains.domains(Layout(settings.home)))
+    return _Tick(context, settings, Cursor.of(context.cursor)).look_at(domains.domains(Layout(settings.home)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _Tick:
 
     context: dg.SensorEvaluationContext
     settings: Settings
-    before: Memory
+    before: Cursor
     started: float = field(default_factory=time.monotonic)
 
     def look_at(self, keys: Sequence[str]) -> dg.SensorResult:
@@ -85,7 +85,7 @@ class _Tick:
                 *([DOMAINS.build_add_request(add)] if add else []),
                 *([DOMAINS.build_delete_request(gone)] if gone else []),
             ],
-            cursor=Memory(asked=asked).model_dump_json(),
+            cursor=Cursor(asked=asked).model_dump_json(),
         )
 
     def _follow_up(self, key: str, before: Asked) -> tuple[Asked, dg.RunRequest | None]:

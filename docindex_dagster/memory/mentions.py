@@ -30,14 +30,14 @@ _PLACES_OF_NO_NAME = frozenset({"", ".", "..", "~"})
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenPath:
+class PathMention:
     """The path of a file, or the end of one; or one that begins above the source."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenName:
+class NameMention:
     """The name of a symbol, qualified by dots or not, and the path of its file where the text writes both in one."""
 
     name: str
@@ -45,12 +45,12 @@ class WrittenName:
     file: str = ""
 
 
-Written = WrittenPath | WrittenName
+Mention = PathMention | NameMention
 
 
-def written_as_code(text: str) -> list[Written]:
+def mentions_in(text: str) -> list[Mention]:
     """What a text writes as code, each once, in the order in which it does: at most so many."""
-    found: dict[Written, None] = {}
+    found: dict[Mention, None] = {}
     for one in _all(text):
         found[one] = None
         if len(found) == _MOST:
@@ -58,7 +58,7 @@ def written_as_code(text: str) -> list[Written]:
     return [*found]
 
 
-def _all(text: str) -> Iterator[Written]:
+def _all(text: str) -> Iterator[Mention]:
     for match in islice(_WRITTEN.finditer(text), _MOST_READ):
         if match["span"] is None:
             yield from _of_run(match["run"], is_called=match["call"] is not None, in_backticks=False)
@@ -69,7 +69,7 @@ def _all(text: str) -> Iterator[Written]:
             yield from _all(match["span"])
 
 
-def _of_run(run: str, *, is_called: bool, in_backticks: bool) -> Iterator[Written]:
+def _of_run(run: str, *, is_called: bool, in_backticks: bool) -> Iterator[Mention]:
     text = run.rstrip(".:-#@+~/\\")
     if len(run) > _LONGEST or "://" in text:
         return
@@ -84,13 +84,13 @@ def _of_run(run: str, *, is_called: bool, in_backticks: bool) -> Iterator[Writte
     name = _OBJECT.sub("", dotted, count=1)
     is_code = is_in_file or is_called or "." in name or _COMPOUND.search(name) is not None
     if is_code or (in_backticks and may_be_name(name)):
-        yield WrittenName(name, is_called, paths[0].path if is_in_file else "")
+        yield NameMention(name, is_called, paths[0].path if is_in_file else "")
 
 
-def _path(text: str) -> Iterator[WrittenPath]:
+def _path(text: str) -> Iterator[PathMention]:
     """The path that a text is, without line numbers: it has folders, or an ending or name that files have."""
     without_drive = _DRIVE.sub("/", text, count=1) if _DRIVE.match(text) else text
     plain = re.split("[:#]", without_drive, maxsplit=1)[0].replace("\\", "/")
     parts = [part for part in plain.split("/") if part not in _PLACES_OF_NO_NAME]
     if parts and (parts[1:] or classify_name(parts[0].encode(errors="replace"))):
-        yield WrittenPath("/".join(parts))
+        yield PathMention("/".join(parts))
