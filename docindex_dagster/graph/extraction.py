@@ -75,6 +75,8 @@ def extract(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan, previou
         VerificationError: an edge is not proved by a chunk; nothing may be written.
     """
     version = version_of(chunks)
+    if plan.extractor is None:
+        layout.table(_CONCEPTS, key).unlink(missing_ok=True)  # it has words of texts that may be gone by now
     if not plan.is_wanted:
         return Extraction(None, plan.fingerprint, version)
     try:

@@ -20,6 +20,7 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.memory.folded import remove_unused
 from docindex_dagster.memory.log import Log
+from docindex_dagster.memory.message import Message
 from docindex_dagster.memory.position import Offsets
 from docindex_dagster.memory.results import Receipt
 from docindex_dagster.stores import erasure
@@ -35,10 +36,13 @@ def is_unfinished(home: Layout) -> bool:
     return home.erasure.exists()
 
 
-def begin(home: Layout, gone: Collection[str]) -> None:
-    """Say on the disk that messages with these ids are to be erased, besides those of an erasure that was stopped."""
+def begin(home: Layout, gone: Collection[str], there: Collection[str]) -> None:
+    """Say on the disk that messages with these ids are to be erased, besides those of an erasure that was stopped.
+
+    But for those that are there: what was forgotten may have been written again.
+    """
     with replacing(home.erasure) as temporary:
-        temporary.write_bytes(orjson.dumps(sorted({*gone, *_begun(home)})))
+        temporary.write_bytes(orjson.dumps(sorted({*gone, *_begun(home)}.difference(there))))
 
 
 def finish(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
@@ -54,10 +58,11 @@ def finish(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
         StoreError: something of them is left.
         FullDiskError: there is no space for a second copy of the stores.
     """
-    gone = _begun(home)
     erasure.erase(home)
     remove_unused(home, domain)
     log.rewrite(lambda entry: not folded.covers(entry.position))
+    written_again = {entry.record.id for entry in log.read().entries if isinstance(entry.record, Message)}
+    gone = set(_begun(home)) - written_again
     files, size, left = scan(home, gone)
     if left:
         raise StoreError(f"{left[0]} still holds messages that were forgotten; the next fold tries again")

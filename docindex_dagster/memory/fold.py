@@ -30,19 +30,21 @@ from docindex_dagster.memory.chunks import all_rows, keep_rows
 from docindex_dagster.memory.concepts import with_fallback, with_follows
 from docindex_dagster.memory.contents import contents, oldest
 from docindex_dagster.memory.erase import begin, finish, is_unfinished
-from docindex_dagster.memory.folded import Folded, offsets_of, read_folded, remove_unused, write_folded
+from docindex_dagster.memory.folded import Folded, offsets_of, oldest_of, read_folded, remove_unused, write_folded
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import Message, Tombstone
 from docindex_dagster.memory.position import Offsets
 from docindex_dagster.memory.records import Entry
 from docindex_dagster.memory.results import Folding
 from docindex_dagster.memory.transcript import Written
+from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import Publication, publish
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 
 _EMBEDDINGS = "embeddings"
-_MICROSECONDS = 1_000_000
+_MICROSECONDS = 1_000_000  # of a second
+_A_DAY_S = 86_400  # for which messages that are too old may wait, so that a domain is not folded for each of them
 _ignore: Callable[[str], None] = lambda _: None  # noqa: E731
 
 
@@ -55,16 +57,17 @@ def why_due(settings: Settings, domain: str, *, now: Callable[[], float] = time.
     """
     home = domains.home(Layout(settings.home), domain)
     log = open_log(Layout(settings.home), domain)
-    entries = log.read().entries
-    if is_unfinished(home) or any(isinstance(entry.record, Tombstone) for entry in entries):
+    tail = log.read(offsets_of(home, domain) or Offsets()).entries
+    if is_unfinished(home) or any(isinstance(entry.record, Tombstone) for entry in tail):
         return "something is to be erased"
-    folded = offsets_of(home, domain) or Offsets()
-    tail = [entry for entry in entries if not folded.covers(entry.position)]
     if len(tail) >= settings.memory.fold_messages:
         return f"{len(tail):,} messages wait"
     waits_s = now() - tail[0].record.at / _MICROSECONDS if tail else 0
     if waits_s >= settings.memory.fold_minutes * 60:
         return f"the oldest of {len(tail):,} messages waits for {waits_s / 60:.0f} minutes"
+    since = oldest(settings.memory.retention_days, int((now() - _A_DAY_S) * _MICROSECONDS))
+    if since and (oldest_of(home, domain) or since) < since:
+        return "messages are older than memory.retention_days"
     return None
 
 
@@ -109,15 +112,17 @@ class _Run:
         before = read_folded(self.home, self.domain)
         cut = self.log.cut()
         with span("memory.read"):
-            entries = self.log.read(until=cut).entries
-        tail = [entry for entry in entries if not before.offsets.covers(entry.position)]
+            read = self.log.read(before.offsets, cut)
         since = oldest(self.settings.memory.retention_days, time.time_ns() // 1000)
-        messages = contents(before.messages, tail, since)
-        erases = erase or is_unfinished(self.home) or any(isinstance(entry.record, Tombstone) for entry in entries)
+        messages = contents(before.messages, read.entries, since)
+        known = _known(before, read.entries)
+        there = {each.message.id for each in messages}
+        is_something_forgotten = any(isinstance(entry.record, Tombstone) for entry in read.entries)
+        erases = erase or is_unfinished(self.home) or is_something_forgotten or not known.issubset(there)
         if erases:
-            begin(self.home, _gone(before, entries, messages))
+            begin(self.home, known, there)
         done = self._described(before, messages)
-        if tail or messages != list(before.messages):
+        if read.entries or messages != list(before.messages):
             done = self._published(messages, cut, done)
         if erases:
             with span("memory.erase"):
@@ -177,18 +182,17 @@ class _Run:
         current = offsets_of(self.home, self.domain)
         if current is None:
             return
-        generation = read_folded(self.home, self.domain, previous=True).generation
-        previous = offsets_of(self.home, self.domain, previous=True) if generation else current
+        has_previous = read_generation(self.home, previous=True) is not None
+        previous = offsets_of(self.home, self.domain, previous=True) if has_previous else current
         if previous is not None:
             ends = {segment: min(end, previous.end(segment)) for segment, end in current.ends.items()}
             self.log.remove(Offsets(ends))
 
 
-def _gone(before: Folded, entries: Sequence[Entry], messages: Sequence[Written]) -> set[str]:
-    """The ids of the messages that are in files, and not among those that stay."""
+def _known(before: Folded, entries: Sequence[Entry]) -> set[str]:
+    """The ids of all messages that are in files."""
     written = [entry.record for entry in entries if isinstance(entry.record, Message)]
-    known = {each.id for each in (*written, *(each.message for each in before.messages))}
-    return known - {each.message.id for each in messages}
+    return {each.id for each in (*written, *(each.message for each in before.messages))}
 
 
 def _publish(home: Layout, rows: SourceRows, model: Model, plan: GraphPlan) -> Publication:

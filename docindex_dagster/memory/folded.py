@@ -83,6 +83,21 @@ def offsets_of(home: Layout, key: str, *, previous: bool = False) -> Offsets | N
         return None
 
 
+def oldest_of(home: Layout, key: str) -> int | None:
+    """When the first of the folded messages was written; None where there is none, or that cannot be read."""
+    try:
+        generation = read_generation(home)
+        source = generation.sources.get(key) if generation else None
+        if source is None:
+            return None
+        metadata = pq.read_metadata(_file(home, source.revision or ""))
+        column = metadata.schema.names.index("at")
+        groups = [metadata.row_group(number).column(column).statistics for number in range(metadata.num_row_groups)]
+        return min((group.min for group in groups if group is not None and group.has_min_max), default=None)
+    except (StoreError, OSError, ValueError):
+        return None
+
+
 def write_folded(home: Layout, messages: Sequence[Written], offsets: Offsets) -> str:
     """Write the file of a generation that is to be published, synced; returns its name, which is the revision.
 

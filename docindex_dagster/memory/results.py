@@ -103,7 +103,7 @@ class Receipt:
 
     Attributes:
         forgotten: hashes of the ids of the messages.
-        files: how many files were read and compared with the texts.
+        files: how many files were read to the end, and have none of the ids.
         bytes: of them.
         erased_at: UTC in ISO 8601.
     """

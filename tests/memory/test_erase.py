@@ -3,10 +3,13 @@
 import orjson
 import pytest
 
-from docindex_dagster.core.errors import FullDiskError
+from docindex_dagster.core.errors import FullDiskError, StoreError
 from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.memory.erase import scan
 from docindex_dagster.memory.fold import fold, why_due
+from docindex_dagster.memory.message import compose
+from docindex_dagster.stores import erasure
 from tests.memory.logs import DOMAIN
 from tests.memory.talks import home_of, log_of, overlay_of, project, say, traces_of
 
@@ -114,3 +117,91 @@ def test_other_domains_are_not_touched(talk):
     fold(talk, DOMAIN)
 
     assert [each.message.text for each in overlay_of(talk, "project/acme").messages] == [SECRETS[0]]
+
+
+@pytest.mark.parametrize("change", ['[memory]\nconcepts = "none"\n', "[graph]\nenabled = false\n"])
+def test_concepts_go_also_where_none_are_looked_for_any_more(talk, change):
+    (talk.root / CONFIG_NAME).write_text(change)
+    settings = load_settings(talk.root)
+    log_of(settings).forget("session", "goes")
+
+    fold(settings, DOMAIN)
+
+    assert traces_of(home_of(settings), ["quetzal", "Quetzal", "heron"]) == []
+
+
+def test_what_is_written_again_while_it_is_erased_stays_and_ends_no_erasure(talk, monkeypatch):
+    log_of(talk).forget("session", "goes")
+    erased = erasure.erase
+
+    def write_and_erase(home) -> None:
+        say(log_of(talk), SECRETS[0], 9, "goes")
+        erased(home)
+
+    monkeypatch.setattr("docindex_dagster.stores.erasure.erase", write_and_erase)
+    first = fold(talk, DOMAIN)
+    monkeypatch.undo()
+    second = fold(talk, DOMAIN)
+
+    assert len(first.receipt.forgotten) == 1
+    assert second.receipt is None
+    assert texts(talk) == ["a marmot whistles", "an eagle circles", SECRETS[0]]
+
+
+def test_an_erasure_that_was_stopped_leaves_what_was_written_again(talk, monkeypatch):
+    def stop(*_: object) -> None:
+        raise FullDiskError("it is full")
+
+    log_of(talk).forget("session", "goes")
+    with monkeypatch.context() as patch:
+        patch.setattr("docindex_dagster.stores.erasure.erase", stop)
+        with pytest.raises(FullDiskError):
+            fold(talk, DOMAIN)
+    say(log_of(talk), SECRETS[0], 9, "goes")
+
+    receipt = fold(talk, DOMAIN).receipt
+
+    assert len(receipt.forgotten) == 1
+    assert why_due(talk, DOMAIN, now=lambda: 0.0) is None
+
+
+def test_of_an_id_that_came_back_the_old_text_is_erased(talk):
+    log = log_of(talk)
+    first = compose(DOMAIN, "named", "the old Kestrel text", message_id="1")
+    log.append([first])
+    fold(talk, DOMAIN)
+    log.forget("message", first.id)
+    log.append([compose(DOMAIN, "named", "the new text", message_id="1")])
+
+    fold(talk, DOMAIN)
+
+    assert traces_of(home_of(talk), ["Kestrel", "kestrel"]) == []
+    assert "the new text" in texts(talk)
+
+
+def test_what_is_too_old_is_erased_by_the_next_fold_which_is_due_for_it(tmp_path):
+    settings = project(tmp_path / "project")
+    say(log_of(settings), SECRETS[0], 1)
+    fold(settings, DOMAIN)
+    (settings.root / CONFIG_NAME).write_text("[memory]\nretention_days = 1\n")
+    settings = load_settings(settings.root)
+    assert why_due(settings, DOMAIN) == "messages are older than memory.retention_days"
+
+    receipt = fold(settings, DOMAIN).receipt
+
+    assert len(receipt.forgotten) == 1
+    assert traces_of(home_of(settings), [*SECRETS, "Quetzal"]) == []
+    assert why_due(settings, DOMAIN) is None
+
+
+def test_where_something_is_left_there_is_no_receipt(talk):
+    [forgotten] = [each.message.id for each in overlay_of(talk).messages if each.message.text == SECRETS[0]]
+    stray = home_of(talk).home / "copy.txt"
+    stray.write_text(f"by hand: {forgotten}")
+    log_of(talk).forget("session", "goes")
+
+    with pytest.raises(StoreError, match=r"copy\.txt still holds"):
+        fold(talk, DOMAIN)
+    assert not home_of(talk).receipts.exists()
+    stray.unlink()
+    assert len(fold(talk, DOMAIN).receipt.forgotten) == 2

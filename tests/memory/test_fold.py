@@ -129,12 +129,14 @@ def test_an_overlay_that_is_open_sees_what_another_process_folded_and_wrote(talk
         fold(talk, DOMAIN)
         mine.refresh()
         assert len(mine.messages) == at
-    log.rewrite(lambda _: True)
+    say(log, "before a rewrite", 7)
+    mine.refresh()
+    log.rewrite(lambda entry: not mine.folded.offsets.covers(entry.position))
     say(log, "after a rewrite", 9)
 
     mine.refresh()
 
-    assert [each.message.at for each in mine.messages] == [1, 2, 3, 4, 5, 9]
+    assert [(each.message.at, each.repeats) for each in mine.messages] == [(at, 0) for at in (1, 2, 3, 4, 5, 7, 9)]
 
 
 def test_a_domain_is_due_by_number_by_age_and_when_something_is_to_be_erased(tmp_path):
@@ -165,6 +167,7 @@ def test_messages_that_are_too_old_are_not_found_and_go_with_a_fold(tmp_path):
 
     assert before == ["new"]
     assert folded.messages == 1
+    assert len(list(home_of(talk).messages.iterdir())) == 1
 
 
 def test_messages_whose_file_is_gone_are_reported_as_damage(talk):
@@ -186,3 +189,16 @@ def test_spacy_that_is_not_there_is_replaced_by_patterns_and_named(tmp_path):
     if folded.warnings:  # without the extra
         assert "concepts are found by patterns" in folded.warnings[0]
     assert folded.concepts == 2
+
+
+def test_damage_of_the_messages_that_one_could_go_back_to_stops_no_fold(talk):
+    log = log_of(talk)
+    say(log, TEXTS[0], 1)
+    fold(talk, DOMAIN)
+    [before] = home_of(talk).messages.iterdir()
+    say(log, TEXTS[1], 2)
+    fold(talk, DOMAIN)
+    before.write_bytes(b"nonsense")
+    say(log, TEXTS[2], 3)
+
+    assert fold(talk, DOMAIN).added == 1
