@@ -37,11 +37,19 @@ Session = Annotated[
 ]
 
 
-def _opened(domain: str | None, *others: str) -> "Memory":
+def _opened(domain: str | None, *others: str, is_new: bool = False) -> "Memory":
+    """A memory bound to a domain, which has to be there if it is named, unless it may be a new one.
+
+    Raises:
+        DomainError: it is none, or is not there.
+    """
     from docindex_dagster.memory.memory import Memory
     from docindex_dagster.search.live import Live
 
     settings = load_project()
+    if not is_new:
+        for key in filter(None, (domain, *others)):  # that of the settings need not be: nobody typed it
+            _check_is_there(settings, key)
     return Memory(settings, domain or settings.memory.domain, others, code=Live(settings))
 
 
@@ -50,8 +58,13 @@ def ingest(
     session: Annotated[str, typer.Option("--session", "-s", help="The conversation it belongs to.", callback=utf8)],
     text: Annotated[str, typer.Argument(help="What was said; '-' reads standard input.", callback=utf8)] = "-",
     role: Annotated[
-        str, typer.Option(help="user, assistant, system or tool; anything else becomes unknown.", callback=utf8)
-    ] = "unknown",
+        str,
+        typer.Option(
+            help="user, assistant, system or tool; anything else becomes unknown. Default: tool, with --tool.",
+            show_default=False,
+            callback=utf8,
+        ),
+    ] = "",
     tool: Annotated[str, typer.Option(help="Which tool answered.", callback=utf8)] = "",
     message_id: Annotated[
         str | None, typer.Option("--message-id", help="An id of your own, by which it counts once.")
@@ -61,8 +74,10 @@ def ingest(
 ) -> None:
     """Write a message: it is on the disk when this ends, and any process finds it. The same again counts once."""
     message = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
-    memory = _opened(domain)
-    found = memory.ingest(message, session=session, role=role, tool=tool, message_id=message_id)
+    memory = _opened(domain, is_new=True)
+    found = memory.ingest(
+        message, session=session, role=role or ("tool" if tool else "unknown"), tool=tool, message_id=message_id
+    )
     memory.close()
     if json:
         console.as_json(found)
@@ -79,7 +94,8 @@ def recall(
     session: Annotated[list[str] | None, typer.Option("--session", "-s", help="Only this session.")] = None,
     role: Annotated[list[str] | None, typer.Option(help=f"Only what these said: {', '.join(_ROLES)}.")] = None,
     as_of: Annotated[
-        str | None, typer.Option("--as-of", metavar="MOMENT", help="What was known then: 2026-01-31T12:00:00Z.")
+        str | None,
+        typer.Option("--as-of", metavar="MOMENT", help="What was known then: 2026-01-31T12:00:00Z, or a date (UTC)."),
     ] = None,
     code: Annotated[bool, typer.Option("--code", help="Search code and documentation as well.")] = False,
     impact: Annotated[bool, typer.Option("--impact", help="Add what depends on the code that messages name.")] = False,
@@ -88,7 +104,7 @@ def recall(
 ) -> None:
     """Find messages by words and by meaning, and say what has become of the code that they name.
 
-    --domain may be given several times; what two domains hold is put together by rank.
+    --domain may be given several times; what they hold is put together by score.
     """
     if wrong := [given for given in role or () if given not in _ROLES]:
         raise typer.BadParameter(f"{wrong[0]!r} is none of {', '.join(_ROLES)}", param_hint="--role")
@@ -186,6 +202,7 @@ def fold(domain: Domain = None, json: Json = False) -> None:
     from docindex_dagster.memory.fold import fold as fold_domain
 
     settings = load_project()
+    _check_is_there(settings, domain or settings.memory.domain)
     found = fold_domain(settings, domain or settings.memory.domain, on_wait=_report_wait)
     for warning in found.warnings:
         console.warning(warning)
@@ -216,6 +233,7 @@ def erase(domain: Domain = None, json: Json = False) -> None:
 def _erase(settings: "Settings", domain: str) -> "Receipt":
     from docindex_dagster.memory.fold import fold as fold_domain
 
+    _check_is_there(settings, domain)
     receipt = fold_domain(settings, domain, on_wait=_report_wait, erase=True).receipt
     assert receipt is not None  # noqa: S101 an erasure gives one
     return receipt
@@ -223,6 +241,20 @@ def _erase(settings: "Settings", domain: str) -> "Receipt":
 
 def _report_wait(owner: str) -> None:
     console.err.print(f"waiting for {owner}")
+
+
+def _check_is_there(settings: "Settings", domain: str) -> None:
+    """Refuse the key of a domain that nothing was written into.
+
+    Raises:
+        DomainError: it is no key, or there is no such domain.
+    """
+    from docindex_dagster.core.errors import DomainError
+    from docindex_dagster.memory import domains as known
+
+    if known.check(domain) not in (there := _known(settings)):
+        listed = f"there are {', '.join(there)}" if there else "nothing is remembered yet"
+        raise DomainError(f"there is no domain {domain}: {listed}; it begins with `docindex memory ingest`")
 
 
 def _known(settings: "Settings") -> list[str]:
@@ -235,12 +267,12 @@ def _known(settings: "Settings") -> list[str]:
 def _moment(given: str | None) -> "datetime | None":
     from pydantic import TypeAdapter, ValidationError
 
-    from docindex_dagster.serving.moments import Moment
+    from docindex_dagster.serving.moments import LastMoment
 
     try:
-        return None if given is None else TypeAdapter(Moment).validate_python(given)
+        return None if given is None else TypeAdapter(LastMoment).validate_python(given)
     except ValidationError as error:
-        raise typer.BadParameter(str(error.errors()[0]["msg"]), param_hint="--as-of") from None
+        raise typer.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, "), param_hint="--as-of") from None
 
 
 def _confirm(domain: str) -> None:

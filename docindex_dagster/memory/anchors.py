@@ -75,8 +75,18 @@ def anchors_in(reader: Reader, text: str) -> tuple[Anchor, ...]:
         DamagedStoreError: the full-text index cannot be read.
         AccessError: this user may not read it.
     """
+    return anchors_of(reader, mentions_in(well_formed(text)))
+
+
+def anchors_of(reader: Reader, mentions: Sequence[Mention]) -> tuple[Anchor, ...]:
+    """The files and symbols of the indexed code that mentions name, in their order.
+
+    Raises:
+        DamagedStoreError: the full-text index cannot be read.
+        AccessError: this user may not read it.
+    """
     with reading_stores():
-        return tuple(islice(dict.fromkeys(_named(reader, text)), MOST))
+        return tuple(islice(dict.fromkeys(_named(reader, mentions)), MOST))
 
 
 def look(
@@ -102,9 +112,9 @@ def look(
         return [_with_impact(reader, one) for one in found] if impact else found
 
 
-def _named(reader: Reader, text: str) -> Iterator[Anchor]:
-    """The anchors of a text, one after the other, with repeats."""
-    known = (one for one in mentions_in(well_formed(text)) if _may_be_there(reader, one))
+def _named(reader: Reader, mentions: Sequence[Mention]) -> Iterator[Anchor]:
+    """The anchors of mentions, one after the other, with repeats."""
+    known = (one for one in mentions if _may_be_there(reader, one))
     written = list(islice(known, _MOST_LOOKUPS))
     files = {one.path: _only(indexed_code.files(reader, one.path)) for one in written if isinstance(one, PathMention)}
     for one in written:

@@ -4,8 +4,7 @@ Arguments only narrow: nothing that a caller says opens another domain.
 """
 
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -14,29 +13,27 @@ from typing import Literal
 
 from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core.access import writing
-from docindex_dagster.core.errors import DomainError, QueryError, StoreError
+from docindex_dagster.core.errors import DomainError, MessageError, QueryError
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
-from docindex_dagster.memory import domains, export
-from docindex_dagster.memory.anchors import Anchored, anchors_in, look
+from docindex_dagster.memory import code_lookup, domains, export
 from docindex_dagster.memory.chunks import drafts_of
 from docindex_dagster.memory.extracting import FirstStage
 from docindex_dagster.memory.limits import Limits
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Anchor, Tombstone, compose
-from docindex_dagster.memory.overlay import Overlay, Piece
+from docindex_dagster.memory.message import Anchor, Message, Tombstone, compose
+from docindex_dagster.memory.overlay import Overlay
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
+from docindex_dagster.memory.searching import Asked, Piece, Searcher, asking
 from docindex_dagster.memory.transcript import Written
-from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.live import Live
-from docindex_dagster.search.model import Hit, Scored
+from docindex_dagster.search.model import Scored
 
-_RANKS = 60  # of the fusion by reciprocal ranks, as in Cormack, Clarke and Büttcher, 2009
-_LATEST = 1_000_000  # microseconds of a second
+_MICROSECONDS = 1_000_000  # of a second
 
 
 class Memory:
@@ -58,15 +55,18 @@ class Memory:
         """
         self.bound = domains.check(bound)
         self.readable = tuple(dict.fromkeys((bound, *map(domains.check, may_read))))
-        self._own = Live(settings)
-        self._code = code or self._own
+        is_own = code is not None and code.settings.root == settings.root
+        self._live = code if code is not None and is_own else Live(settings)
+        self._code = code or self._live
         self._layout = Layout(settings.home)
         self._log = open_log(self._layout, bound)
         self._preparing, self._is_prepared = Lock(), False
         self._limits = Limits(settings.memory, self._log.home)
         self._first_stage = FirstStage(self._settings_now)
-        self._overlays = {
-            key: Overlay(self._settings_now, key, self._log_of(key), self._embedder) for key in self.readable
+        self._overlays = {key: Overlay(self._settings_now, key, self._log_of(key)) for key in self.readable}
+        self._searchers = {
+            key: Searcher(self._settings_now, overlay, domains.home(self._layout, key), self._embedder)
+            for key, overlay in self._overlays.items()
         }
 
     def ingest(
@@ -77,11 +77,13 @@ class Memory:
         The same message, by its id or by role, tool and text, counts once.
 
         Raises:
-            MessageError: the session is no name, or the text is too long.
+            MessageError: the session is no name, the text is too long, or another text has its id.
             RateError: too many come from this process.
             QuotaError: the domain is full.
             FullDiskError: the disk is.
             LogError: the log cannot be written.
+            ChunkerError: the chunker of the settings is not there.
+            SettingsError: the settings were changed, and cannot be read.
         """
         began = time.perf_counter()
         message = compose(self.bound, session, text, role=role, tool=tool, message_id=message_id)
@@ -91,13 +93,15 @@ class Memory:
             with span("memory.admit"):
                 self._limits.admit(text)
             with span("memory.anchors"):
-                message = replace(message, anchors=self._anchors(message.text))
-            is_repeat = self._is_there(message.id)
+                anchors, problem = code_lookup.named(self._code, message.text)
+                message = replace(message, anchors=anchors)
+            chunker = load_chunker(self._settings.memory.chunker)  # before the write: what fails later was written
+            is_repeat = self._is_there(message)
             with span("memory.append"):
                 self._prepare()
                 self._log.append([message])
             with span("memory.cut"):
-                drafts = drafts_of(message, load_chunker(self._settings.memory.chunker)).drafts
+                drafts = drafts_of(message, chunker).drafts
             with span("memory.extract"):
                 found = self._first_stage.extract(message, drafts)
             ingesting.note(
@@ -119,6 +123,7 @@ class Memory:
             is_repeat,
             message.anchors,
             (time.perf_counter() - began) * 1000,
+            problem,
         )
 
     def recall(
@@ -153,16 +158,21 @@ class Memory:
         """
         if not query.strip():
             raise QueryError("the query is empty: say what to look for")
-        until = None if as_of is None else int(as_of.timestamp() * _LATEST)
+        until = None if as_of is None else int(as_of.timestamp() * _MICROSECONDS)
         with span("memory.recall", top_k=top_k):
-            asked = partial(
-                self._recalled, query, top_k=top_k, sessions=sessions or None, roles=roles or None, until=until
+            warnings: list[str] = []
+            asked = asking(query, self._embedder(), warnings)
+            search = partial(
+                self._recalled, asked, top_k=top_k, sessions=sessions or None, roles=roles or None, until=until
             )
-            answers = [asked(key) for key in self._chosen(domains)]
-            warnings = [note for _, notes in answers for note in notes]
-            best = _fused([found for found, _ in answers])[:top_k]
-            code = self._code_for(query, top_k, warnings) if with_code else ()
-            return Recalled(self._with_anchors(best, with_impact=with_impact), code, tuple(dict.fromkeys(warnings)))
+            answers = [search(key) for key in self._chosen(domains)]
+            warnings += [note for _, notes in answers for note in notes]
+            best = _best((each for found, _ in answers for each in found), top_k)
+            if _has_no_word(best):
+                warnings.append("no message has a word of the query; these are nearest to its meaning")
+            hits = code_lookup.found(self._code, query, top_k, warnings) if with_code else ()
+            messages = self._with_anchors(best, warnings, impact=with_impact)
+            return Recalled(messages, hits, tuple(dict.fromkeys(warnings)))
 
     def forget(self, *, message: str | None = None, session: str | None = None, everything: bool = False) -> Forgotten:
         """Hide a message, a session or all of the bound domain from now on; the next fold takes it out of the files.
@@ -214,7 +224,7 @@ class Memory:
 
     def _recalled(
         self,
-        query: str,
+        asked: Asked,
         key: str,
         *,
         top_k: int,
@@ -223,9 +233,7 @@ class Memory:
         until: int | None,
     ) -> tuple[list[Remembered], list[str]]:
         """The best chunks of one domain, and warnings."""
-        overlay = self._overlays[key]
-        overlay.refresh()
-        found, notes = overlay.search(query, top_k=top_k, sessions=sessions, roles=roles, until=until)
+        found, notes = self._searchers[key].search(asked, top_k=top_k, sessions=sessions, roles=roles, until=until)
         return [_remembered(key, *each) for each in found], notes
 
     def _chosen(self, wanted: Sequence[str]) -> Sequence[str]:
@@ -243,22 +251,31 @@ class Memory:
                 with writing(self._settings):
                     self._is_prepared = True
 
-    def _is_there(self, message_id: str) -> bool:
+    def _is_there(self, message: Message) -> bool:
+        """Whether the same message was written before.
+
+        Raises:
+            MessageError: another one was, under the same id of its client.
+        """
         overlay = self._overlays[self.bound]
         overlay.refresh()
-        return overlay.message(message_id) is not None
+        known = overlay.message(message.id)
+        if known is not None and known.message.text != message.text:
+            raise MessageError(
+                f"another text has this id in session {message.session!r}: take an id of its own for each message, or "
+                "forget the one that is there"
+            )
+        return known is not None
 
-    def _anchors(self, text: str) -> tuple[Anchor, ...]:
-        with suppress(StoreError):  # nothing is indexed
-            return self._code.reading(lambda reader: anchors_in(reader, text))
-        return ()
-
-    def _with_anchors(self, found: Sequence[Remembered], *, with_impact: bool) -> tuple[Remembered, ...]:
+    def _with_anchors(
+        self, found: Sequence[Remembered], warnings: list[str], *, impact: bool
+    ) -> tuple[Remembered, ...]:
         named = [self._anchors_of(each) for each in found]
         every = list(dict.fromkeys(anchor for anchors in named for anchor in anchors))
         if not every:
             return tuple(found)
-        seen = dict(zip(every, self._looked(every, with_impact=with_impact), strict=True))
+        with span("memory.anchors"):
+            seen = dict(zip(every, code_lookup.looked_at(self._code, every, warnings, impact=impact), strict=True))
         return tuple(
             replace(each, anchors=tuple(seen[anchor] for anchor in anchors))
             for each, anchors in zip(found, named, strict=True)
@@ -267,21 +284,6 @@ class Memory:
     def _anchors_of(self, found: Remembered) -> tuple[Anchor, ...]:
         written = self._overlays[found.domain].message(found.message_id)
         return written.message.anchors if written else ()
-
-    def _looked(self, anchors: Sequence[Anchor], *, with_impact: bool) -> list[Anchored]:
-        with span("memory.anchors"):
-            try:
-                return self._code.reading(lambda reader: look(self._settings, reader, anchors, impact=with_impact))
-            except StoreError:
-                return look(self._settings, None, anchors)
-
-    def _code_for(self, query: str, top_k: int, warnings: list[str]) -> tuple[Hit, ...]:
-        try:
-            request = Request(query, top_k=top_k)
-            return tuple(self._code.reading(lambda reader: hits_of(self._settings, reader, request, warnings.append)))
-        except StoreError as error:
-            warnings.append(str(error))
-            return ()
 
     def _status(self, key: str) -> DomainStatus:
         overlay = self._overlays[key]
@@ -310,7 +312,7 @@ class Memory:
     @property
     def _settings(self) -> Settings:
         """Those of the file as it is now."""
-        return self._own.settings
+        return self._live.settings
 
     def _settings_now(self) -> Settings:
         return self._settings
@@ -337,13 +339,15 @@ def _remembered(key: str, found: Scored, piece: Piece, written: Written) -> Reme
         piece.start_line,
         piece.end_line,
         found.score,
-        tuple((signal.name, signal.contribution) for signal in found.signals),
+        tuple((signal.name, signal.contribution) for signal in found.signals if signal.contribution),
     )
 
 
-def _fused(rankings: Sequence[Sequence[Remembered]]) -> list[Remembered]:
-    """The hits of several domains by their ranks, since scores of two domains do not compare."""
-    if len(rankings) == 1:
-        return list(rankings[0])
-    ranked = [(1 / (_RANKS + rank), each) for ranking in rankings for rank, each in enumerate(ranking)]
-    return [each for _, each in sorted(ranked, key=lambda pair: (-pair[0], pair[1].domain, -pair[1].score))]
+def _best(found: Iterable[Remembered], top_k: int) -> list[Remembered]:
+    """The best hits of several domains: a score of 1 is the most that any text could have, in whatever domain."""
+    return sorted(found, key=lambda each: (-each.score, -each.at, each.domain, each.chunk_id))[:top_k]
+
+
+def _has_no_word(found: Sequence[Remembered]) -> bool:
+    """Whether messages were found, and none has a word of the query."""
+    return bool(found) and not any(dict(each.signals).get("bm25") for each in found)

@@ -102,6 +102,7 @@ class TalkIndex:
     """
 
     def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
         self._rows = np.array([_EMPTY], _ROW)
         self._vectors = np.zeros((1, dimension), np.float32)
         self._places: list[_Place] = [_NOWHERE]  # of each row, `_NOWHERE` of those without a chunk

@@ -29,6 +29,7 @@ class Ingested:
     is_repeat: bool = False
     anchors: tuple[Anchor, ...] = ()
     latency_ms: float = 0.0
+    problem: str = ""  # why the code that it names could not be looked up; empty where nothing kept it
 
 
 @dataclass(frozen=True, slots=True)

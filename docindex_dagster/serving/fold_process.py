@@ -39,10 +39,13 @@ class Done:
         return json.dumps([self.warnings, self.timings])
 
     @classmethod
-    def of_json(cls, text: str) -> Self:
-        """From that line."""
-        warnings, timings = json.loads(text)
-        return cls(warnings, tuple((name, seconds) for name, seconds in timings))
+    def of_json(cls, text: str) -> Self | None:
+        """From that line; None of another one, as a library may print."""
+        try:
+            warnings, timings = json.loads(text)
+            return cls(int(warnings), tuple((str(name), float(seconds)) for name, seconds in timings))
+        except (TypeError, ValueError):
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 
-from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import holder
 from docindex_dagster.core.settings import Settings
@@ -113,8 +112,10 @@ class _Folder:
             if not self._is_due(key, watched, now):
                 return
             failure = self._fold(key)
-        except (DocindexError, OSError) as error:
-            failure = reason(error, key) if isinstance(error, DocindexError) else str(error)
+        except OSError as error:
+            failure = str(error)
+        except Exception as error:  # noqa: BLE001 it is reported, and the thread has other domains to look at
+            failure = reason(error, key)
         if self._is_over.is_set():
             return
         watched.failures = watched.failures + 1 if failure else 0
@@ -154,7 +155,10 @@ class _Folder:
         if ended:
             words = errors.strip().splitlines()
             return words[-1] if words and ended > 0 else f"its process ended by signal {-ended}"
-        self._take(key, Done.of_json(output.splitlines()[-1]))
+        found = [done for line in output.splitlines() if (done := Done.of_json(line)) is not None]
+        if not found:
+            return "its process did not say what it did"
+        self._take(key, found[-1])
         return ""
 
     def _take(self, key: str, done: Done) -> None:

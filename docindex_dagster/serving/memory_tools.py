@@ -7,7 +7,7 @@ from pydantic import Field
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.memory.message import Role
 from docindex_dagster.serving import binding, budget, memory_answers
-from docindex_dagster.serving.moments import Moment
+from docindex_dagster.serving.moments import LastMoment
 from docindex_dagster.serving.tools import Budget, Cursor, Limit, OneOrMore, Query
 
 Session = Annotated[str, Field(description="The conversation that it belongs to: any name, the same each time.")]
@@ -77,7 +77,7 @@ class MemoryTools:
         sessions: Annotated[list[str] | None, OneOrMore, Field(description="Only these conversations.")] = None,
         roles: Annotated[list[Role] | None, OneOrMore, Field(description="Only what these said.")] = None,
         as_of: Annotated[
-            Moment | None,
+            LastMoment | None,
             Field(description="What was known then, as 2026-01-31 or 2026-01-31T12:00:00Z; UTC. Default: now."),
         ] = None,
         include_code: Annotated[

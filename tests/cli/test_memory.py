@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,30 @@ def test_a_server_needs_a_domain_to_read_another_one(run_indexed, command):
 
     assert (without.code, "goes with --domain alone" in without.err) == (2, True)
     assert (wrong.code, "'everything' is no domain" in wrong.err) == (1, True)
+
+
+@pytest.mark.parametrize("command", ["recall pump", "status", "export", "fold", "erase", "forget --session s"])
+def test_a_domain_that_is_not_there_is_named_and_not_made(remember, command):
+    remember("ingest", "--session", "s", "the pump is blue")
+
+    refused = remember(*command.split(), "--domain", "memory/nowhere")
+
+    assert refused.code == 1
+    assert "there is no domain memory/nowhere: there are memory/main" in " ".join(refused.err.split())
+    assert remember("domains").out.split() == ["memory/main"]
+
+
+def test_a_date_is_its_whole_day(remember):
+    remember("ingest", "--session", "s", "--tool", "pytest", "the pump is blue")
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+
+    assert "the pump is blue" in remember("recall", "pump", "--as-of", today).out
+    assert "the pump is blue" not in remember("recall", "pump", "--as-of", "2026-01-31").out
+
+
+def test_what_a_tool_answers_has_the_role_of_a_tool(remember):
+    remember("ingest", "--session", "s", "--tool", "pytest", "the pump is blue")
+
+    [found] = json.loads(remember("recall", "pump", "--json").out)["messages"]
+
+    assert found["role"] == "tool"

@@ -1,7 +1,7 @@
 """Domains that tests talk to: a project of its own, messages at given times, and all that is left of a text."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from docindex_dagster.memory.concepts import plan_of, with_follows
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import compose
 from docindex_dagster.memory.overlay import Overlay
+from docindex_dagster.memory.searching import Searcher, asking
 from docindex_dagster.stores.lance_table import load_library
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.tantivy_index import open_published
@@ -43,7 +44,7 @@ def log_of(settings: Settings, domain: str = DOMAIN) -> Log:
 
 def overlay_of(settings: Settings, domain: str = DOMAIN) -> Overlay:
     """The domain as a process sees it that looks for the first time."""
-    overlay = Overlay(lambda: settings, domain, log_of(settings, domain), lambda: _EMBEDDER)
+    overlay = Overlay(lambda: settings, domain, log_of(settings, domain))
     overlay.refresh()
     return overlay
 
@@ -55,19 +56,28 @@ def say(log: Log, text: str, at: int, session: str = "s", role: str = "user") ->
     return message.id
 
 
-def seen(overlay: Overlay, queries: Sequence[str]) -> dict[str, Any]:
-    """All that a process sees of a domain: messages, rows, ranks and edges."""
-    overlay.refresh()
-    messages = overlay.messages
-    rows = overlay.rows()
-    ranks = {
-        query: [(each.chunk_id, each.score) for each, _, _ in overlay.search(query, top_k=20)[0]] for query in queries
-    }
-    return {
-        "messages": [(each.message, each.repeats) for each in messages],
-        "rows": rows.to_pylist(),
-        "ranks": ranks,
-    }
+@dataclass(frozen=True, slots=True)
+class View:
+    """A domain as one process sees it."""
+
+    overlay: Overlay
+    searcher: Searcher
+
+    def seen(self, queries: Sequence[str]) -> dict[str, Any]:
+        """All of it: messages, rows and ranks."""
+        ranks = {query: self.ranks(query) for query in queries}
+        self.overlay.refresh()
+        messages = [(each.message, each.repeats) for each in self.overlay.messages]
+        return {"messages": messages, "rows": self.overlay.rows().to_pylist(), "ranks": ranks}
+
+    def ranks(self, query: str) -> list[tuple[str, float]]:
+        found, _ = self.searcher.search(asking(query, _EMBEDDER, []), top_k=20)
+        return [(each.chunk_id, each.score) for each, _, _ in found]
+
+
+def view_of(settings: Settings, domain: str = DOMAIN) -> View:
+    overlay = overlay_of(settings, domain)
+    return View(overlay, Searcher(lambda: settings, overlay, home_of(settings, domain), lambda: _EMBEDDER))
 
 
 def edges_of(settings: Settings, domain: str = DOMAIN) -> list[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from docindex_dagster.memory.fold import fold, why_due
 from docindex_dagster.memory.overlay import Overlay
 from docindex_dagster.stores.rollback import roll_back
 from tests.memory.logs import DOMAIN, message
-from tests.memory.talks import edges_of, home_of, log_of, overlay_of, project, published_edges, say, seen
+from tests.memory.talks import edges_of, home_of, log_of, overlay_of, project, published_edges, say, view_of
 
 TEXTS = (
     "The Circuit Breaker requires a Timeout.",
@@ -39,7 +39,7 @@ def test_folding_at_any_moment_equals_never_folding(tmp_path_factory, steps):
     root = tmp_path_factory.mktemp("domains")
     folding, never = project(root / "folding"), project(root / "never")
     logs = [log_of(folding), log_of(never)]
-    views = [overlay_of(folding), overlay_of(never)]
+    views = [view_of(folding), view_of(never)]
     ids: list[str] = []
     for at, (step, *arguments) in enumerate([("say", TEXTS[0], "one"), *steps, ("fold",)], start=1):
         if step == "say":
@@ -55,12 +55,12 @@ def test_folding_at_any_moment_equals_never_folding(tmp_path_factory, steps):
         elif step == "fold":
             fold(folding, DOMAIN)
         elif step == "restart":
-            views[0] = overlay_of(folding)
+            views[0] = view_of(folding)
         elif _has_previous(folding):
             roll_back(home_of(folding))
-        assert seen(views[0], QUERIES) == seen(views[1], QUERIES)
+        assert views[0].seen(QUERIES) == views[1].seen(QUERIES)
     assert published_edges(folding) == edges_of(never)
-    assert seen(overlay_of(folding), QUERIES) == seen(views[1], QUERIES)
+    assert view_of(folding).seen(QUERIES) == views[1].seen(QUERIES)
 
 
 def _has_previous(settings) -> bool:

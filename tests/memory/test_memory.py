@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from docindex_dagster.core.errors import DomainError, MessageError, QueryError, QuotaError, RateError
+from docindex_dagster.core.errors import ChunkerError, DomainError, MessageError, QueryError, QuotaError, RateError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.memory.fold import fold
@@ -242,3 +243,63 @@ def test_of_two_equal_messages_the_older_one_scores_less_only_where_the_settings
     assert len(set(scores())) == 1
     new, old = scores(decay=0.1)
     assert 0.9 * new <= old < new
+
+
+def test_with_a_chunker_that_is_not_there_nothing_is_written(talk, memory):
+    config = talk.root / CONFIG_NAME
+    config.write_text(f'{config.read_text()}chunker = "nonesuch"\n')
+
+    with pytest.raises(ChunkerError):
+        memory.ingest("the pump is blue", session="s")
+
+    assert log_of(talk).read().entries == ()
+
+
+def test_of_code_that_cannot_be_looked_up_a_write_says_why(tmp_path):
+    root = tmp_path / "project"
+    (root / "code").mkdir(parents=True)
+    (root / "code/pump.py").write_text("def prime_pump():\n    return 1\n")
+    (root / CONFIG_NAME).write_text('[[source]]\nkind = "library"\npath = "code"\n')
+    settings = load_settings(root)
+    [source] = registry.sources(settings).values()
+    index(settings, source, StaticEmbedder())
+    for file in Layout(settings.home).tantivy.rglob("*.store"):
+        file.write_bytes(b"")
+
+    damaged = Memory(settings, DOMAIN).ingest("call `prime_pump` first", session="s")
+    without = Memory(settings, DOMAIN).ingest("call it first", session="s")
+
+    assert damaged.chunks == 1
+    assert "damaged" in damaged.problem
+    assert without.problem == ""
+
+
+def test_another_text_under_an_id_that_is_there_is_refused(talk, memory):
+    memory.ingest("first text", session="s", message_id="k1")
+
+    with pytest.raises(MessageError, match="another text has this id"):
+        memory.ingest("second text", session="s", message_id="k1")
+
+    assert memory.ingest("first text", session="s", message_id="k1").is_repeat
+    assert memory.ingest("second text", session="t", message_id="k1").chunks == 1
+
+
+def test_what_fits_best_comes_first_from_whatever_domain(talk):
+    other = Memory(talk, ACME)
+    for number in range(3):
+        other.ingest(f"lorem ipsum dolor sit amet {number}", session="s")
+    both = Memory(talk, DOMAIN, [ACME])
+    both.ingest("two tests failed in the payment module", session="s")
+    both.ingest("payment tests", session="t")
+
+    messages = both.recall("which tests failed in payment").messages
+
+    assert [each.domain for each in messages[:2]] == [DOMAIN, DOMAIN]
+    assert [each.score for each in messages] == sorted((each.score for each in messages), reverse=True)
+
+
+def test_messages_without_a_word_of_the_query_come_with_a_warning(memory):
+    memory.ingest("the pump is blue", session="s")
+
+    assert "no message has a word of the query" in memory.recall("xyzzy").warnings[0]
+    assert memory.recall("pump").warnings == ()

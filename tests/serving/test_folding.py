@@ -178,3 +178,17 @@ def test_idle_it_costs_next_to_nothing(settings):
 
     looks_a_minute = 12
     assert took / (3 / 0.05) * looks_a_minute < 0.1
+
+
+@pytest.mark.parametrize(
+    ("line", "done"),
+    [
+        ('[2, [["memory.fold", 0.5]]]', Done(2, (("memory.fold", 0.5),))),
+        ("a library says goodbye", None),
+        ("{}", None),
+        ("[1]", None),
+        ("3", None),
+    ],
+)
+def test_of_what_the_process_prints_its_own_line_counts(line, done):
+    assert Done.of_json(line) == done

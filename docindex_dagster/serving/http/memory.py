@@ -18,7 +18,7 @@ from docindex_dagster.serving.http.paging import Page, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.searching import LONGEST_QUERY, Names
 from docindex_dagster.serving.http.served import Project
-from docindex_dagster.serving.moments import Moment
+from docindex_dagster.serving.moments import LastMoment
 
 router = APIRouter(prefix="/memory", tags=["memory"])
 _LONGEST_NAME = 1000
@@ -58,7 +58,7 @@ class RecallRequest(BaseModel):
     domains: Names = Field(default=[], description="Only these, of those that the status lists. Default: all of them.")
     sessions: Names = Field(default=[], description="Only these conversations.")
     roles: list[Role] = Field(default=[], max_length=5, description="Only what these said.")
-    as_of: Moment | None = Field(default=None, description="What was known then; UTC where it names no zone.")
+    as_of: LastMoment | None = Field(default=None, description="What was known then; UTC where it names no zone.")
     code: bool = Field(default=False, description="Whether code and documentation are searched as well.")
     impact: bool = Field(default=False, description="Whether anchors come with what depends on them.")
     limit: int = Field(default=10, ge=1, le=200, description="How many messages at most.")

@@ -204,7 +204,7 @@ def test_the_tree_of_a_recall(settings):
 
         found = tree(exporter)
     assert found[""] == ["memory.recall"]
-    assert found["memory.recall"][:3] == ["memory.refresh", "memory.embed query", "memory.rank"]
+    assert found["memory.recall"][:3] == ["memory.embed query", "memory.refresh", "memory.rank"]
 
 
 def test_the_tree_of_a_fold(settings):

@@ -1,0 +1,198 @@
+"""Searching a domain: one index in memory of all chunks of its messages, brought up to date before each question."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from docindex_dagster.chunking.chunkers import load_chunker
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import EmbeddingError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.traces import span
+from docindex_dagster.embedding.build import build_embeddings
+from docindex_dagster.embedding.protocol import Embedder, Vectors
+from docindex_dagster.memory.chunks import all_rows, chunk_rows, message_of
+from docindex_dagster.memory.message import Message
+from docindex_dagster.memory.overlay import Changes, Overlay
+from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, Utterance
+from docindex_dagster.memory.transcript import Written
+from docindex_dagster.search.model import Scored
+
+_COLUMNS = ("chunk_id", "path", "chunk_index", "text", "start_line", "end_line")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A chunk of a message, and where it stands in the message."""
+
+    message_id: str
+    text: str
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query, and its vector by a model, if that could be had: shape (dimension,)."""
+
+    query: str
+    vector: Vectors | None = None
+    model: str = ""
+
+
+@dataclass(slots=True)
+class _Indexed:
+    """An index of chunks that one chunker cut and one model embedded."""
+
+    made_by: tuple[str, str]  # the names of both
+    index: TalkIndex
+    pieces: dict[str, Piece] = field(default_factory=dict)  # by the ids of chunks
+    messages: dict[str, tuple[Message, tuple[str, ...]]] = field(default_factory=dict)  # with the ids of their chunks
+    without_vectors: dict[str, Message] = field(default_factory=dict)  # those for which the model failed
+
+    def drop(self, ids: Collection[str]) -> None:
+        """Take messages out."""
+        for message_id in ids:
+            _, chunks = self.messages.pop(message_id)
+            self.without_vectors.pop(message_id, None)
+            self.index.remove(chunks)
+            for chunk in chunks:
+                del self.pieces[chunk]
+
+    def add(self, messages: Sequence[Message], rows: pa.Table, vectors: NDArray[np.float32] | None) -> None:
+        """Take messages in with their rows; without vectors, they are found by their words alone."""
+        by_id = {message.id: message for message in messages}
+        chunks: dict[str, list[str]] = {message.id: [] for message in messages}
+        pieces: dict[str, Piece] = {}
+        utterances: list[Utterance] = []
+        for row in rows.select(list(_COLUMNS)).to_pylist():
+            message = by_id[message_of(row["path"])]
+            chunk_id = row["chunk_id"]
+            pieces[chunk_id] = Piece(message.id, row["text"], row["start_line"], row["end_line"])
+            chunks[message.id].append(chunk_id)
+            order = (message.at, message.id, row["chunk_index"])
+            utterances.append(Utterance(chunk_id, message.session, order, message.role, message.tool, row["text"]))
+        nothing = np.zeros((rows.num_rows, self.index.dimension), np.float32)
+        self.index.add(utterances, nothing if vectors is None else vectors)
+        self.pieces.update(pieces)
+        self.messages.update({key: (by_id[key], tuple(ids)) for key, ids in chunks.items()})
+        if vectors is None:
+            self.without_vectors.update(by_id)
+
+
+class Searcher:
+    """The search of one domain, for the threads of one process. No write of a message waits for it."""
+
+    def __init__(
+        self, settings: Callable[[], Settings], overlay: Overlay, home: Layout, embedder: Callable[[], Embedder]
+    ) -> None:
+        """Nothing is read before the first question; `settings` and `embedder` give those of the moment."""
+        self._settings = settings
+        self._overlay = overlay
+        self._home = home
+        self._embedder = embedder
+        self._lock = Lock()
+        self._indexed: _Indexed | None = None
+        self._problem = ""
+
+    def search(
+        self,
+        asked: Asked,
+        *,
+        top_k: int,
+        sessions: Collection[str] | None = None,
+        roles: Collection[str] | None = None,
+        until: int | None = None,
+    ) -> tuple[list[tuple[Scored, Piece, Written]], list[str]]:
+        """The best chunks for a query with the messages that they are of, and what keeps vectors from being asked.
+
+        Args:
+            asked: any text, with its vector.
+            top_k: how many at most.
+            sessions: of which a message must be; None for all.
+            roles: who must have said it; None for all.
+            until: the last moment that counts, in microseconds since 1970.
+
+        Raises:
+            ChunkerError: the chunker of the settings is not there.
+            LogError: the log cannot be read.
+            StoreError: what was folded cannot be read.
+        """
+        with self._lock:
+            self._overlay.refresh()
+            now = self._up_to_date()
+            vector = asked.vector if asked.model == now.made_by[1] else None
+            weights = replace(TALK_WEIGHTS, decay=self._settings().memory.decay)
+            with span("memory.rank", chunks=len(now.index)):
+                found = now.index.search(
+                    asked.query, vector, top_k=top_k, sessions=sessions, roles=roles, until=until, weights=weights
+                )
+            pieces = [(each, now.pieces[each.chunk_id]) for each in found]
+            warnings = [self._problem] if now.without_vectors else []
+        there = ((each, piece, self._overlay.message(piece.message_id)) for each, piece in pieces)
+        return [(each, piece, written) for each, piece, written in there if written is not None], warnings
+
+    def _up_to_date(self) -> _Indexed:
+        """The index of all messages that are there."""
+        embedder = self._embedder()
+        made_by = (self._settings().memory.chunker, embedder.name)
+        if self._indexed is None or self._indexed.made_by != made_by:
+            self._indexed = _Indexed(made_by, TalkIndex(embedder.dimension))
+        changes = self._overlay.changes(anew=not self._indexed.messages)
+        try:
+            self._take(self._indexed, changes, embedder)
+        except BaseException:
+            self._overlay.give_back()
+            raise
+        return self._indexed
+
+    def _take(self, now: _Indexed, changes: Changes, embedder: Embedder) -> None:
+        new = list(changes.new)
+        if changes.messages is not None:
+            now.drop(_gone(now.messages, changes.messages))
+            new = [message for key, message in changes.messages.items() if key not in now.messages]
+        again = list(now.without_vectors.values())  # the model may work by now
+        now.drop([message.id for message in again])
+        new = [*{message.id: message for message in (*again, *new)}.values()]
+        if not new:
+            return
+        is_many = changes.messages is not None
+        cut_by = now.made_by[0]
+        rows = (
+            all_rows(self._home, self._overlay.key, new, cut_by)
+            if is_many
+            else chunk_rows(self._overlay.key, new, load_chunker(cut_by))
+        )
+        now.add(new, rows, self._vectors(rows, embedder, is_many=is_many))
+
+    def _vectors(self, rows: pa.Table, embedder: Embedder, *, is_many: bool) -> NDArray[np.float32] | None:
+        """The vectors of chunks: those that a fold made, or new ones; None where the model fails."""
+        known = tables.read(self._home.table("embeddings", self._overlay.key)) if is_many else None
+        try:
+            table = build_embeddings(rows, known, embedder, self._overlay.key).table
+        except EmbeddingError as error:
+            self._problem = f"{error}; what was written since is found by its words alone"
+            return None
+        values = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        found: NDArray[np.float32] = values.reshape(-1, embedder.dimension).astype(np.float32)
+        return found
+
+
+def asking(query: str, embedder: Embedder, warnings: list[str]) -> Asked:
+    """A query with its vector; where the model fails, without one, and with a warning."""
+    try:
+        with span("memory.embed query", model=embedder.name):
+            return Asked(query, embedder.embed_query(query), embedder.name)
+    except EmbeddingError as error:
+        warnings.append(f"{error}; results are by words alone")
+        return Asked(query)
+
+
+def _gone(indexed: Mapping[str, tuple[Message, tuple[str, ...]]], there: Mapping[str, Message]) -> list[str]:
+    """The ids of messages that are not there any more, or are there as another message of the same id."""
+    return [key for key, (message, _) in indexed.items() if there.get(key) != message]
