@@ -6,7 +6,6 @@ Patterns take a millisecond; spaCy is asked once it is loaded, where the text is
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from docindex_dagster.chunking.draft import Draft
 from docindex_dagster.core.settings import Settings
@@ -19,10 +18,10 @@ from docindex_dagster.graph.triple import CONCEPT
 from docindex_dagster.memory.chunks import path_of
 from docindex_dagster.memory.concepts import PATTERNS, SPACY, plan_of, problem_of
 from docindex_dagster.memory.message import Message
+from docindex_dagster.memory.results import ExtractionState
 
 _SHORT = 100  # words, which spaCy reads in some 25 ms
 _MOST_CHUNKS = 16  # which patterns read in some 5 ms; a longer message is read to the end by the fold
-State = Literal["done", "pending", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Extracted:
 
     concepts: tuple[str, ...] = ()
     edges: int = 0
-    state: State = "none"
+    state: ExtractionState = "none"
 
 
 @dataclass(eq=False)
@@ -82,7 +81,7 @@ class FirstStage:
             self._extractors[name] = plan_of(self.settings_now(), name).extractor
         return self._extractors[name]
 
-    def _choice(self, wanted: str, text: str) -> tuple[str, State]:
+    def _choice(self, wanted: str, text: str) -> tuple[str, ExtractionState]:
         if wanted == PATTERNS:
             return wanted, "done"
         if wanted == SPACY:

@@ -21,8 +21,9 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.embedding.providers import shared_embedder
 from docindex_dagster.graph import extraction
+from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.triple import CONCEPT
 from docindex_dagster.memory import domains
@@ -85,7 +86,8 @@ def fold(
         DomainError: the key is none.
         LogError: the log cannot be read.
         StoreError: what was folded before cannot be read.
-        EmbeddingError: the provider failed; nothing changed.
+        EmbeddingError: the provider failed; what was published stays.
+        ChunkerError: the chunker of the settings is not there.
         FullDiskError: there is no space left; what was published stays.
     """
     began = time.monotonic()
@@ -132,7 +134,7 @@ class _Run:
         return done
 
     def _published(self, messages: Sequence[Written], cut: Offsets, done: Folding) -> Folding:
-        embedder = self.embedder or load_embedder(self.settings.embedding)
+        embedder = self.embedder or shared_embedder(self.settings.embedding)
         plan, warning = with_fallback(self.settings)
         spoken = [each.message for each in messages]
         with span("memory.chunk", count=len(spoken)):
@@ -152,11 +154,10 @@ class _Run:
         with span("memory.publish"):
             found = _publish(self.home, rows, Model.of(embedder), plan)
         remove_unused(self.home, self.domain)
-        concepts = pc.sum(pc.equal(graph.nodes["type"], CONCEPT), min_count=0).as_py() if graph else 0
         return replace(
             done,
             chunks=chunks.num_rows,
-            concepts=concepts or 0,
+            concepts=_concepts_of(made),
             edges=graph.triples.num_rows if graph else 0,
             generation=found.generation.number,
             version=found.source.version,
@@ -172,6 +173,7 @@ class _Run:
             len(new - old),
             len(old - new),
             chunks=source.chunks if source else 0,
+            concepts=_concepts_of(extraction.read(self.home, self.domain)),
             edges=source.edges if source else 0,
             generation=before.generation.number if before.generation else None,
             version=source.version if source else "",
@@ -193,6 +195,12 @@ def _known(before: Folded, entries: Sequence[Entry]) -> set[str]:
     """The ids of all messages that are in files."""
     written = [entry.record for entry in entries if isinstance(entry.record, Message)]
     return {each.id for each in (*written, *(each.message for each in before.messages))}
+
+
+def _concepts_of(made: Extraction | None) -> int:
+    if made is None or made.graph is None:
+        return 0
+    return pc.sum(pc.equal(made.graph.nodes["type"], CONCEPT), min_count=0).as_py() or 0
 
 
 def _publish(home: Layout, rows: SourceRows, model: Model, plan: GraphPlan) -> Publication:

@@ -4,11 +4,10 @@ Writers share a lock for the time of each write. Who takes records out holds it 
 """
 
 from collections.abc import Sequence
-from typing import Literal
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.memory import domains, reading, rewriting
-from docindex_dagster.memory.message import Record, Tombstone
+from docindex_dagster.memory.message import Forgettable, Record, Tombstone
 from docindex_dagster.memory.position import Offsets
 from docindex_dagster.memory.reading import Read
 from docindex_dagster.memory.records import Entry
@@ -40,7 +39,7 @@ class Log:
         """
         return self._writer.append(records) if records else []
 
-    def forget(self, what: Literal["message", "session", "domain"], value: str = "") -> Entry:
+    def forget(self, what: Forgettable, value: str = "") -> Entry:
         """Write a tombstone that covers all that the log holds now, and what was folded of it before.
 
         Raises:

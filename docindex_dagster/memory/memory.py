@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from threading import Lock
-from typing import Literal
 
 from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core.access import writing
@@ -25,7 +24,7 @@ from docindex_dagster.memory.chunks import drafts_of
 from docindex_dagster.memory.extracting import FirstStage
 from docindex_dagster.memory.limits import Limits
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Anchor, Message, Tombstone, compose
+from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, compose
 from docindex_dagster.memory.overlay import Overlay
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
 from docindex_dagster.memory.searching import Asked, Piece, Searcher, asking
@@ -184,9 +183,7 @@ class Memory:
         """
         if (message is not None) + (session is not None) + everything != 1:
             raise QueryError("say what to forget: a message, a session, or everything")
-        what: Literal["message", "session", "domain"] = (
-            "message" if message is not None else "session" if session is not None else "domain"
-        )
+        what: Forgettable = "message" if message is not None else "session" if session is not None else "domain"
         value = message or session or ""
         overlay = self._overlays[self.bound]
         overlay.refresh()

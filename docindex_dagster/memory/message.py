@@ -10,6 +10,7 @@ from docindex_dagster.core.printable import well_formed
 from docindex_dagster.memory.position import Offsets
 
 Role = Literal["user", "assistant", "system", "tool", "unknown"]
+Forgettable = Literal["message", "session", "domain"]
 _ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 _LONGEST_TOOL = 64
 _LONGEST_SESSION = 200
@@ -45,7 +46,7 @@ class Tombstone:
     `covers` says what was: places in the log, since a clock may go back.
     """
 
-    what: Literal["message", "session", "domain"]
+    what: Forgettable
     value: str  # the id of a message, a session, or empty
     covers: Offsets = field(default_factory=Offsets)
     at: int = 0

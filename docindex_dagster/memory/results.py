@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from docindex_dagster.memory.anchors import Anchored
-from docindex_dagster.memory.message import Anchor
+from docindex_dagster.memory.message import Anchor, Forgettable
 from docindex_dagster.search.model import Hit
+
+ExtractionState = Literal["done", "pending", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Ingested:
     concepts: int = 0
     edges: int = 0
     extracted: tuple[str, ...] = ()
-    extraction: Literal["done", "pending", "none"] = "none"
+    extraction: ExtractionState = "none"
     is_repeat: bool = False
     anchors: tuple[Anchor, ...] = ()
     latency_ms: float = 0.0
@@ -66,7 +68,7 @@ class Forgotten:
     """What is hidden from now on; its bytes go with the next erasure."""
 
     domain: str
-    what: Literal["message", "session", "domain"]
+    what: Forgettable
     value: str
     messages: int
 

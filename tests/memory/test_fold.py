@@ -106,6 +106,7 @@ def test_a_fold_with_nothing_new_publishes_nothing(talk):
 
     assert (first.added, second.added) == (1, 0)
     assert second.generation == first.generation == 1
+    assert (second.chunks, second.concepts, second.edges) == (first.chunks, first.concepts, first.edges)
 
 
 def test_segments_stay_as_long_as_one_can_go_back_to_before_them(talk):

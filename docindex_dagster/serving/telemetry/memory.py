@@ -20,6 +20,7 @@ from docindex_dagster.memory import domains
 from docindex_dagster.memory.folded import offsets_of
 from docindex_dagster.memory.log import NOTHING, open_log
 from docindex_dagster.memory.message import Message, Role
+from docindex_dagster.memory.results import ExtractionState
 from docindex_dagster.serving.telemetry.kept import Kept
 from docindex_dagster.stores.generation import read_generation
 
@@ -38,7 +39,6 @@ _STEPS = (
     *("refresh", "embed query", "rank"),  # of a recall
     *("read", "chunk", "embed", "graph", "publish"),  # of a fold
 )
-_STATES = ("done", "pending", "none")
 _REFUSALS = {
     "LongMessageError": "length",
     "RateError": "rate",
@@ -103,7 +103,7 @@ class MemoryFigures:
         for kind in _KINDS:
             for role in get_args(Role):
                 self._ingested.labels(kind, role)
-        for state in _STATES:
+        for state in get_args(ExtractionState):
             self._extractions.labels(state)
         for reason in (*_REFUSALS.values(), _OTHER):
             self._refused.labels(reason)
