@@ -45,6 +45,8 @@ def show_ingested(one: "Ingested") -> None:
     )
     found = f": {in_line(', '.join(one.extracted))}" if one.extracted else ""
     console.out.print(Text(f"   {counts} (extraction {one.extraction}), {one.latency_ms:.1f} ms{found}", "dim"))
+    if one.problem:
+        console.warning(f"the code that it names could not be looked up: {one.problem}")
     for anchor in one.anchors:
         console.out.print(Text(in_line(f"   names {anchor.source} {anchor.path} {anchor.name or ''}".rstrip()), "cyan"))
 
@@ -65,17 +67,19 @@ def _show_message(rank: int, one: "Remembered") -> None:
     console.out.print(head)
     signals = ", ".join(name for name, _ in one.signals)
     console.out.print(Text(f"   {one.score:.4f}  message {one.message_id}  {signals}".rstrip(), "dim"))
-    for anchored in one.anchors:
-        _show_anchor(anchored)
     for line in visible(one.text).split("\n"):
         if line.strip():
             console.out.print(Text(f"   {line}"), soft_wrap=True)
+    for anchored in one.anchors:
+        _show_anchor(anchored)
 
 
 def _show_anchor(one: "Anchored") -> None:
     from docindex_dagster.serving.memory_answers import now
 
     console.out.print(Text(in_line(f"   names {now(one)}"), "cyan" if one.state == "fresh" else "yellow"))
+    if one.dependents is not None:
+        console.out.print(Text(f"      depending on it: {one.dependents:,}", "dim"))
     for step in one.impact:
         console.out.print(Text(in_line(f"      {step.subject} {step.predicate} it  {step.place}"), "dim"))
 

@@ -36,6 +36,7 @@ def of_ingested(one: Ingested) -> str:
         f"Remembered in {one.domain}, session {in_line(one.session)}, as message {one.message_id}.{again}",
         f"{counts}{later}; {one.latency_ms:.1f} ms",
         *([f"   concepts | {in_line(', '.join(one.extracted))}"] if one.extracted else []),
+        *([f"   the code that it names could not be looked up: {in_line(one.problem)}"] if one.problem else []),
         *(f"   names {_place(anchor)}" for anchor in one.anchors),
     ]
     return budget.cut("\n".join(lines), budget.DEFAULT)
