@@ -74,6 +74,10 @@ def open_index(
     settings = choose(start).settings()
     if home is not None:
         settings = settings.model_copy(update={"home": Path(home).expanduser().absolute()})
+    if settings.storage.url is not None:
+        from docindex_dagster.objects.replica import follow
+
+        follow(settings, warn or (lambda note: warnings.warn(note, DocindexWarning, stacklevel=2)))
     return Index(settings, warn)
 
 

@@ -46,12 +46,26 @@ def reader_of(settings: Settings) -> "Reader":
 
 @contextmanager
 def publication(settings: Settings, command: str) -> Iterator[Layout]:
-    """Hold the lock under which generations are written, and say for whom the command waits."""
+    """Hold the lock under which generations are written, and say for whom the command waits.
+
+    Where the stores are shared with other machines, they are brought here before, and published for all afterwards.
+
+    Raises:
+        ConflictError: another machine published meanwhile; the command can be given again.
+    """
 
     def report(owner: str) -> None:
         console.err.print(f"waiting for {owner}")
 
-    with access.writing(settings) as layout, exclusive(layout.publication_lock, f"docindex {command}", on_wait=report):
+    owner = f"docindex {command}"
+    if settings.storage.url is not None:
+        from docindex_dagster.objects import cell
+
+        with cell.opened(settings, 0, None, owner, report) as opened:
+            yield opened.layout
+            opened.push()
+        return
+    with access.writing(settings) as layout, exclusive(layout.publication_lock, owner, on_wait=report):
         yield layout
 
 

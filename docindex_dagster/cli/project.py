@@ -50,13 +50,19 @@ def chosen(*, by_folder: bool = True, by_url: bool = True) -> Choice:
 
 
 def load_project() -> Settings:
-    """The settings of the project that there is.
+    """The settings of the project that there is, whose home holds what is published.
 
     Raises:
         SourceError: there is none, or several are meant.
         SettingsError: as `core.settings.load_settings`.
+        ObjectStoreError: its index is published elsewhere, where nobody answers, and none is here.
     """
-    return chosen().settings()
+    settings = chosen().settings()
+    if settings.storage.url is not None:
+        from docindex_dagster.objects.replica import follow
+
+        follow(settings, console.warning)
+    return settings
 
 
 def load_settings(*, by_url: bool = True) -> Settings:

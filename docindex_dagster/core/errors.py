@@ -231,6 +231,14 @@ class LogError(DocindexError):
     """The log of a domain cannot be written or read; nothing that was to be written is acknowledged."""
 
 
+class ObjectStoreError(DocindexError):
+    """The object store does not answer, refuses, or holds what cannot be read; what was published stays."""
+
+
+class ConflictError(ObjectStoreError):
+    """Another process replaced meanwhile what this one was about to replace, so its work is given up."""
+
+
 class DocindexWarning(UserWarning):
     """Something made an answer worse, and did not stop it: the Python API's warnings."""
 

@@ -4,10 +4,11 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 # Waiting polls: a signal that comes just before a blocking `flock` would be answered only once the lock is free.
 _POLL_S = 0.05
@@ -17,6 +18,14 @@ _LINES = 4  # of a lock's file: owner, process, since when it is held, what its 
 
 Note = Callable[[str], None]
 """Writes into a lock's file what its owner is doing, in a line."""
+
+
+class Locks(Protocol):
+    """Locks between machines, by name."""
+
+    def exclusive(self, name: str, owner: str, on_wait: Callable[[str], None]) -> AbstractContextManager[Note]:
+        """Hold a lock; when another holds it, call `on_wait` with its `owner` text once, and wait."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ _LLMS = ("none", "openai", "anthropic", "ollama", "codex")
 _EXTRACTORS = ("patterns", "spacy", "llm", "none")
 _RERANKERS = ("none", "mmr", "cross-encoder", "remote")
 _SHORTEST_TOKEN = 16
+_BUCKETS = ("s3", "gs", "az")  # schemes of object stores that put on a condition
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
@@ -418,6 +419,22 @@ class _Environment(EnvSettingsSource):
         return {name: value for name, value in super().__call__().items() if name != "root"}
 
 
+def _bucket(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in _BUCKETS or not parts.hostname:
+        raise ValueError(f"must be a bucket and a prefix, as 's3://BUCKET/PREFIX'; schemes: {', '.join(_BUCKETS)}")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError("must be a bucket and a prefix alone: keys come from the environment, as AWS_ACCESS_KEY_ID")
+    return value.rstrip("/")
+
+
+class StorageSettings(_Section):
+    """Where machines share tables and stores; without a URL there is one machine, and its disk holds everything."""
+
+    url: Annotated[str, AfterValidator(_bucket)] | None = None
+    cells: int = Field(default=1, ge=1, le=100)  # indexes that the repositories are spread over
+
+
 class Settings(BaseSettings):
     """All settings of one project."""
 
@@ -448,6 +465,7 @@ class Settings(BaseSettings):
     alerts: AlertSettings = AlertSettings()
     serve: ServeSettings = ServeSettings()
     access: AccessSettings = AccessSettings()
+    storage: StorageSettings = StorageSettings()
 
     @field_validator("summaries")
     @classmethod

@@ -15,6 +15,7 @@ from docindex_dagster.chunking.build import MADE_FROM
 from docindex_dagster.chunking.pool import check_main_guard
 from docindex_dagster.core import tables
 from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.events import Waiting, emit
 from docindex_dagster.core.events import stage as timed
 from docindex_dagster.core.files import reporting_full_disk
@@ -76,7 +77,10 @@ def index(
         FullDiskError: there is no space left; what was published stays.
         WorkerError: the script that calls it has no main guard.
         DocindexError: a stage of a package failed.
+        SettingsError: the stores are shared with other machines, so runs of Dagster's write them.
     """
+    if settings.storage.url is not None:
+        raise SettingsError(f"{settings.config_file}: storage.url is set, so index with `docindex index`")
     check_main_guard()
     run = SourceRun(settings, source, lambda: embedder, full, verify, tuple(only))
 

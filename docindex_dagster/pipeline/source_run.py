@@ -37,6 +37,7 @@ class SourceRun:
         report: called with each event.
         wait_for_tables: returns when all that earlier stages made is on the disk.
         note: writes into the lock what the run is doing.
+        is_publishing: the caller holds the lock under which generations are written.
     """
 
     settings: Settings
@@ -48,6 +49,7 @@ class SourceRun:
     report: Callable[[Event], None] = emit
     wait_for_tables: Callable[[], None] = _nothing_to_wait_for
     note: Note = _note_nothing
+    is_publishing: bool = False
 
     @property
     def key(self) -> str:
@@ -76,6 +78,9 @@ class SourceRun:
     @contextmanager
     def publishing(self) -> Iterator[None]:
         """Hold the lock under which generations are written, and say for whom the run waits."""
+        if self.is_publishing:
+            yield
+            return
 
         def wait(owner: str) -> None:
             self.report(Waiting(self.key, f"another publication ({owner})"))

@@ -22,6 +22,10 @@ class Live:
         self._read = settings
         self._stamp = stamp(settings.config_file)
         self._latest = LatestReader(Layout(settings.home))
+        if settings.storage.url is not None:
+            from docindex_dagster.objects.replica import replicate
+
+            replicate(settings)
 
     @property
     def settings(self) -> Settings:

@@ -1,0 +1,110 @@
+"""One cell of a deployment, open for publishing: its stores in a home of this machine, and their manifest."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import Locks, exclusive
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.objects import prepared, snapshots
+from docindex_dagster.objects.bucket import Bucket, open_bucket
+from docindex_dagster.objects.cells import cell_of, home_of
+from docindex_dagster.objects.prepared import Prepared
+from docindex_dagster.objects.snapshots import Manifest
+
+
+@dataclass(slots=True)
+class OpenCell:
+    """The stores of a cell in a home of this machine, as they are published until `push` publishes what became of them.
+
+    Attributes:
+        bucket: where all find them.
+        layout: the home.
+        number: of the cell.
+        cells: how many there are.
+        manifest: what was published last.
+    """
+
+    bucket: Bucket
+    layout: Layout
+    number: int
+    cells: int
+    manifest: Manifest
+    _published: dict[str, str] = field(default_factory=dict)
+    _refused: dict[str, str] = field(default_factory=dict)
+
+    def pending(self) -> Iterator[Prepared]:
+        """The pointers of this cell's sources that are not published, and were not refused; oldest first.
+
+        Raises:
+            ObjectStoreError: the store does not answer.
+        """
+        done = {**self.manifest.published, **self.manifest.refused, **self._published, **self._refused}
+        listed = sorted(self.bucket.list(prepared.FOLDER), key=lambda found: (found.written, found.name))
+        for found in listed:
+            if done.get(found.name) != found.tag:
+                pointer = prepared.read(self.bucket, found.name)
+                if pointer is not None and cell_of(pointer.source, self.cells) == self.number:
+                    yield pointer
+
+    def note(self, pointer: Prepared, *, is_refused: bool = False) -> None:
+        """Let the next `push` say that the stores hold what a pointer names, or that its tables broke a rule."""
+        (self._refused if is_refused else self._published)[prepared.object_of(pointer.source)] = pointer.tag
+
+    def push(self) -> None:
+        """Publish what the home holds.
+
+        Raises:
+            ConflictError: another publisher was faster; nothing of this is published.
+            ObjectStoreError: the store does not answer.
+        """
+        published = {**self.manifest.published, **self._published}
+        refused = {
+            name: tag for name, tag in {**self.manifest.refused, **self._refused}.items() if published.get(name) != tag
+        }
+        noted = replace(self.manifest, published=published, refused=refused)
+        self.manifest = snapshots.push(self.bucket, self.layout, self.number, self.manifest, noted)
+        self._published.clear()
+        self._refused.clear()
+
+
+@contextmanager
+def opened(
+    settings: Settings, number: int, locks: Locks | None, owner: str, on_wait: Callable[[str], None]
+) -> Iterator[OpenCell]:
+    """Hold the lock of a cell, with what is published of it in a home of this machine; who changed that calls `push`.
+
+    Args:
+        settings: they have a `storage.url`.
+        number: of the cell, from 0.
+        locks: between machines; None where there is one alone.
+        owner: who holds it, for those who wait.
+        on_wait: called with the owner of the lock before a wait.
+
+    Raises:
+        ObjectStoreError: the store does not answer.
+        SettingsError: as `bucket_of`.
+        FullDiskError: there is no space for the stores.
+    """
+    bucket = bucket_of(settings)
+    layout = home_of(settings, number)
+    with ExitStack() as held:
+        held.enter_context(writing(settings))
+        if locks is not None:
+            held.enter_context(locks.exclusive(f"publication {number}", owner, on_wait))
+        held.enter_context(exclusive(layout.publication_lock, owner, on_wait))
+        yield OpenCell(bucket, layout, number, settings.storage.cells, snapshots.pull(bucket, layout, number))
+
+
+def bucket_of(settings: Settings) -> Bucket:
+    """The object store of a deployment.
+
+    Raises:
+        SettingsError: the settings name none, or it cannot be used.
+    """
+    if settings.storage.url is None:
+        raise SettingsError(f"{settings.config_file}: storage.url is not set")
+    return open_bucket(settings.storage.url)

@@ -1,0 +1,109 @@
+"""Files as objects that never change: each upload has a name that no other had or will have.
+
+So who removes what nothing names cannot meet who uploads the same bytes again; and what was uploaded half, or for a
+publication that another one overtook, is rubbish and no more.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from docindex_dagster.core.errors import ObjectStoreError
+from docindex_dagster.core.files import sync_new
+from docindex_dagster.objects.bucket import Bucket, in_parallel
+
+FOLDER = "objects/"
+"""The prefix of all of them."""
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file in the object store: the hash and size of its bytes, and the name of its object."""
+
+    digest: str
+    size: int
+    name: str
+
+
+def upload(bucket: Bucket, files: Mapping[str, Path], known: Collection[Content]) -> dict[str, Content]:
+    """Put files, but for those whose bytes are `known` to be there; returns what each is, by the keys of `files`.
+
+    Raises:
+        ObjectStoreError: the store refuses, or does not answer.
+        OSError: a file cannot be read.
+    """
+    there = {content.digest: content for content in known}
+    found = dict(zip(files, in_parallel(digest_of, files.values()), strict=True))
+    new = {content: file for content, file in zip(found.values(), files.values(), strict=True) if content not in there}
+
+    def put(content: str) -> Content:
+        file = new[content]
+        name = f"{FOLDER}{content}.{uuid4().hex[:12]}"
+        bucket.upload(name, file)
+        return Content(content, file.stat().st_size, name)
+
+    there |= {content.digest: content for content in in_parallel(put, new)}
+    return {key: there[content] for key, content in found.items()}
+
+
+def download(bucket: Bucket, wanted: Mapping[Path, Content], top: Path) -> None:
+    """Put files below the folder `top` in their places, each by one replacement, and on the disk.
+
+    Raises:
+        FileNotFoundError: an object was removed, so what names it has been replaced.
+        ObjectStoreError: the store does not answer, or an object is not what it should be.
+        FullDiskError: there is no space for a file.
+    """
+    places: dict[Content, list[Path]] = {}
+    for path, content in wanted.items():
+        places.setdefault(content, []).append(path)
+
+    def get(content: Content) -> None:
+        first, *others = places[content]
+        first.parent.mkdir(parents=True, exist_ok=True)
+        temporary = _temporary(first)
+        try:
+            bucket.download(content.name, temporary)
+            if digest_of(temporary) != content.digest:
+                raise ObjectStoreError(f"{bucket.url}/{content.name} is damaged: its bytes are not those of its name")
+            temporary.replace(first)
+        finally:
+            temporary.unlink(missing_ok=True)
+        for other in others:
+            link(first, other)
+
+    in_parallel(get, places)
+    sync_new(wanted, top)
+
+
+def link(file: Path, other: Path) -> None:
+    """Give the bytes of a file that never changes a second name, by one replacement; a copy where links cannot be."""
+    other.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _temporary(other)
+    with suppress(FileNotFoundError):
+        temporary.unlink()
+    try:
+        os.link(file, temporary)
+    except OSError:
+        shutil.copyfile(file, temporary)
+    temporary.replace(other)
+    temporary.unlink(missing_ok=True)  # a replacement by a link to the same file leaves it
+
+
+def digest_of(file: Path) -> str:
+    """The hash of a file's bytes, as `core.hashing.digest` gives it."""
+    with file.open("rb") as opened:
+        hashed = hashlib.blake2b(digest_size=16)
+        while block := opened.read(_BLOCK):
+            hashed.update(block)
+        return hashed.hexdigest()
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")

@@ -1,0 +1,144 @@
+"""Publishing what workers prepared: the last stage, for the tables that pointers name, many sources at a time.
+
+Running the stages before it is no business of this module: `defs/` does that, wherever a worker is.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from docindex_dagster.core.errors import DamagedStoreError, SourceError, StoreError, VerificationError
+from docindex_dagster.core.events import Event, emit
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.objects import prepared, snapshots
+from docindex_dagster.objects.cell import OpenCell
+from docindex_dagster.objects.prepared import Prepared
+from docindex_dagster.pipeline.publication import STORES
+from docindex_dagster.pipeline.run import execute
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stage import Outcome
+from docindex_dagster.pipeline.stages import by_name
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.publish import withdraw
+from docindex_dagster.stores.start import start_of
+
+_BETWEEN_PUSHES_S = 5.0  # a push takes some requests whatever it holds, and searches wait for it
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What became of a pointer.
+
+    Attributes:
+        pointer: to the tables of a source.
+        outcome: of the last stage; None where the source was taken out, or its tables were refused.
+        refusal: why they were: a rule that is broken, or a source that the settings do not declare.
+    """
+
+    pointer: Prepared
+    outcome: Outcome | None
+    refusal: Exception | None = None
+
+
+def publish_prepared(
+    settings: Settings,
+    cell: OpenCell,
+    load_embedder: Callable[[], Embedder],
+    *,
+    only: Collection[str] = (),
+    report: Callable[[Event], None] = emit,
+) -> Iterator[list[Published]]:
+    """Publish what is pending of a cell; each batch is given when searches everywhere can find it.
+
+    Tables that break a rule, or belong to no source, are refused until their pointer is another one; the others go on.
+
+    Args:
+        settings: of the project.
+        cell: open for publishing.
+        load_embedder: gives the model of the vectors.
+        only: keys of sources; none for all.
+        report: called with each event.
+
+    Raises:
+        ConflictError: another publisher was faster; what was not given is pending still.
+        ObjectStoreError: the store does not answer.
+        FullDiskError: there is no space.
+    """
+    waiting = [pointer for pointer in cell.pending() if not only or pointer.source in only]
+    at_home = settings.model_copy(update={"home": cell.layout.home})
+    batch: list[Published] = []
+    pushed = time.monotonic()
+    for pointer in waiting:
+        done = _publish(at_home, cell, pointer, load_embedder, report)
+        cell.note(done.pointer, is_refused=done.refusal is not None)
+        batch.append(done)
+        if time.monotonic() - pushed > _BETWEEN_PUSHES_S:
+            cell.push()
+            yield batch
+            batch, pushed = [], time.monotonic()
+    cell.push()
+    if batch:
+        yield batch
+
+
+def _publish(
+    settings: Settings,
+    cell: OpenCell,
+    pointer: Prepared,
+    load_embedder: Callable[[], Embedder],
+    report: Callable[[Event], None],
+) -> Published:
+    key, layout = pointer.source, cell.layout
+    with exclusive(layout.source_lock(key), "the publisher", lambda _: None):
+        pointer = prepared.pull(cell.bucket, layout, key) or pointer
+        if pointer.is_withdrawn:
+            withdraw(layout, key)
+            return Published(pointer, None)
+        try:
+            source = registry.find(settings, key)
+        except SourceError as error:
+            return Published(pointer, None, error)
+        run = SourceRun(settings, source, load_embedder, report=report, is_publishing=True)
+        try:
+            return Published(pointer, _store(run, cell))
+        except VerificationError as error:
+            return Published(pointer, None, error)
+
+
+def _store(run: SourceRun, cell: OpenCell) -> Outcome:
+    """Do the last stage; where the stores of this home are damaged, with those that the object store has."""
+    if start_of(run.layout, run.load_embedder().name).base is None and run.layout.current.exists():
+        _pull_all(cell)  # the stores are built from the tables of all sources
+    try:
+        return execute(STORES, run, _inputs(run.layout, run.key))
+    except DamagedStoreError:
+        snapshots.distrust(run.layout)
+        cell.manifest = snapshots.pull(cell.bucket, run.layout, cell.number)
+        return execute(STORES, run, _inputs(run.layout, run.key))
+
+
+def _pull_all(cell: OpenCell) -> None:
+    for name in cell.manifest.published:
+        pointer = prepared.read(cell.bucket, name)
+        if pointer is not None:
+            prepared.pull(cell.bucket, cell.layout, pointer.source)
+
+
+def _inputs(layout: Layout, key: str) -> dict[str, object]:
+    """What the last stage reads.
+
+    Raises:
+        StoreError: a table is missing or damaged.
+    """
+    known = by_name()
+    found: dict[str, object] = {}
+    for name in STORES.inputs:
+        storage = known[name].storage
+        value = storage.read(layout, key) if storage else None
+        if value is None:
+            raise StoreError(f"{name} of {key} is missing or damaged: index the source in full")
+        found[name] = value
+    return found

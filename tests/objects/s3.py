@@ -1,0 +1,93 @@
+"""A small S3 server on loopback: objects, conditional puts, and faults on demand; for one test's few objects."""
+
+import hashlib
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal
+
+Fault = Literal["refuse", "do and refuse"]
+
+
+@dataclass
+class S3:
+    """What the server holds, and how it fails next.
+
+    Attributes:
+        faults: taken by the puts that come, one each: "do and refuse" puts the object, and answers 500 all the same.
+    """
+
+    url: str
+    objects: dict[str, bytes] = field(default_factory=dict)
+    faults: deque[Fault] = field(default_factory=deque)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def tag_of(data: bytes) -> str:
+    return f'"{hashlib.md5(data, usedforsecurity=False).hexdigest()}"'
+
+
+@contextmanager
+def serving() -> Iterator[S3]:
+    """The server, while the block lasts."""
+    server = _Server(("127.0.0.1", 0), _Handler)
+    held = server.held = S3(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield held
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    held: S3
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        data = self.server.held.objects.get(self.path)
+        if data is None:
+            self._answer(404)
+        elif self.headers.get("If-None-Match") == tag_of(data):
+            self._answer(304)
+        else:
+            self._answer(200, data)
+
+    def do_PUT(self) -> None:
+        held = self.server.held
+        data = self.rfile.read(int(self.headers["Content-Length"]))
+        with held.lock:
+            fault = held.faults.popleft() if held.faults else None
+            before = held.objects.get(self.path)
+            if fault == "refuse":
+                self._answer(500)
+                return
+            wanted = self.headers.get("If-Match")
+            if (self.headers.get("If-None-Match") == "*" and before is not None) or (
+                wanted is not None and (before is None or tag_of(before) != wanted)
+            ):
+                self._answer(412)
+                return
+            held.objects[self.path] = data
+        self._answer(500 if fault else 200, tag=tag_of(data))
+
+    def _answer(self, status: int, data: bytes = b"", tag: str | None = None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("ETag", tag or tag_of(data))
+        self.send_header("Last-Modified", "Tue, 24 Nov 2026 10:00:00 GMT")
+        self.end_headers()
+        self.wfile.write(data)

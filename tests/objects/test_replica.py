@@ -1,0 +1,104 @@
+"""Search servers: they follow what is published elsewhere, and keep answering while they cannot."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.core.errors import ObjectStoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import Settings, check_settings
+from docindex_dagster.objects import replica as replicas
+from docindex_dagster.objects import snapshots
+from docindex_dagster.objects.bucket import Bucket
+from docindex_dagster.search.live import Live
+from docindex_dagster.stores.generation import read_generation
+from tests.conftest import chunks_of, publish_rows, vectors_of
+
+KEY = "library/sample"
+
+
+@pytest.fixture
+def settings(tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Of a search server whose bucket is the one in memory."""
+    monkeypatch.setattr(replicas, "bucket_of", lambda _: bucket)
+    return check_settings(tmp_path, {"storage": {"url": "s3://bucket/prefix"}})
+
+
+def publish(bucket: Bucket, publisher: Layout, text: str) -> None:
+    base = snapshots.pull(bucket, publisher, 0)
+    chunks = chunks_of({"a.py": [f"{text} reads a file"]}, KEY)
+    publish_rows(publisher, KEY, chunks, vectors_of(chunks))
+    snapshots.push(bucket, publisher, 0, base)
+
+
+def number(settings: Settings) -> int:
+    generation = read_generation(Layout(settings.home))
+    return generation.number if generation else 0
+
+
+def test_a_home_follows_what_is_published(settings: Settings, bucket: Bucket, publisher: Layout) -> None:
+    publish(bucket, publisher, "alpha")
+    replicas.follow(settings, pytest.fail)
+    assert number(settings) == 1
+    publish(bucket, publisher, "gamma")
+    replicas.follow(settings, pytest.fail)
+    assert number(settings) == 2
+
+
+def test_where_nothing_is_published_nothing_is_there(settings: Settings) -> None:
+    replicas.follow(settings, pytest.fail)
+    assert number(settings) == 0
+
+
+def test_a_look_at_what_is_here_already_is_one_request(
+    settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bucket, publisher, "alpha")
+    replicas.follow(settings, pytest.fail)
+    monkeypatch.setattr(snapshots, "pull", pytest.fail)
+    replicas.follow(settings, pytest.fail)
+
+
+def test_without_an_answer_the_index_of_before_stays_and_the_user_is_warned(
+    settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ObjectStoreError("s3://bucket: nobody answers")
+
+    monkeypatch.setattr(snapshots, "read", fail)
+    with pytest.raises(ObjectStoreError):
+        replicas.follow(settings, pytest.fail)
+    monkeypatch.undo()
+    monkeypatch.setattr(replicas, "bucket_of", lambda _: bucket)
+    publish(bucket, publisher, "alpha")
+    replicas.follow(settings, pytest.fail)
+    monkeypatch.setattr(snapshots, "read", fail)
+    warnings: list[str] = []
+    replicas.follow(settings, warnings.append)
+    assert warnings == ["s3://bucket: nobody answers; answers are of the index that was here before"]
+    assert number(settings) == 1
+
+
+def test_a_home_in_which_a_publisher_works_is_left_to_it(settings: Settings, bucket: Bucket, publisher: Layout) -> None:
+    publish(bucket, publisher, "alpha")
+    with exclusive(Layout(settings.home).publication_lock, "a publisher", pytest.fail):
+        replicas.follow(settings, pytest.fail)
+    assert number(settings) == 0
+
+
+def test_who_asks_again_and_again_finds_what_is_published_later(
+    settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, "_INTERVAL_S", 0.05)
+    publish(bucket, publisher, "alpha")
+    replicas.follow(settings, pytest.fail)
+    live = Live(settings)
+    assert live.reading(lambda reader: reader.generation.number) == 1
+    publish(bucket, publisher, "gamma")
+    ends_at = time.monotonic() + 30
+    while live.reading(lambda reader: reader.generation.number) < 2 and time.monotonic() < ends_at:
+        time.sleep(0.02)
+    assert live.reading(lambda reader: reader.generation.number) == 2
+    replicas.replicate(settings)()

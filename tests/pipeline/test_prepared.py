@@ -1,0 +1,209 @@
+"""Publishing what workers prepared: all that is pending, each source for itself, and nothing twice."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from obstore.store import MemoryStore
+
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import ConflictError, SettingsError, SourceError, VerificationError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.objects import cell as cells
+from docindex_dagster.objects import prepared
+from docindex_dagster.objects.bucket import Bucket
+from docindex_dagster.objects.cell import OpenCell
+from docindex_dagster.objects.cells import cell_of
+from docindex_dagster.pipeline.prepared import Published, publish_prepared
+from docindex_dagster.pipeline.run import execute, index, versions
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stages import OURS
+from docindex_dagster.search.ask import Request, hits_of
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.generation import PublishedSource, read_generation
+from docindex_dagster.stores.reader import open_reader
+
+NAMES = ("one", "two")
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    shared = Bucket("memory", MemoryStore())
+    monkeypatch.setattr(cells, "bucket_of", lambda _: shared)
+    return shared
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Of a project of two libraries, whose stores are shared."""
+    declared = ""
+    for name in NAMES:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "page.md").write_text(f"# Marmots of {name}\n\nThey whistle in valley {name}.\n")
+        declared += f'[[source]]\nkind = "library"\nname = "{name}"\npath = "{name}"\n'
+    (tmp_path / "docindex.toml").write_text(f'{declared}[storage]\nurl = "s3://bucket/prefix"\n')
+    return load_settings(tmp_path)
+
+
+def at(settings: Settings, home: str) -> Settings:
+    """The same on another machine."""
+    return settings.model_copy(update={"home": settings.root / home})
+
+
+def prepare(settings: Settings, bucket: Bucket, key: str) -> None:
+    """Do what a worker does: all stages but the last."""
+    run = SourceRun(settings, registry.find(settings, key), StaticEmbedder)
+    base = prepared.pull(bucket, run.layout, key)
+    values: dict[str, object] = {}
+    for stage in OURS[:-1]:
+        inputs = {name: values[name] for name in stage.inputs}
+        values[stage.name] = execute(stage, run, inputs).value
+        stage.keep(run, values[stage.name], versions(inputs))
+    prepared.push(bucket, run.layout, key, base, "a worker")
+
+
+@contextmanager
+def opened(settings: Settings, number: int = 0) -> Iterator[OpenCell]:
+    with cells.opened(settings, number, None, "a publisher", pytest.fail) as cell:
+        yield cell
+
+
+def published(settings: Settings, number: int = 0) -> list[Published]:
+    with opened(settings, number) as cell:
+        return [each for batch in publish_prepared(settings, cell, StaticEmbedder) for each in batch]
+
+
+def sources(settings: Settings) -> Mapping[str, PublishedSource]:
+    generation = read_generation(Layout(settings.home))
+    return generation.sources if generation else {}
+
+
+def test_what_workers_prepared_equals_an_index_of_one_machine(settings: Settings, bucket: Bucket) -> None:
+    publisher, alone = at(settings, "publisher"), at(settings, "alone")
+    for worker, name in (("w1", "one"), ("w2", "two")):
+        prepare(at(settings, worker), bucket, f"library/{name}")
+    assert [each.pointer.source for each in published(publisher)] == ["library/one", "library/two"]
+    alone = alone.model_copy(update={"storage": alone.storage.model_copy(update={"url": None})})
+    for name in NAMES:
+        index(alone, registry.find(alone, name), StaticEmbedder())
+    versions = [{key: entry.version for key, entry in sources(each).items()} for each in (publisher, alone)]
+    assert versions[0] == versions[1] != {}
+    assert list(examine(Layout(publisher.home))) == []
+
+
+def test_nothing_is_published_twice(settings: Settings, bucket: Bucket) -> None:
+    publisher = at(settings, "publisher")
+    prepare(at(settings, "w1"), bucket, "library/one")
+    assert len(published(publisher)) == 1
+    with opened(publisher) as cell:
+        number = cell.manifest.number
+    assert published(publisher) == []
+    with opened(publisher) as cell:
+        assert cell.manifest.number == number
+
+
+def test_a_publisher_with_an_empty_disk_goes_on_from_what_is_published(settings: Settings, bucket: Bucket) -> None:
+    prepare(at(settings, "w1"), bucket, "library/one")
+    published(at(settings, "publisher"))
+    prepare(at(settings, "w1"), bucket, "library/two")
+    other = at(settings, "another publisher")
+    assert [each.pointer.source for each in published(other)] == ["library/two"]
+    assert set(sources(other)) == {"library/one", "library/two"}
+    assert open_reader(Layout(other.home)).generation.number == 2
+
+
+def test_a_withdrawn_source_is_taken_out(settings: Settings, bucket: Bucket) -> None:
+    publisher = at(settings, "publisher")
+    for name in NAMES:
+        prepare(at(settings, "w1"), bucket, f"library/{name}")
+    published(publisher)
+    prepared.withdraw(bucket, "library/one", "a user")
+    (done,) = published(publisher)
+    assert done.outcome is None
+    assert done.refusal is None
+    assert set(sources(publisher)) == {"library/two"}
+    assert not Layout(publisher.home).table("chunks", "library/one").exists()
+
+
+def test_tables_that_break_a_rule_are_refused_once_and_stop_no_other_source(settings: Settings, bucket: Bucket) -> None:
+    publisher, worker = at(settings, "publisher"), at(settings, "w1")
+    for name in NAMES:
+        prepare(worker, bucket, f"library/{name}")
+    layout = Layout(worker.home)
+    base = prepared.pull(bucket, layout, "library/one")
+    vectors = tables.read(layout.table("embeddings", "library/one"))
+    layout.table("embeddings", "library/one").unlink()
+    tables.write(layout.table("embeddings", "library/one"), vectors.slice(0, 0).replace_schema_metadata(None))
+    prepared.push(bucket, layout, "library/one", base, "a worker")
+    done = {each.pointer.source: each for each in published(publisher)}
+    assert isinstance(done["library/one"].refusal, VerificationError)
+    assert done["library/two"].refusal is None
+    assert set(sources(publisher)) == {"library/two"}
+    assert published(publisher) == []
+    prepare(worker, bucket, "library/one")
+    assert [each.refusal for each in published(publisher)] == [None]
+
+
+def test_a_source_that_nobody_declares_is_refused(settings: Settings, bucket: Bucket) -> None:
+    prepare(at(settings, "w1"), bucket, "library/one")
+    settings.config_file.write_text('[storage]\nurl = "s3://bucket/prefix"\n')
+    (done,) = published(at(load_settings(settings.root), "publisher"))
+    assert isinstance(done.refusal, SourceError)
+
+
+def test_a_publisher_that_was_overtaken_publishes_nothing(settings: Settings, bucket: Bucket) -> None:
+    slow, quick = at(settings, "slow"), at(settings, "quick")
+    prepare(at(settings, "w1"), bucket, "library/one")
+    with opened(slow) as cell:
+        batches = publish_prepared(slow, cell, StaticEmbedder)
+        published(quick)
+        with pytest.raises(ConflictError):
+            list(batches)
+    assert published(slow) == []
+    assert set(sources(slow)) == {"library/one"}
+
+
+def test_stores_that_are_damaged_come_from_the_object_store(settings: Settings, bucket: Bucket) -> None:
+    publisher = at(settings, "publisher")
+    prepare(at(settings, "w1"), bucket, "library/one")
+    published(publisher)
+    for file in (publisher.home / "stores" / "tantivy").rglob("*.store"):
+        data = file.read_bytes()
+        file.unlink()
+        file.write_bytes(bytes(len(data)))
+    shutil.rmtree(publisher.home / "stores" / "lance")
+    prepare(at(settings, "w1"), bucket, "library/two")
+    assert [each.refusal for each in published(publisher)] == [None]
+    assert list(examine(Layout(publisher.home))) == []
+
+
+def test_each_cell_publishes_its_own_repositories(settings: Settings, bucket: Bucket) -> None:
+    keys = [f"library/{name}" for name in NAMES]
+    number = next(number for number in range(2, 100) if len({cell_of(key, number) for key in keys}) == len(keys))
+    several = settings.model_copy(update={"storage": settings.storage.model_copy(update={"cells": number})})
+    publisher = at(several, "publisher")
+    for key in keys:
+        prepare(at(several, "w1"), bucket, key)
+    for key in keys:
+        cell = cell_of(key, number)
+        assert [each.pointer.source for each in published(publisher, cell)] == [key]
+        assert set(read_generation(Layout(publisher.home / "cells" / str(cell))).sources) == {key}
+
+
+def test_a_program_cannot_write_stores_that_others_share(settings: Settings) -> None:
+    with pytest.raises(SettingsError, match="index with `docindex index`"):
+        index(settings, registry.find(settings, "one"), StaticEmbedder())
+
+
+def test_what_is_published_is_searched(settings: Settings, bucket: Bucket) -> None:
+    publisher = at(settings, "publisher")
+    prepare(at(settings, "w1"), bucket, "library/one")
+    published(publisher)
+    reader = open_reader(Layout(publisher.home))
+    hits = hits_of(publisher, reader, Request("marmots whistle"))
+    assert [hit.path for hit in hits] == ["page.md"]
