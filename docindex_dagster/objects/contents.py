@@ -7,18 +7,22 @@ publication that another one overtook, is rubbish and no more.
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
-from docindex_dagster.core.errors import ObjectStoreError
+from docindex_dagster.core.errors import ConflictError, ObjectStoreError
 from docindex_dagster.core.files import sync_new
 from docindex_dagster.objects.bucket import Bucket, in_parallel
 
 FOLDER = "objects/"
 """The prefix of all of them."""
+LONGEST = timedelta(hours=6)
+"""What was uploaded is named by a manifest or pointer within this time, or never."""
 _BLOCK = 1 << 20
 
 
@@ -50,6 +54,16 @@ def upload(bucket: Bucket, files: Mapping[str, Path], known: Collection[Content]
 
     there |= {content.digest: content for content in in_parallel(put, new)}
     return {key: there[content] for key, content in found.items()}
+
+
+def check_age(begun: float) -> None:
+    """Find out whether what was uploaded since `begun`, by `time.monotonic`, may still be named.
+
+    Raises:
+        ConflictError: it may have been removed.
+    """
+    if time.monotonic() - begun > LONGEST.total_seconds() / 2:
+        raise ConflictError(f"it took over {LONGEST / 2} to upload this, so it is given up")
 
 
 def download(bucket: Bucket, wanted: Mapping[Path, Content], top: Path) -> None:

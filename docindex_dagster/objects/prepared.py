@@ -5,6 +5,7 @@ one wins, whatever became of the lock that should have kept them apart.
 """
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -14,7 +15,7 @@ from uuid import uuid4
 from docindex_dagster.core.errors import ObjectStoreError
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.contents import Content, digest_of, download, upload
+from docindex_dagster.objects.contents import Content, check_age, digest_of, download, upload
 
 FOLDER = "prepared/"
 """The prefix of all pointers."""
@@ -115,8 +116,10 @@ def push(bucket: Bucket, layout: Layout, key: str, base: Prepared | None, by: st
         ConflictError: another run replaced the pointer meanwhile.
         ObjectStoreError: the store does not answer.
     """
+    begun = time.monotonic()
     files = {path.relative_to(layout.home).as_posix(): path for path in files_of(layout, key)}
     contents = upload(bucket, files, base.files.values() if base else ())
+    check_age(begun)
     return _replace(bucket, Prepared(key, base.number + 1 if base else 1, contents, by), base)
 
 

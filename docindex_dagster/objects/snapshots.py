@@ -8,6 +8,7 @@ its bytes alone: after a rollback those could be what they were.
 
 import gzip
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from docindex_dagster.core.errors import ObjectStoreError
 from docindex_dagster.core.files import remove_tree, replacing, writer
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.contents import Content, digest_of, download, link, upload
+from docindex_dagster.objects.contents import Content, check_age, digest_of, download, link, upload
 
 _RECORD = "snapshot.json"  # in the home: which manifest it follows, and which of its files it has
 _LEVEL = 3  # of gzip: names repeat, hashes do not
@@ -114,6 +115,7 @@ def push(bucket: Bucket, layout: Layout, cell: int, base: Manifest, noted: Manif
         ConflictError: another publisher replaced the manifest meanwhile; the next `pull` brings what it published.
         ObjectStoreError: the store does not answer.
     """
+    begun = time.monotonic()
     here = _files(layout, base.files)
     new = upload(bucket, {path: file for path, file in here.items() if isinstance(file, Path)}, base.files.values())
     files = {path: new[path] if isinstance(file, Path) else file for path, file in here.items()}
@@ -122,6 +124,7 @@ def push(bucket: Bucket, layout: Layout, cell: int, base: Manifest, noted: Manif
     if found == base and base.tag is not None:
         return base
     found = replace(found, number=base.number + 1, nonce=uuid4().hex)
+    check_age(begun)
     tag = bucket.replace(object_of(cell), _encoded(found), base.tag)
     found = replace(found, tag=tag)
     _remember(layout, found)

@@ -13,7 +13,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.objects import prepared, snapshots
+from docindex_dagster.objects import garbage, prepared, snapshots
 from docindex_dagster.objects.cell import OpenCell
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.pipeline.publication import STORES
@@ -82,6 +82,7 @@ def publish_prepared(
     cell.push()
     if batch:
         yield batch
+    garbage.collect_if_due(cell.bucket)
 
 
 def _publish(

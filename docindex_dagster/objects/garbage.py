@@ -1,0 +1,83 @@
+"""Removing objects that neither a manifest nor a pointer names: of older publications, and of runs that were stopped.
+
+An object is named for the first time some time after it was uploaded, so what is younger than that may take stays. How
+old it is, the clock of the object store alone decides.
+"""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from docindex_dagster.core.errors import ConflictError
+from docindex_dagster.objects import prepared, snapshots
+from docindex_dagster.objects.bucket import Bucket, Listed, in_parallel
+from docindex_dagster.objects.contents import FOLDER, LONGEST
+
+_LAST = "garbage/last"  # when objects were removed last
+_CLOCKS = "garbage/clocks/"
+_BETWEEN = timedelta(days=1)
+_CELLS = "cells/"
+
+
+def collect_if_due(bucket: Bucket) -> int:
+    """Do as `collect` once a day, whoever asks; returns how many objects were removed.
+
+    Raises:
+        ObjectStoreError: the store does not answer.
+    """
+    last, now = bucket.get(_LAST), datetime.now(UTC)
+    if last is not None and now - _date(last.data) < _BETWEEN:
+        return 0
+    try:
+        bucket.replace(_LAST, f"{now.isoformat()} {uuid4().hex}".encode(), last.tag if last else None)
+    except ConflictError:  # another publisher does it
+        return 0
+    return len(collect(bucket))
+
+
+def _date(noted: bytes) -> datetime:
+    try:
+        return datetime.fromisoformat(noted.decode().split()[0])
+    except (ValueError, IndexError):
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def collect(bucket: Bucket) -> list[Listed]:
+    """Remove what nothing names and is older than `contents.LONGEST`; returns it.
+
+    Raises:
+        ObjectStoreError: the store does not answer, or what it holds cannot be read: then nothing is removed.
+    """
+    gone = unnamed(bucket)
+    bucket.delete(found.name for found in gone)
+    return gone
+
+
+def unnamed(bucket: Bucket) -> list[Listed]:
+    """What `collect` removes.
+
+    Raises:
+        ObjectStoreError: as `collect`.
+    """
+    limit = _now(bucket) - LONGEST
+    old = [
+        found for found in bucket.list(FOLDER) if found.written < limit
+    ]  # listed first: what is named later is young
+    named = _named(bucket) if old else set()
+    return [found for found in old if found.name not in named]
+
+
+def _named(bucket: Bucket) -> set[str]:
+    manifests = [snapshots.read(bucket, int(found.name.split("/")[1])) for found in bucket.list(_CELLS)]
+    pointers = in_parallel(lambda name: prepared.read(bucket, name), prepared.listing(bucket))
+    both = [found for found in (*manifests, *pointers) if found is not None]
+    return {content.name for found in both for content in found.files.values()}
+
+
+def _now(bucket: Bucket) -> datetime:
+    """The time by the clock of the store."""
+    name = f"{_CLOCKS}{uuid4().hex}"
+    bucket.replace(name, name.encode(), None)
+    try:
+        return next(found.written for found in bucket.list(_CLOCKS) if found.name == name)
+    finally:
+        bucket.delete([name])
