@@ -45,10 +45,10 @@ def reader_of(settings: Settings) -> "Reader":
 
 
 @contextmanager
-def publication(settings: Settings, command: str) -> Iterator[Layout]:
+def publication(settings: Settings, command: str, cell: int = 0) -> Iterator[Layout]:
     """Hold the lock under which generations are written, and say for whom the command waits.
 
-    Where the stores are shared with other machines, they are brought here before, and published for all afterwards.
+    Where the stores are shared with other machines, those of a cell are brought here before, and published afterwards.
 
     Raises:
         ConflictError: another machine published meanwhile; the command can be given again.
@@ -59,9 +59,9 @@ def publication(settings: Settings, command: str) -> Iterator[Layout]:
 
     owner = f"docindex {command}"
     if settings.storage.url is not None:
-        from docindex_dagster.objects import cell
+        from docindex_dagster.objects import cell as cells
 
-        with cell.opened(settings, 0, None, owner, report) as opened:
+        with cells.opened(settings, cell, None, owner, report) as opened:
             yield opened.layout
             opened.push()
         return

@@ -18,6 +18,9 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from docindex_dagster.objects.bucket import Listed
     from docindex_dagster.status.catalog import CatalogEntry
     from docindex_dagster.stores.doctor import Finding
     from docindex_dagster.stores.prune import Orphan
@@ -34,13 +37,11 @@ def doctor(
 
     What is worse than it could be, such as files that could not be parsed, is noted; it is no damage.
     """
-    from docindex_dagster.stores.doctor import examine
-
     settings = load_project()
     layout = Layout(settings.home)
-    if not layout.current.exists():
+    if settings.storage.url is None and not layout.current.exists():
         reader_of(settings)  # says what to do first
-    findings = list(examine(layout))
+    findings = list(_examine(settings))
     if not json:
         _show(findings)
         if findings and not repair:
@@ -61,6 +62,24 @@ def doctor(
         _show(left)
     if left:
         raise typer.Exit(1)
+
+
+def _examine(settings: Settings) -> "Iterator[Finding]":
+    """What is wrong with the index, and where it is shared, with what the object store holds of it."""
+    from docindex_dagster.stores.doctor import Finding, examine
+
+    if settings.storage.url is None:
+        yield from examine(Layout(settings.home))
+        return
+    from docindex_dagster.objects import cells, check
+    from docindex_dagster.objects.cell import bucket_of
+
+    for cell in range(settings.storage.cells):
+        layout = cells.home_of(settings, cell)
+        if layout.current.exists():
+            yield from examine(layout, has_tables=False)
+    for source, problem in check.problems(bucket_of(settings), settings.storage.cells):
+        yield Finding(source, "object store", problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +137,6 @@ def _repair(
     Where the stores are damaged as a whole, one run builds them anew from the tables of all sources, so that others
     need not be there; a source whose tables are lost, too, is run as well.
     """
-    from docindex_dagster.stores.doctor import examine
-
     layout = Layout(settings.home)
     is_whole_index = any(finding.source is None for finding in findings)
     keys = dict.fromkeys(finding.source for finding in findings if finding.source)
@@ -133,12 +150,12 @@ def _repair(
         is_lost = is_whole_index and key not in _published(layout)
         if is_lost or any(finding.source in {None, key} for finding in left):
             summaries += index_sources(settings, {key: set()}, full=True, quiet=quiet, report_failure=console.warning)
-            left = list(examine(layout))
+            left = list(_examine(settings))
     change = _change_of_model(settings)
     if left and change is not None:  # runs make vectors of the new model alone, so that one has to take over
         for key in (key for key in change.missing if key in registry.sources(settings)):
             summaries += index_sources(settings, {key: set()}, full=False, quiet=quiet, report_failure=console.warning)
-        left = list(examine(layout))
+        left = list(_examine(settings))
     return summaries, left
 
 
@@ -169,10 +186,14 @@ def rollback() -> None:
     from docindex_dagster.stores.rollback import roll_back
 
     settings = load_project()
-    with publication(settings, "rollback") as layout:
-        generation = roll_back(layout)
-        catalog.rebuild(layout)
-    console.out.print(f"searches use generation {generation.number} again; `docindex rollback` undoes this")
+    for cell in range(settings.storage.cells):
+        with publication(settings, "rollback", cell) as layout:
+            generation = roll_back(layout)
+            catalog.rebuild(layout)
+        of_cell = f" of cell {cell}" if settings.storage.cells > 1 else ""
+        console.out.print(
+            f"searches use generation {generation.number}{of_cell} again; `docindex rollback` undoes this"
+        )
     change = source_status.change_of_model(settings)
     if change is not None:
         console.warning(f"its vectors are of {change.old}, the settings name {change.new}: runs go over to it again")
@@ -190,24 +211,47 @@ def prune(
 ) -> None:
     """Give back disk space: old rows of the stores, and what belongs to sources that are gone."""
     settings = load_project()
-    with publication(settings, "prune") as layout:
-        if dry_run:
-            found, freed = _orphans(layout, erase=erase), 0
-        else:
-            found, freed = _prune(settings, layout, keep_previous=not previous, erase=erase)
+    found: list[Orphan] = []
+    freed = 0
+    for cell in range(settings.storage.cells):
+        with publication(settings, "prune", cell) as layout:
+            if dry_run:
+                found += _orphans(layout, erase=erase)
+            else:
+                orphans, bytes_ = _prune(settings, layout, keep_previous=not previous, erase=erase)
+                found, freed = [*found, *orphans], freed + bytes_
+    objects = _objects(settings, remove=not dry_run)
     if json:
-        console.as_json({"orphans": found, "freed_bytes": freed})
+        of_objects = {} if objects is None else {"objects": [object_.name for object_ in objects]}
+        console.as_json({"orphans": found, "freed_bytes": freed, **of_objects})
     else:
-        _show_pruned(layout, found, freed, is_done=not dry_run)
+        _show_pruned(Layout(settings.home), found, freed, is_done=not dry_run)
+        if objects is not None:
+            size = sum(object_.size for object_ in objects) / 1e6
+            what = "would go" if dry_run else "removed"
+            console.out.print(f"{what} in the object store: {console.count(len(objects), 'object')} ({size:.1f} MB)")
     if erase and not dry_run:
         _show_erased(found)
 
 
 def erase(settings: Settings) -> None:
     """Leave no trace of texts that are not indexed any more, and say so; where a run uses one, exit."""
-    with publication(settings, "prune") as layout:
-        found, _ = _prune(settings, layout, keep_previous=False, erase=True)
+    found: list[Orphan] = []
+    for cell in range(settings.storage.cells):
+        with publication(settings, "prune", cell) as layout:
+            found += _prune(settings, layout, keep_previous=False, erase=True)[0]
+    _objects(settings, remove=True)
     _show_erased(found)
+
+
+def _objects(settings: Settings, *, remove: bool) -> "list[Listed] | None":
+    """The objects that nothing names any more, which are removed; None where there is no object store."""
+    if settings.storage.url is None:
+        return None
+    from docindex_dagster.objects import garbage
+    from docindex_dagster.objects.cell import bucket_of
+
+    return (garbage.collect if remove else garbage.unnamed)(bucket_of(settings))
 
 
 def _orphans(layout: Layout, *, erase: bool) -> "list[Orphan]":

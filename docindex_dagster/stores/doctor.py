@@ -34,20 +34,23 @@ class Finding:
     problem: str
 
 
-def examine(layout: Layout) -> Iterator[Finding]:
-    """Everything that is wrong with the published generation, and with one that is to take over."""
-    yield from _whole(layout, lambda: open_reader(layout))
+def examine(layout: Layout, *, has_tables: bool = True) -> Iterator[Finding]:
+    """Everything that is wrong with the published generation, and with one that is to take over.
+
+    Without tables, as where they are made elsewhere, the stores are compared with each other alone.
+    """
+    yield from _whole(layout, lambda: open_reader(layout), has_tables=has_tables)
     try:
         read_next(layout)
     except StoreError as error:
         yield Finding(None, f"generation ({_CANDIDATE})", _problem(error))
     candidate = takeover.pending(layout)
     if candidate is not None:
-        for finding in _whole(layout, lambda: open_generation(layout, candidate)):
+        for finding in _whole(layout, lambda: open_generation(layout, candidate), has_tables=has_tables):
             yield replace(finding, store=f"{finding.store} ({_CANDIDATE})")
 
 
-def _whole(layout: Layout, opened: Callable[[], Reader]) -> Iterator[Finding]:
+def _whole(layout: Layout, opened: Callable[[], Reader], *, has_tables: bool) -> Iterator[Finding]:
     try:
         with reading_stores():
             reader = opened()
@@ -60,7 +63,7 @@ def _whole(layout: Layout, opened: Callable[[], Reader]) -> Iterator[Finding]:
     for key, published in reader.generation.sources.items():
         try:
             with reading_stores():
-                yield from list(_source(layout, reader, key, published))
+                yield from list(_source(layout, reader, key, published, has_tables=has_tables))
         except StoreError as error:
             yield Finding(key, "stores", _problem(error))
     yield from _links(layout, reader)
@@ -88,9 +91,15 @@ def _problem(error: StoreError) -> str:
     return error.problem if isinstance(error, DamagedStoreError) else str(error)
 
 
-def _source(layout: Layout, reader: Reader, key: str, published: PublishedSource) -> Iterator[Finding]:
+def _source(
+    layout: Layout, reader: Reader, key: str, published: PublishedSource, *, has_tables: bool
+) -> Iterator[Finding]:
     in_lance = lance_table.held(reader.table, [key])
     in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, [key])
+    if not has_tables:
+        problems = _among_stores(layout, key, published, in_lance, in_tantivy)
+        yield from (Finding(key, store, problem) for store, problem in problems.items() if problem)
+        return
     chunks, embeddings = (tables.read(layout.table(asset, key)) for asset in ("chunks", "embeddings"))
     if chunks is None or embeddings is None:
         yield Finding(key, "tables", "the chunks or embeddings are missing or damaged")

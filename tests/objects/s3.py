@@ -1,6 +1,7 @@
 """A small S3 server on loopback: objects, conditional puts, and faults on demand; for one test's few objects."""
 
 import hashlib
+import re
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+from xml.sax.saxutils import escape, unescape
 
 Fault = Literal["refuse", "do and refuse"]
 
@@ -28,6 +31,12 @@ class S3:
 
 def tag_of(data: bytes) -> str:
     return f'"{hashlib.md5(data, usedforsecurity=False).hexdigest()}"'
+
+
+def environment(server: S3) -> dict[str, str]:
+    """The variables by which a client finds a server."""
+    keys = {"AWS_ACCESS_KEY_ID": "one", "AWS_SECRET_ACCESS_KEY": "two", "AWS_REGION": "here"}
+    return {**keys, "AWS_ENDPOINT_URL": server.url, "AWS_ALLOW_HTTP": "true"}
 
 
 @contextmanager
@@ -58,6 +67,17 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        if "list-type=2" in parts.query:
+            prefix = f"{parts.path}/{parse_qs(parts.query)['prefix'][0]}"
+            found = "".join(
+                f"<Contents><Key>{escape(unquote(name.removeprefix(f'{parts.path}/')))}</Key><Size>{len(data)}</Size>"
+                f"<ETag>{tag_of(data)}</ETag><LastModified>2026-11-24T10:00:00Z</LastModified></Contents>"
+                for name, data in sorted(self.server.held.objects.items())
+                if unquote(name).startswith(prefix)
+            )
+            self._answer(200, f"<ListBucketResult><KeyCount>1</KeyCount>{found}</ListBucketResult>".encode())
+            return
         data = self.server.held.objects.get(self.path)
         if data is None:
             self._answer(404)
@@ -83,6 +103,16 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             held.objects[self.path] = data
         self._answer(500 if fault else 200, tag=tag_of(data))
+
+    def do_POST(self) -> None:
+        """Delete objects: the one request of this kind that is made."""
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        bucket = urlsplit(self.path).path
+        names = re.findall("<Key>(.*?)</Key>", body)
+        for name in names:
+            self.server.held.objects.pop(f"{bucket}/{quote(unescape(name))}", None)
+        deleted = "".join(f"<Deleted><Key>{name}</Key></Deleted>" for name in names)
+        self._answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
 
     def _answer(self, status: int, data: bytes = b"", tag: str | None = None) -> None:
         self.send_response(status)

@@ -17,10 +17,8 @@ from tests.objects import s3
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[s3.S3]:
     with s3.serving() as held:
-        values = {"ENDPOINT_URL": held.url, "ALLOW_HTTP": "true", "REGION": "here"}
-        keys = {"ACCESS_KEY_ID": "one", "SECRET_ACCESS_KEY": "two"}
-        for name, value in {**values, **keys}.items():
-            monkeypatch.setenv(f"AWS_{name}", value)
+        for name, value in s3.environment(held).items():
+            monkeypatch.setenv(name, value)
         yield held
 
 
@@ -39,6 +37,16 @@ def test_an_object_is_read_again_only_if_it_changed(server: s3.S3) -> None:
     assert bucket.get_if_changed("a", tag) is None
     bucket.replace("a", b"two", tag)
     assert bucket.get_if_changed("a", tag).data == b"two"
+
+
+def test_objects_are_listed_below_a_prefix_and_deleted(server: s3.S3) -> None:
+    bucket = open_bucket("s3://bucket/prefix")
+    names = ["a/git%2Fone two.json", "a/b", "ab/c"]
+    tags = {name: bucket.replace(name, name.encode(), None) for name in names}
+    assert {found.name: found.tag for found in bucket.list("a/")} == {name: tags[name] for name in names[:2]}
+    bucket.delete(names[:1])
+    bucket.delete([])
+    assert [found.name for found in bucket.list("a/")] == ["a/b"]
 
 
 def test_who_replaces_what_was_replaced_meanwhile_is_refused(server: s3.S3) -> None:

@@ -1,0 +1,122 @@
+"""A machine that shares tables and stores with others: commands answer from what is published for all of them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.objects import cell as cells
+from docindex_dagster.objects import prepared
+from docindex_dagster.objects.bucket import open_bucket
+from docindex_dagster.pipeline.prepared import publish_prepared
+from docindex_dagster.pipeline.run import execute, versions
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stages import OURS
+from docindex_dagster.sources import registry
+from tests.cli.conftest import Run
+from tests.objects import s3
+
+URL = "s3://bucket/prefix"
+KEY = "library/manual"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[s3.S3]:
+    with s3.serving() as held:
+        for name, value in s3.environment(held).items():
+            monkeypatch.setenv(name, value)
+        yield held
+
+
+@pytest.fixture
+def shared(tmp_path: Path, run: Run, server: s3.S3) -> Settings:
+    """The settings of a project whose manual was indexed and published by other machines."""
+    with (tmp_path / "docindex.toml").open("a") as file:
+        file.write(f'[[source]]\nkind = "library"\npath = "manual"\n[storage]\nurl = "{URL}"\n')
+    settings = load_settings(tmp_path)
+    publish(settings)
+    return settings
+
+
+def publish(settings: Settings) -> None:
+    """Do what a worker does, and then the publisher."""
+    worker, publisher = (settings.model_copy(update={"home": settings.root / name}) for name in ("worker", "publisher"))
+    run = SourceRun(worker, registry.find(settings, KEY), StaticEmbedder)
+    base = prepared.pull(open_bucket(URL), run.layout, KEY)
+    values: dict[str, object] = {}
+    for stage in OURS[:-1]:
+        inputs = {name: values[name] for name in stage.inputs}
+        values[stage.name] = execute(stage, run, inputs).value
+        stage.keep(run, values[stage.name], versions(inputs))
+    prepared.push(open_bucket(URL), run.layout, KEY, base, "a worker")
+    with cells.opened(publisher, 0, None, "a publisher", pytest.fail) as cell:
+        assert [each.refusal for batch in publish_prepared(publisher, cell, StaticEmbedder) for each in batch] == [None]
+
+
+def edit(settings: Settings, text: str) -> None:
+    page = next((settings.root / "manual").rglob("*.md"))
+    page.write_text(page.read_text() + text)
+
+
+def paths(run: Run, query: str) -> list[str]:
+    found = run("search", query, "--json")
+    assert found.code == 0, found.err
+    return [hit["text"] for hit in json.loads(found.out)]
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_machine_with_an_empty_disk_searches(run: Run) -> None:
+    assert any("pump" in text for text in paths(run, "how is a pump primed"))
+    assert KEY in run("status").out
+
+
+def test_what_is_published_later_is_found(run: Run, shared: Settings) -> None:
+    paths(run, "pump")
+    edit(shared, "\n## Marmots\n\nMarmots whistle when an eagle comes.\n")
+    publish(shared)
+    assert any("eagle" in text for text in paths(run, "marmots whistle eagle"))
+
+
+def test_a_rollback_counts_for_all_machines(run: Run, shared: Settings) -> None:
+    edit(shared, "\n## Marmots\n\nMarmots whistle when an eagle comes.\n")
+    publish(shared)
+    done = run("rollback")
+    assert done.code == 0, done.err
+    assert "searches use generation 1 again" in done.out
+    other = shared.model_copy(update={"home": shared.root / "another machine"})
+    with cells.opened(other, 0, None, "a look", pytest.fail) as cell:
+        assert json.loads(cell.manifest.pointers["CURRENT"])["number"] == 1
+    assert not any("eagle" in text for text in paths(run, "marmots whistle eagle"))
+
+
+def test_doctor_looks_at_the_stores_and_at_the_object_store(run: Run, shared: Settings, server: s3.S3) -> None:
+    assert "the index is whole" in run("doctor").out
+    pointer = prepared.read(open_bucket(URL), prepared.object_of(KEY))
+    open_bucket(URL).delete([next(iter(pointer.files.values())).name])
+    found = run("doctor")
+    assert found.code == 1
+    assert f"{KEY}: object store: 1 of its tables are missing or cut: index it in full" in found.out
+    server.objects["/bucket/prefix/cells/0/CURRENT"] = b"damaged"
+    assert "cells/0/CURRENT is damaged" in run("doctor").out
+
+
+@pytest.mark.usefixtures("shared")
+def test_prune_looks_into_the_object_store(run: Run) -> None:
+    for options in (("--dry-run",), ()):
+        done = run("prune", *options)
+        assert done.code == 0, done.err
+        assert "in the object store: 0 objects" in done.out
+    assert json.loads(run("prune", "--json").out)["objects"] == []
+
+
+def test_without_an_answer_searches_go_on_and_warn(run: Run, shared: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shared.storage.url == URL
+    paths(run, "pump")
+    monkeypatch.setattr("docindex_dagster.objects.bucket._RETRIES", 0)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    found = run("search", "pump")
+    assert found.code == 0
+    assert "answers are of the index that was here before" in found.err
