@@ -22,14 +22,14 @@ class Choice:
     tried: str = ""  # where it was looked for, if there is no project yet
 
     def settings(self) -> Settings:
-        """Of the project that there is.
+        """Of the project that there is: it has a file of settings, or its index is published where a variable says.
 
         Raises:
             SourceError: there is none; it says where it was looked for, and how to begin.
             SettingsError: as `load_settings`.
         """
         settings = load_settings(self.root)
-        if not settings.config_file.exists():
+        if not settings.config_file.exists() and settings.storage.url is None:
             raise SourceError(
                 f"there is no project: {self.tried}. Search a folder as it is with `docindex search QUERY PATH`, "
                 "ask about it with `docindex ask QUESTION PATH`, begin a project with `docindex index PATH`, "

@@ -112,6 +112,16 @@ def test_prune_looks_into_the_object_store(run: Run) -> None:
     assert json.loads(run("prune", "--json").out)["objects"] == []
 
 
+@pytest.mark.usefixtures("shared")
+def test_a_machine_that_has_the_url_alone_searches(
+    run: Run, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
+    monkeypatch.setenv("DOCINDEX_STORAGE__URL", URL)
+    assert any("pump" in text for text in paths(run, "how is a pump primed"))
+    assert "def prime_pump" in run("show", "pump.py").out
+
+
 def test_without_an_answer_searches_go_on_and_warn(run: Run, shared: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared.storage.url == URL
     paths(run, "pump")
