@@ -1,0 +1,181 @@
+"""Random histories of workers, publishers and replicas that fail anywhere: nothing is half, lost or there twice."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from obstore.store import MemoryStore
+
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import ConflictError, DocindexError, StoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.objects import prepared, snapshots
+from docindex_dagster.objects.bucket import Bucket
+from docindex_dagster.objects.cell import OpenCell
+from docindex_dagster.objects.prepared import Prepared
+from docindex_dagster.stores.doctor import check
+from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.publish import withdraw
+from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.rollback import roll_back
+from tests.conftest import chunks_of, publish_rows, vectors_of
+
+KEYS = ("git/a", "git/b", "library/c")
+WORDS = ("alpha", "beta", "gamma", "delta", "epsilon")
+REQUESTS = ("get", "replace", "upload", "download", "list")
+
+
+class LostError(DocindexError):
+    """The process died, or the network with it."""
+
+
+@contextmanager
+def failing(left: int | None, *, after: bool) -> Iterator[None]:
+    """Let all requests but the first so many fail; the first of these before it is done, or after."""
+    rest = [left]
+
+    def failing_one(request: Any) -> Any:
+        def wrapped(*arguments: Any) -> Any:
+            if rest[0] is None:
+                return request(*arguments)
+            rest[0] -= 1
+            if rest[0] < 0:
+                if after and rest[0] == -1:
+                    request(*arguments)
+                raise LostError("the process died")
+            return request(*arguments)
+
+        return wrapped
+
+    with patch.multiple(Bucket, **{name: failing_one(getattr(Bucket, name)) for name in REQUESTS}):
+        yield
+
+
+class World:
+    """Machines with homes of their own, a bucket, and what should be found in the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bucket = Bucket("memory", MemoryStore())
+        self.begun: dict[tuple[str, int], Prepared | None] = {}
+        self.expected: dict[str, str | None] = {}
+        self.unsure: dict[str, set[str | None]] = {}
+        self.number = 0
+
+    def home(self, name: str) -> Layout:
+        return Layout(self.folder / name)
+
+    def begin(self, key: str, worker: int) -> None:
+        self.begun[key, worker] = prepared.pull(self.bucket, self.home(f"worker {worker}"), key)
+
+    def end(self, key: str, worker: int, word: str) -> None:
+        """The run of a worker ends; what is not known to have been done may have been."""
+        if (key, worker) not in self.begun:
+            return
+        layout, base = self.home(f"worker {worker}"), self.begun.pop((key, worker))
+        chunks = chunks_of({"a.py": [f"{word} reads a file"]}, key)
+        tables.write(layout.table("chunks", key), tables.stamp(chunks, word))
+        try:
+            prepared.push(self.bucket, layout, key, base, f"worker {worker}")
+        except ConflictError:
+            assert prepared.read(self.bucket, prepared.object_of(key)) != base
+        except LostError:
+            self.unsure.setdefault(key, {self.expected.get(key)}).add(word)
+        else:
+            self.expected[key] = word
+            self.unsure.pop(key, None)
+
+    def remove(self, key: str) -> None:
+        try:
+            done = prepared.withdraw(self.bucket, key, "a user")
+        except LostError:
+            self.unsure.setdefault(key, {self.expected.get(key)}).add(None)
+        else:
+            if done is not None:
+                self.expected[key] = None
+                self.unsure.pop(key, None)
+
+    def publish(self, publisher: int) -> None:
+        layout = self.home(f"publisher {publisher}")
+        cell = OpenCell(self.bucket, layout, 0, 1, snapshots.pull(self.bucket, layout, 0))
+        for pointer in cell.pending():
+            prepared.pull(self.bucket, layout, pointer.source)
+            if pointer.is_withdrawn:
+                withdraw(layout, pointer.source)
+            else:
+                chunks = tables.read(layout.table("chunks", pointer.source)).replace_schema_metadata(None)
+                publish_rows(layout, pointer.source, chunks, vectors_of(chunks))
+            cell.note(pointer)
+        cell.push()
+
+    def roll_back(self, publisher: int) -> None:
+        layout = self.home(f"publisher {publisher}")
+        base = snapshots.pull(self.bucket, layout, 0)
+        with suppress(StoreError):
+            roll_back(layout)
+        snapshots.push(self.bucket, layout, 0, base)
+
+    def follow(self, replica: int) -> None:
+        snapshots.pull(self.bucket, self.home(f"replica {replica}"), 0)
+
+    def look(self) -> None:
+        """Every home that readers use is whole, and what is published only moves on."""
+        for name in ("replica 0", "replica 1"):
+            layout = self.home(name)
+            if layout.current.exists():
+                check(layout, open_reader(layout).generation)
+        manifest = snapshots.read(self.bucket, 0)
+        number = manifest.number if manifest else 0
+        assert number >= self.number
+        self.number = number
+
+    def found(self, name: str) -> dict[str, str]:
+        """The first word of each source, as a home shows it."""
+        layout = self.home(name)
+        if read_generation(layout) is None:
+            return {}
+        rows: pa.Table = open_reader(layout).table.search().limit(None).to_arrow()
+        return {row["source"]: row["text"].split()[0] for row in rows.select(["source", "text"]).to_pylist()}
+
+
+PLACES = st.sampled_from(KEYS)
+MACHINES = st.integers(0, 1)
+STEPS = st.one_of(
+    st.tuples(st.just("begin"), PLACES, MACHINES),
+    st.tuples(st.just("end"), PLACES, MACHINES, st.sampled_from(WORDS)),
+    st.tuples(st.just("publish"), MACHINES),
+    st.tuples(st.just("follow"), MACHINES),
+    st.tuples(st.just("roll_back"), MACHINES),
+    st.tuples(st.just("remove"), PLACES),
+)
+FAILURES = st.one_of(st.none(), st.none(), st.integers(0, 12))
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(STEPS, FAILURES, st.booleans()), min_size=8, max_size=30))
+def test_whatever_fails_in_the_end_all_machines_find_what_was_prepared_last(steps):
+    with TemporaryDirectory() as folder:
+        world = World(Path(folder))
+        for (name, *arguments), left, after in steps:
+            with failing(left, after=after), suppress(LostError, ConflictError):
+                getattr(world, name)(*arguments)
+            world.look()
+        for key in KEYS:  # a run ends in which nothing differs, and so undoes rollbacks
+            word = world.expected.get(key)
+            if key in world.unsure or word is not None:
+                pointer = prepared.pull(world.bucket, world.home("worker 2"), key)
+                if pointer is not None and not pointer.is_withdrawn:
+                    prepared.push(world.bucket, world.home("worker 2"), key, pointer, "worker 2")
+        world.publish(0)
+        world.follow(0)
+        world.look()
+        found = world.found("replica 0")
+        assert found == world.found("publisher 0")
+        for key in KEYS:
+            assert found.get(key) in world.unsure.get(key, {world.expected.get(key)})
