@@ -115,8 +115,7 @@ class Bucket:
             there = self.get(name)
             if there is not None and there.data == data:  # it was done all the same, by this attempt or by one before
                 return there.tag
-            is_other = (there.tag if there else None) != tag
-            if is_other or isinstance(error, (AlreadyExistsError, PreconditionError)):
+            if isinstance(error, (AlreadyExistsError, PreconditionError)):
                 raise ConflictError(f"{self.url}/{name} was replaced meanwhile") from error
             raise ObjectStoreError(f"{self.url}: replacing {name} failed: {first_line(error)}") from error
 
