@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 VECTOR = "vector"
 _CLIENT_OF_CATALOGUES = "lance_namespace_urllib3_client"  # pydantic compiles each of its hundreds of functions
 _ROW_ID = "_rowid"
+_BITMAPS = ("source", "source_type")  # columns of few values; a search asks for all types but one
 _SUFFIX = ".lance"  # of the folder of a table
 _ROWS_A_PARTITION = 4096
 _ROWS_A_BATCH = 4096  # when all are copied
@@ -63,8 +64,6 @@ def open_for_writing(layout: Layout, name: str, dimension: int, pinned: int | No
     """
     layout.lance.mkdir(parents=True, exist_ok=True)
     database = _connect(layout)
-    from lancedb.index import Bitmap
-
     if pinned is not None:
         table = _opened(database.open_table(name))
         if table.version != pinned:
@@ -74,7 +73,7 @@ def open_for_writing(layout: Layout, name: str, dimension: int, pinned: int | No
     schema = pa.schema([*CHUNKS, embeddings_schema(dimension).field(VECTOR)])
     table = _opened(database.create_table(name, schema=schema, mode="overwrite"))
     table.set_unenforced_primary_key("chunk_id")
-    table.create_index("source", config=Bitmap())
+    _index_filters(table)
     return table
 
 
@@ -196,14 +195,12 @@ def _vector_hashes(vectors: NDArray[np.float16]) -> NDArray[np.uint64]:
 
 def rewrite(layout: Layout, table: "LanceTable", sources: Collection[str]) -> "LanceTable":
     """Make a version of the table that holds the rows of some sources, and shares no file with those before it."""
-    from lancedb.index import Bitmap
-
     held = table.search().limit(None).to_batches(_ROWS_A_BATCH)
     keys = pa.array(sources, pa.string())
     kept = (batch.filter(pc.is_in(batch["source"], keys)) for batch in held)
     rows = pa.RecordBatchReader.from_batches(held.schema, kept)
     new = _opened(_connect(layout).create_table(table.name, data=rows, mode="overwrite"))
-    new.create_index("source", config=Bitmap())
+    _index_filters(new)
     index_vectors(new)
     return new
 
@@ -273,6 +270,16 @@ def remove(table: "LanceTable", source: str) -> None:
     table.delete(_equals("source", source))
 
 
+def _index_filters(table: "LanceTable") -> None:
+    """Make the indexes of the columns by which searches filter, where a table of an earlier version lacks one."""
+    from lancedb.index import Bitmap
+
+    indexed = {column for index in table.list_indices() for column in index.columns}
+    for column in _BITMAPS:
+        if column not in indexed:
+            table.create_index(column, config=Bitmap())
+
+
 def index_vectors(table: "LanceTable") -> None:
     """Make the vector index once there are too many vectors to compare all of them in memory."""
     from lancedb.index import IvfRq
@@ -291,12 +298,14 @@ def compact(table: "LanceTable", compacted_version: int, oldest_version: int) ->
     few_versions = table.version - compacted_version < _VERSIONS_BEFORE_COMPACTION
     if few_versions and (_rows_outside_index(table) or 0) <= table.count_rows() * _UNINDEXED_SHARE:
         return compacted_version
+    _index_filters(table)
     table.optimize(cleanup_older_than=_age(table, oldest_version) + _GRACE)
     return int(table.version)
 
 
 def drop_versions_before(table: "LanceTable", version: int) -> None:
     """Compact, and remove all older versions than `version` and what dead writers left, whoever still reads them."""
+    _index_filters(table)
     # Time stamps are compared, and those of the file system may be coarse.
     table.optimize(cleanup_older_than=_age(table, version) + timedelta(seconds=1), delete_unverified=True)
 
