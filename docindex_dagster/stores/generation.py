@@ -1,9 +1,11 @@
 """The files that name generations, and what a generation is made of. Readers use the one that `CURRENT` names."""
 
-import json
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import replacing
@@ -12,6 +14,7 @@ from docindex_dagster.stores.damage import denied
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 _EARLIER = "PREVIOUS"  # the whole name, in earlier versions of docindex
+_MOST_PARSED = 4  # `CURRENT`, the one before it, `NEXT`, and what takes the place of one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class PublishedSource:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One published state of the three stores."""
+    """One published state of the three stores. Readers share it, so nothing in it may be changed."""
 
     number: int
     model: str
@@ -107,13 +110,22 @@ def _read(layout: Layout, file: Path) -> Generation | None:
     except PermissionError as error:
         raise denied(error) from error
     try:
-        values: dict[str, Any] = json.loads(data)
-        values["schema_version"]  # who wrote it is known
-        values.setdefault("previous", _EARLIER if layout.previous(_EARLIER).exists() else "")
-        sources = {key: _source(value) for key, value in values.pop("sources").items()}
-        return Generation(**_known(values, Generation), sources=sources)
+        return _parsed(data, _EARLIER if layout.previous(_EARLIER).exists() else "")
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{file} is damaged ({error}); run `docindex index` to build the index anew") from error
+
+
+@lru_cache(_MOST_PARSED)
+def _parsed(data: bytes, previous: str) -> Generation:
+    """The generation that the bytes of a file describe; `previous` is that of a file that does not name one.
+
+    A run reads the same bytes a dozen times, and with thousands of sources they take tens of milliseconds to parse.
+    """
+    values: dict[str, Any] = orjson.loads(data)
+    values["schema_version"]  # who wrote it is known
+    values.setdefault("previous", previous)
+    sources = {key: _source(value) for key, value in values.pop("sources").items()}
+    return Generation(**_known(values, Generation), sources=sources)
 
 
 def write_generation(layout: Layout, generation: Generation) -> None:
@@ -150,7 +162,7 @@ def replace_next(layout: Layout, generation: Generation) -> None:
 
 def _write(file: Path, generation: Generation) -> None:
     with replacing(file) as temporary:
-        temporary.write_text(json.dumps(asdict(generation), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.write_bytes(orjson.dumps(generation, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
 def _source(values: dict[str, Any]) -> PublishedSource:
@@ -160,5 +172,10 @@ def _source(values: dict[str, Any]) -> PublishedSource:
 
 def _known(values: dict[str, Any], of: type) -> dict[str, Any]:
     """The values without what another version of docindex says besides."""
-    names = {field.name for field in fields(of)}
+    names = _names(of)
     return {name: value for name, value in values.items() if name in names}
+
+
+@cache
+def _names(of: type) -> frozenset[str]:
+    return frozenset(field.name for field in fields(of))

@@ -1,0 +1,117 @@
+"""The files that name generations: each is parsed once, and never taken for what it was before."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.stores import generation as module
+from docindex_dagster.stores.generation import (
+    Generation,
+    GraphFiles,
+    PublishedSource,
+    read_generation,
+    replace_generation,
+    write_generation,
+)
+from tests.conftest import chunks_of, publish_rows, vectors_of
+
+KEY = "library/sample"
+SOURCE = PublishedSource(
+    version="v1",
+    revision="näm",
+    graph=GraphFiles("nodes.parquet", "triples.parquet"),
+    files=1,
+    chunks=2,
+    text_bytes=3,
+    nodes=4,
+    edges=5,
+    languages={"python": 2},
+    changed_at="2026-01-01T00:00:00+00:00",
+)
+FIRST = Generation(1, "model", "table", 1, "00000001", {KEY: SOURCE})
+
+
+@pytest.fixture
+def parsed():
+    """How many files have been parsed since the test began."""
+    module._parsed.cache_clear()
+    return lambda: module._parsed.cache_info().misses
+
+
+def test_what_is_written_is_read(layout):
+    write_generation(layout, FIRST)
+
+    assert read_generation(layout) == FIRST
+
+
+def test_a_generation_is_parsed_once_however_often_it_is_read(layout, parsed):
+    write_generation(layout, FIRST)
+
+    found = [read_generation(layout) for _ in range(10)]
+
+    assert parsed() == 1
+    assert all(one is found[0] for one in found)
+
+
+def test_a_generation_is_not_parsed_again_when_another_takes_its_place(layout):
+    write_generation(layout, FIRST)
+    before = read_generation(layout)
+
+    write_generation(layout, replace(FIRST, number=2))
+
+    assert read_generation(layout, previous=True) is before
+
+
+def test_a_file_of_the_same_size_and_time_is_not_taken_for_the_one_before(layout):
+    replace_generation(layout, FIRST)
+    found, stamp = read_generation(layout), layout.current.stat()
+
+    data = layout.current.read_bytes().replace(b'"v1"', b'"v2"')
+    layout.current.write_bytes(data)  # the same inode
+    os.utime(layout.current, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+
+    assert layout.current.stat().st_size == stamp.st_size
+    assert found.sources[KEY].version == "v1"
+    assert read_generation(layout).sources[KEY].version == "v2"
+
+
+def test_a_damaged_file_is_found_damaged_each_time_and_read_when_it_is_mended(layout):
+    replace_generation(layout, FIRST)
+    whole = layout.current.read_bytes()
+    layout.current.write_bytes(whole[:-10])
+
+    for _ in range(2):
+        with pytest.raises(StoreError, match="is damaged"):
+            read_generation(layout)
+    layout.current.write_bytes(whole)
+
+    assert read_generation(layout) == FIRST
+
+
+def test_the_file_that_an_earlier_docindex_kept_counts_from_when_it_is_there(layout):
+    """It had one name, which `CURRENT` did not say."""
+    replace_generation(layout, FIRST)
+    text = layout.current.read_text().replace('"previous"', '"unknown"')
+    layout.current.write_text(text)
+    assert read_generation(layout, previous=True) is None
+
+    layout.previous("PREVIOUS").write_text(text.replace('"number": 1', '"number": 0'))
+
+    assert read_generation(layout, previous=True).number == 0
+
+
+def test_a_publication_parses_what_was_published_and_what_is_now(layout, parsed):
+    publish(layout, "alpha")
+    publish(layout, "beta")
+    before = parsed()
+
+    publish(layout, "gamma")
+
+    assert parsed() - before == 1  # that of the last publication was read when it ended
+
+
+def publish(layout, name: str) -> None:
+    chunks = chunks_of({"a.py": [f"{name} reads a file"]}, KEY)
+    publish_rows(layout, KEY, chunks, vectors_of(chunks))
