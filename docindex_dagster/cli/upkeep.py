@@ -11,6 +11,7 @@ from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, publication, reader_of
 from docindex_dagster.cli.indexing import index_sources
 from docindex_dagster.cli.project import load_project, load_settings
+from docindex_dagster.core import access
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
@@ -189,7 +190,8 @@ def rollback() -> None:
     for cell in range(settings.storage.cells):
         with publication(settings, "rollback", cell) as layout:
             generation = roll_back(layout)
-            catalog.rebuild(layout)
+        with access.writing(settings):
+            catalog.rebuild(layout, owner="docindex rollback")
         of_cell = f" of cell {cell}" if settings.storage.cells > 1 else ""
         console.out.print(
             f"searches use generation {generation.number}{of_cell} again; `docindex rollback` undoes this"

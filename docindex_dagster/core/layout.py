@@ -268,3 +268,8 @@ class Layout:
     def publication_lock(self) -> Path:
         """Held while a generation is written."""
         return self.home / "locks" / "publication.lock"
+
+    @property
+    def catalog_lock(self) -> Path:
+        """Held while the catalogue is written."""
+        return self.home / "locks" / "catalog.lock"

@@ -8,7 +8,6 @@ import dagster as dg
 
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import metadata, outcomes
 from docindex_dagster.defs.failures import as_dagster_failure
@@ -65,8 +64,7 @@ def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterat
     """
     started = time.perf_counter()
     layout = project.layout
-    with exclusive(layout.publication_lock, owner="index_catalog", on_wait=context.log.info):
-        entries = catalog.rebuild(layout)
+    entries = catalog.rebuild(layout, owner="index_catalog")
     if context.run.tags.get(LAUNCHER_TAG) not in _LINKING_LATER:
         link_files.bring_up_to_date(layout)
     settings = project.read_settings()

@@ -62,7 +62,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
             withdraw(layout, key)
             for asset in layout.assets():
                 layout.table(asset, key).unlink(missing_ok=True)
-            catalog.rebuild(layout)
+        catalog.rebuild(layout, owner)
         link_files.bring_up_to_date(layout)
         cache.remove(layout, key)
         layout.summaries(key).unlink(missing_ok=True)

@@ -1,13 +1,18 @@
 """The catalogue: what is searchable now, rebuilt from the published generation."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import orjson
 
 from docindex_dagster.chunking.fallbacks import are_many, phrase
 from docindex_dagster.core import tables
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import replacing, stamp
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
 from docindex_dagster.graph import failures
 from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json
 from docindex_dagster.stores.generation import read_generation
@@ -34,31 +39,72 @@ class CatalogEntry:
     graph_failures: int = 0  # files of which the graph has definitions alone
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An entry as the file has it, with the stamp of the table that the figures of its repository are from."""
+
+    entry: CatalogEntry
+    commits_table: tuple[int, ...] | None
+
+
 _COPIED = [field.name for field in fields(CatalogEntry) if field.name not in {"source", "repository"}]
+# The stamp of a source's table, and the figures that stand there.
+_Figures = tuple[tuple[int, ...] | None, RepositoryFigures | None]
 
 
 def entries(layout: Layout) -> list[CatalogEntry]:
     """The catalogue of the published generation; empty where nothing is published."""
+    return [line.entry for line in _lines(layout)]
+
+
+def rebuild(layout: Layout, owner: str) -> list[CatalogEntry]:
+    """Write the catalogue anew if it differs from the one on disk, and return it.
+
+    No publication waits for it. `CURRENT` is read under the lock of the catalogue, so that of two processes the one
+    that writes last has read what was published last.
+    """
+    with exclusive(layout.catalog_lock, owner, on_wait=lambda _: None):
+        lines = _lines(layout)
+        data = orjson.dumps(lines, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        if not layout.catalog.exists() or layout.catalog.read_bytes() != data:
+            with replacing(layout.catalog) as temporary:
+                temporary.write_bytes(data)
+    return [line.entry for line in lines]
+
+
+def _lines(layout: Layout) -> list[_Line]:
     generation = read_generation(layout)
-    published = generation.sources.items() if generation else ()
-    return [
-        CatalogEntry(key, **{name: getattr(source, name) for name in _COPIED}, repository=_repository(layout, key))
-        for key, source in published
-    ]
+    known = _figures_on_disk(layout)
+    lines = []
+    for key, source in generation.sources.items() if generation else ():
+        written, figures = _figures(layout, key, known)
+        copied = {name: getattr(source, name) for name in _COPIED}
+        lines.append(_Line(CatalogEntry(key, **copied, repository=figures), written))
+    return lines
 
 
-def _repository(layout: Layout, key: str) -> RepositoryFigures | None:
-    return from_json(tables.metadata_value(layout.table("commits", key), REPOSITORY))
+def _figures(layout: Layout, key: str, known: Mapping[str, _Figures]) -> _Figures:
+    """The figures of a source; its table is opened only if it is another than that of the catalogue on disk."""
+    table = layout.table("commits", key)
+    written = stamp(table)  # before it is read: one that is replaced meanwhile is read again the next time
+    found = known.get(key, (None, None))
+    if written in {None, found[0]}:
+        return found
+    return written, from_json(tables.metadata_value(table, REPOSITORY))
 
 
-def rebuild(layout: Layout) -> list[CatalogEntry]:
-    """Write the catalogue anew if it differs from the one on disk, and return it."""
-    found = entries(layout)
-    text = json.dumps([asdict(entry) for entry in found], indent=1, ensure_ascii=False) + "\n"
-    if not layout.catalog.exists() or layout.catalog.read_text(encoding="utf-8") != text:
-        with replacing(layout.catalog) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    return found
+def _figures_on_disk(layout: Layout) -> dict[str, _Figures]:
+    """What the catalogue on disk says of repositories; nothing where it is damaged or another version's."""
+    try:
+        lines = orjson.loads(layout.catalog.read_bytes())
+        return {line["entry"]["source"]: _parsed(line) for line in lines}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}
+
+
+def _parsed(line: dict[str, Any]) -> _Figures:
+    repository, written = line["entry"]["repository"], line["commits_table"]
+    return written and tuple(written), repository and RepositoryFigures(**repository)
 
 
 def version(found: list[CatalogEntry]) -> str:

@@ -1,6 +1,7 @@
 """`index_catalog`, the page that a platform team looks at: what it shows, and what its checks warn of."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dagster as dg
@@ -8,10 +9,12 @@ from dagster._core.storage.runs import SqlRunStorage
 from dagster._core.storage.runs.schema import RunsTable
 from sqlalchemy import update
 
+from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs import catalog_asset
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from tests.defs.conftest import KEY, Project
+from tests.defs.conftest import KEY, QUIET, Project
 from tests.defs.quick_runs import quick_run
 
 CATALOG = dg.AssetKey("index_catalog")
@@ -153,6 +156,18 @@ def test_a_report_without_a_run_is_the_same_catalogue_made_from_the_same(project
     assert (project.layout.catalog.read_bytes(), project.layout.catalog.stat().st_mtime_ns) == file
     assert shown(project)["failed"] == 1
     assert not check(project, "no_source_is_left_failed").passed
+
+
+def test_the_page_waits_for_no_publication(project):
+    assert project.index().success
+    job = build_definitions(project.root).resolve_implicit_global_asset_job_def()
+
+    def materialise() -> bool:
+        result = job.execute_in_process(instance=project.instance, asset_selection=[CATALOG], run_config=QUIET)
+        return result.success
+
+    with ThreadPoolExecutor(1) as other, exclusive(project.layout.publication_lock, "a run", on_wait=print):
+        assert other.submit(materialise).result(timeout=30)
 
 
 def test_neither_the_clock_nor_the_outcome_of_a_run_is_in_the_data_version(project):
