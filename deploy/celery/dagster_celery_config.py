@@ -1,0 +1,14 @@
+"""Settings of the Celery workers: dagster-celery reads this module, wherever it is on PYTHONPATH."""
+
+import os
+
+broker_url = os.environ["DAGSTER_CELERY_BROKER_URL"]
+result_backend = os.environ["DAGSTER_CELERY_BACKEND_URL"]
+# A run starts processes that parse, which children of a prefork pool may not do. One run a worker at a time.
+worker_pool = "solo"
+# A worker that is busy takes no further run from one that is not.
+worker_disable_prefetch = True
+worker_prefetch_multiplier = 1
+# That a run is at work is seen by Dagster's run monitoring.
+task_track_started = True
+broker_connection_retry_on_startup = True
