@@ -6,12 +6,14 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_UI := $(VENV)/.installed-ui
 INSTALLED_DOCS := $(VENV)/.installed-docs
 INSTALLED_DEPLOY := $(VENV)/.installed-deploy
+VENV_SCALE := .venv-scale
+INSTALLED_SCALE := $(VENV_SCALE)/.installed
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes that the tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-dagster test-client test-extras test-deploy test-prometheus test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-dagster test-client test-extras test-deploy test-prometheus test-scale test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -97,6 +99,16 @@ test-prometheus: $(INSTALLED)  ## Let a real Prometheus scrape docindex serve un
 	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { echo "there is no Prometheus: apt-get install prometheus" >&2; exit 1; }
 	$(BIN)/pytest -m prometheus -s tests/serving/telemetry
 
+test-scale: $(INSTALLED_SCALE)  ## Start what a deployment on several machines stands on, and disturb it.
+	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_KILLS=$(DOCINDEX_TEST_KILLS) DOCINDEX_TEST_SOURCES=$(DOCINDEX_TEST_SOURCES) $(VENV_SCALE)/bin/pytest -m scale -s tests/scale
+
+# An environment of its own: the package must not need any of it.
+$(INSTALLED_SCALE): requirements.lock requirements-scale.lock pyproject.toml
+	test -x $(VENV_SCALE)/bin/python || $(PYTHON) -m venv $(VENV_SCALE)
+	$(VENV_SCALE)/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r requirements-scale.lock
+	$(VENV_SCALE)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
 test-ui: chromium $(INSTALLED_UI)  ## Use docindex ui in a browser: index, see, run by hand, fail, read why.
 	$(BIN)/pytest -m ui -x tests/ui
 
@@ -136,6 +148,7 @@ lock: $(INSTALLED)  ## Lock the requirements anew.
 	$(COMPILE) --constraint requirements.lock requirements-ui.in -o requirements-ui.lock
 	$(COMPILE) --constraint requirements.lock requirements-docs.in -o requirements-docs.lock
 	$(COMPILE) --constraint requirements.lock --extra scale pyproject.toml requirements-deploy.in -o requirements-deploy.lock
+	$(COMPILE) --constraint requirements.lock requirements-scale.in -o requirements-scale.lock
 
 clean:  ## Remove the environment, the index and caches.
-	rm -rf $(VENV) .docindex .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
+	rm -rf $(VENV) $(VENV_SCALE) .docindex .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info

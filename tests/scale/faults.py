@@ -1,0 +1,284 @@
+"""A proxy in front of an object store: it counts what is asked, and fails a share of it by a seeded plan.
+
+Requests pass as they were signed, with the `Host` that the client sent. Conditional puts pass one at a time, so that an
+object store that is not careful about them is so behind it.
+"""
+
+import asyncio
+import random
+import socket
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from threading import Event, Thread
+from typing import Literal
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.scale.s3 import ObjectStore
+
+Fault = Literal["error", "slow_down", "conflict", "cut", "lost_answer"]
+
+_LONGEST_HEAD = 1 << 20
+_WRITES = frozenset({"PUT", "POST", "DELETE"})
+_CONDITIONS = frozenset({"if-match", "if-none-match"})
+_WITHOUT_BODY = frozenset({"204", "304"})
+_STATUS: Mapping[Fault, tuple[str, str]] = {
+    "error": ("500 Internal Server Error", "InternalError"),
+    "lost_answer": ("500 Internal Server Error", "InternalError"),
+    "slow_down": ("503 Slow Down", "SlowDown"),
+    "conflict": ("409 Conflict", "ConditionalRequestConflict"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What goes wrong, each as a share of the requests that it can befall.
+
+    Attributes:
+        error: answered 500, and nothing is done.
+        slow_down: answered 503, and nothing is done.
+        conflict: a conditional put is answered 409, and nothing is done.
+        cut: the connection is cut: in the middle of an answer's body, or where a write's answer would be, whether it
+            was done or not.
+        lost_answer: a write is done and then answered 500; who tries a conditional one again finds its own.
+        delay: the answer is late.
+        delay_s: by how much.
+    """
+
+    error: float = 0.0
+    slow_down: float = 0.0
+    conflict: float = 0.0
+    cut: float = 0.0
+    lost_answer: float = 0.0
+    delay: float = 0.0
+    delay_s: float = 0.5
+
+
+NO_FAULTS = Faults()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Kind:
+    """A kind of request: its method, `LIST` for a listing, and the first part of the key below the prefix."""
+
+    method: str
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How many requests, and how many bytes clients sent and received in bodies."""
+
+    requests: int = 0
+    sent: int = 0
+    received: int = 0
+
+    def __add__(self, other: "Figures") -> "Figures":
+        return Figures(self.requests + other.requests, self.sent + other.sent, self.received + other.received)
+
+    def __sub__(self, other: "Figures") -> "Figures":
+        return Figures(self.requests - other.requests, self.sent - other.sent, self.received - other.received)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The figures of each kind of request."""
+
+    kinds: Mapping[Kind, Figures]
+
+    @property
+    def total(self) -> Figures:
+        return sum(self.kinds.values(), Figures())
+
+    def since(self, before: "Traffic") -> "Traffic":
+        """What came after an earlier look."""
+        rest = {kind: figures - before.kinds.get(kind, Figures()) for kind, figures in sorted(self.kinds.items())}
+        return Traffic({kind: figures for kind, figures in rest.items() if figures.requests})
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A request or an answer: its first line and headers, ended by an empty line, and its body."""
+
+    head: bytes
+    body: bytes
+
+    @property
+    def first_line(self) -> list[str]:
+        return self.head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        lines = self.head.decode("latin-1").split("\r\n")[1:]
+        return {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+    def with_header(self, name: str, value: str) -> "_Message":
+        """The same with one header in place of those of its name."""
+        first, *lines = self.head.rstrip(b"\r\n").split(b"\r\n")
+        others = [line for line in lines if line.split(b":", 1)[0].lower() != name.lower().encode()]
+        return replace(self, head=b"\r\n".join([first, *others, f"{name}: {value}".encode(), b"", b""]))
+
+
+@dataclass(slots=True)
+class Proxy:
+    """A proxy at work; `faults` may be changed while it is."""
+
+    store: ObjectStore
+    behind: ObjectStore
+    prefix: str
+    faults: Faults
+    chance: random.Random
+    happened: Counter[str] = field(default_factory=Counter)
+    _figures: dict[Kind, Figures] = field(default_factory=dict)
+    _one_condition: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _in_work: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    def traffic(self) -> Traffic:
+        """All that was asked until now."""
+        return Traffic(dict(self._figures))
+
+    async def serve(self, listener: socket.socket, is_ready: Event, is_over: asyncio.Event) -> None:
+        """Answer connections until it is over."""
+        server = await asyncio.start_server(self._connection, sock=listener, limit=_LONGEST_HEAD)
+        is_ready.set()
+        await is_over.wait()
+        server.close()
+        for task in self._in_work:
+            task.cancel()
+        await asyncio.gather(*self._in_work, return_exceptions=True)
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._in_work.add(task)
+        try:
+            while await self._exchange(reader, writer):
+                pass
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # the client has left
+        finally:
+            self._in_work.discard(task)
+            writer.transport.abort()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request and its answer; whether another may come on the connection."""
+        request = await _request(reader)
+        method = request.first_line[0]
+        is_conditional = method == "PUT" and not _CONDITIONS.isdisjoint(request.headers)
+        fault = self._drawn(is_write=method in _WRITES, is_conditional=is_conditional)
+        if self.chance.random() < self.faults.delay:
+            self.happened["delay"] += 1
+            await asyncio.sleep(self.faults.delay_s)
+        if fault == "cut" and method in _WRITES and self.chance.random() < 0.5:
+            self._count(request, b"")
+            return False
+        answer = _refusal(fault) if fault in {"error", "slow_down", "conflict"} else None
+        if answer is None:
+            answer = await self._passed_on(request, is_conditional=is_conditional)
+        if fault == "lost_answer":
+            answer = _refusal(fault)
+        if fault == "cut":
+            half = b"" if method in _WRITES else answer.body[: len(answer.body) // 2]
+            self._count(request, half)
+            writer.write((answer.head + half) if half else b"")
+            await writer.drain()
+            return False
+        self._count(request, answer.body)
+        writer.write(answer.head)
+        writer.write(answer.body)
+        await writer.drain()
+        return True
+
+    def _drawn(self, *, is_write: bool, is_conditional: bool) -> Fault | None:
+        """What is to go wrong with a request."""
+        shares: list[tuple[Fault, float]] = [("error", self.faults.error), ("slow_down", self.faults.slow_down)]
+        shares.append(("cut", self.faults.cut))
+        if is_write:
+            shares.append(("lost_answer", self.faults.lost_answer))
+        if is_conditional:
+            shares.append(("conflict", self.faults.conflict))
+        left = self.chance.random()
+        for fault, share in shares:
+            if left < share:
+                self.happened[fault] += 1
+                return fault
+            left -= share
+        return None
+
+    async def _passed_on(self, request: _Message, *, is_conditional: bool) -> _Message:
+        if not is_conditional:
+            return await _ask(self.behind.port, request)
+        async with self._one_condition:
+            return await _ask(self.behind.port, request)
+
+    def _count(self, request: _Message, received: bytes) -> None:
+        kind = _kind(request, self.store.bucket, self.prefix)
+        one = Figures(1, len(request.body), len(received))
+        self._figures[kind] = self._figures.get(kind, Figures()) + one
+
+
+async def _request(reader: asyncio.StreamReader) -> _Message:
+    head = await reader.readuntil(b"\r\n\r\n")
+    message = _Message(head, b"")
+    return replace(message, body=await reader.readexactly(int(message.headers.get("content-length", 0))))
+
+
+async def _ask(port: int, request: _Message) -> _Message:
+    """Pass a request on, over a connection of its own, and read the answer to its end."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=_LONGEST_HEAD)
+    try:
+        writer.write(request.with_header("Connection", "close").head)
+        writer.write(request.body)
+        await writer.drain()
+        answer = _Message(await reader.readuntil(b"\r\n\r\n"), await reader.read(-1))
+    finally:
+        writer.transport.abort()
+    answer = answer.with_header("Connection", "keep-alive")
+    if request.first_line[0] == "HEAD" or answer.first_line[1] in _WITHOUT_BODY:
+        return replace(answer, body=b"")
+    return answer.with_header("Content-Length", str(len(answer.body)))
+
+
+def _refusal(fault: Fault) -> _Message:
+    status, code = _STATUS[fault]
+    body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>As planned</Message></Error>".encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/xml\r\nContent-Length: {len(body)}\r\n\r\n"
+    return _Message(head.encode(), body)
+
+
+def _kind(request: _Message, bucket: str, prefix: str) -> Kind:
+    method, target, _ = request.first_line
+    parts = urlsplit(target)
+    asked = parse_qs(parts.query, keep_blank_values=True)
+    is_listing = method == "GET" and "list-type" in asked
+    path = asked.get("prefix", [""])[0] if is_listing else unquote(parts.path).removeprefix(f"/{bucket}").lstrip("/")
+    below = path.removeprefix(prefix).lstrip("/")
+    return Kind("LIST" if is_listing else method, below.split("/", 1)[0])
+
+
+@contextmanager
+def proxy(behind: ObjectStore, seed: int, faults: Faults = NO_FAULTS, prefix: str = "") -> Iterator[Proxy]:
+    """A proxy in front of an object store, in a thread of this process.
+
+    Args:
+        behind: The object store.
+        seed: Decides what goes wrong, in the order in which requests come.
+        faults: What goes wrong at first.
+        prefix: Of all keys; kinds of requests are named by what follows it.
+    """
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    loop = asyncio.new_event_loop()
+    is_ready, is_over = Event(), asyncio.Event()
+    store = replace(behind, port=int(listener.getsockname()[1]))
+    made = Proxy(store, behind, prefix, faults, random.Random(seed))
+    thread = Thread(target=loop.run_until_complete, args=(made.serve(listener, is_ready, is_over),), daemon=True)
+    thread.start()
+    is_ready.wait()
+    try:
+        yield made
+    finally:
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(is_over.set)
+        thread.join()
+        loop.close()
