@@ -95,6 +95,17 @@ class AccessError(DocindexError):
     """
 
 
+class LockError(DocindexError):
+    """The locks between machines cannot be used."""
+
+
+class LostLockError(LockError):
+    """A process does not hold a lock any more: it, or what keeps the lock, was away for too long.
+
+    Nothing that it did since is visible; a new run does it.
+    """
+
+
 class ChunkerError(DocindexError):
     """A chunker that the settings name is not there, cannot be loaded, or returned what does not fit its file."""
 

@@ -20,11 +20,29 @@ Note = Callable[[str], None]
 """Writes into a lock's file what its owner is doing, in a line."""
 
 
-class Locks(Protocol):
-    """Locks between machines, by name."""
+class Held(Protocol):
+    """A lock while it is held. Called with a line, it lets others see what its owner is doing."""
 
-    def exclusive(self, name: str, owner: str, on_wait: Callable[[str], None]) -> AbstractContextManager[Note]:
-        """Hold a lock; when another holds it, call `on_wait` with its `owner` text once, and wait."""
+    def __call__(self, text: str, /) -> None:
+        """Note what its owner is doing."""
+
+    def check(self) -> None:
+        """Make sure that it is held still: to be called before anything is made visible to others.
+
+        Raises:
+            LostLockError: it is not.
+        """
+
+
+class Locks(Protocol):
+    """Locks between machines, by name; `objects/postgres_locks.py` has them."""
+
+    def exclusive(self, name: str, owner: str, on_wait: Callable[[str], None]) -> AbstractContextManager[Held]:
+        """Hold a lock; when another holds it, call `on_wait` with its `owner` text once, and wait.
+
+        Raises:
+            LockError: what keeps the locks cannot be reached.
+        """
         ...
 
 

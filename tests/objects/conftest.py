@@ -1,5 +1,6 @@
-"""A bucket in memory, and homes that share it."""
+"""A bucket in memory, homes that share it, and a real Postgres."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from obstore.store import MemoryStore
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.objects.bucket import Bucket
+from tests.objects.postgres import Postgres, serving
 
 
 @pytest.fixture
@@ -22,3 +24,9 @@ def publisher(tmp_path: Path) -> Layout:
 @pytest.fixture
 def replica(tmp_path: Path) -> Layout:
     return Layout(tmp_path / "replica")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    with serving() as server:
+        yield server
