@@ -87,6 +87,7 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     """The project's Dagster instance. Two processes that make its databases at once would damage them: one waits."""
     from dagster import DagsterInstance, DagsterInvalidConfigError
 
+    from docindex_dagster.defs import connections
     from docindex_dagster.defs.internals import InstanceRef
 
     lock = Layout(settings.home).instance_lock
@@ -99,6 +100,7 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
                 problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
                 raise SettingsError(f"{home / _INSTANCE_FILE}: {problems}") from error
         with opened:
+            connections.hold(opened)
             yield opened
 
 

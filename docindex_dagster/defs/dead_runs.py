@@ -13,6 +13,7 @@ from pathlib import Path
 import dagster as dg
 
 from docindex_dagster.core.files import is_running
+from docindex_dagster.defs import connections
 
 _UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
@@ -37,6 +38,12 @@ def process_tags(run_id: str) -> dict[str, str]:
     """
     pid = os.getpid()
     return {**_place(), _PID: str(pid), _STARTED: _started(pid) or "", _RUN: run_id}
+
+
+def begin(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Note in a run that it works in this process, and let that hold its connections until it ends."""
+    connections.hold(instance)
+    instance.add_run_tags(run_id, process_tags(run_id))
 
 
 def report_dead_runs(instance: dg.DagsterInstance, tags: Mapping[str, str] | None = None) -> list[dg.DagsterRun]:

@@ -8,8 +8,7 @@ import dagster as dg
 
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.defs import catalog_asset
-from docindex_dagster.defs.dead_runs import process_tags
+from docindex_dagster.defs import catalog_asset, dead_runs
 from docindex_dagster.defs.memory_asset import MEMORY
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
@@ -51,7 +50,7 @@ class RemoveSource(dg.Config):
 @dg.op(description="Publish a generation without the source, then delete its tables, its runs and its partition.")
 def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, project: Project) -> None:
     """Take a source out of the index. Its files, and its table in `docindex.toml`, are not touched."""
-    context.instance.add_run_tags(context.run_id, process_tags(context.run_id))
+    dead_runs.begin(context.instance, context.run_id)
     key = config.source
     owner = f"removal of {key}"
     with (
@@ -97,7 +96,7 @@ def remove_source(project: Project) -> dg.JobDefinition:
 @dg.op(description="Delete old runs and events that are not the newest of their kind, and the files of deleted runs.")
 def delete_old_runs(context: dg.OpExecutionContext, project: Project) -> None:
     """Clean up as the settings say; the numbers stand at the output of the step."""
-    context.instance.add_run_tags(context.run_id, process_tags(context.run_id))
+    dead_runs.begin(context.instance, context.run_id)
     from docindex_dagster.defs.retention import (
         clean_up,  # with Dagster's databases, which take most of a second to load
     )

@@ -12,8 +12,7 @@ import dagster as dg
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.defs import metadata
-from docindex_dagster.defs.dead_runs import process_tags
+from docindex_dagster.defs import dead_runs, metadata
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.partitions import DOMAINS
 from docindex_dagster.defs.resources import Project
@@ -49,8 +48,7 @@ def memory(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.M
     last one, and erases what is forgotten. The sensor `memory` asks for it. See docs/operations.md, “Memory”.
     """
     started = time.perf_counter()
-    run_id = context.run.run_id
-    context.instance.add_run_tags(run_id, process_tags(run_id))
+    dead_runs.begin(context.instance, context.run.run_id)
     settings, key = project.read_settings(), context.partition_key
     flaws = _flaws(settings, key)
     done = _folded(context, settings, key)

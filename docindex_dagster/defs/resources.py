@@ -15,7 +15,7 @@ from docindex_dagster.core.events import Event, Notice, Waiting, emit
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.defs.dead_runs import process_tags
+from docindex_dagster.defs import dead_runs
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.source_run import SourceRun
@@ -77,7 +77,7 @@ class RunResource(Project):
         self._settings = self.read_settings()
         run_id = context.run.run_id if context.run else ""
         if context.instance and run_id:
-            context.instance.add_run_tags(run_id, process_tags(run_id))
+            dead_runs.begin(context.instance, run_id)
 
         def wait(owner: str) -> None:
             _report(context.log, Waiting(key, f"another run of this source ({owner})"))

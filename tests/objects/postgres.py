@@ -29,6 +29,11 @@ class Postgres:
     def url(self) -> str:
         return f"postgresql+psycopg2://postgres@127.0.0.1:{self.port}/postgres"
 
+    @property
+    def plain_url(self) -> str:
+        """Without the name of SQLAlchemy's driver."""
+        return self.url.replace("+psycopg2", "")
+
     def create(self) -> None:
         self._run("initdb", "--auth=trust", "--username=postgres", "--no-sync", "--pgdata", str(self.folder / "data"))
 

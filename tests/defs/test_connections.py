@@ -1,0 +1,68 @@
+"""On a database server, a run makes few connections, whoever starts it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import psycopg2
+import pytest
+
+from docindex_dagster.cli import launch
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.definitions import build_definitions
+from docindex_dagster.defs.partitions import SOURCES_NAME
+from tests.defs.conftest import CONFIG, GUIDE, KEY, QUIET
+from tests.objects.postgres import Postgres, serving
+
+pytestmark = pytest.mark.scale
+
+_FEW = 200  # without holding any there are over 400; Dagster makes some 90 before it prepares a resource
+
+
+@pytest.fixture
+def postgres() -> Iterator[Postgres]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def project(tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose runs are recorded in Postgres, and were recorded there before."""
+    (tmp_path / "docindex.toml").write_text(CONFIG)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "guide.md").write_text(GUIDE)
+    home = tmp_path / "dagster"
+    home.mkdir()
+    (home / "dagster.yaml").write_text(
+        f"telemetry: {{enabled: false}}\nstorage: {{postgres: {{postgres_url: '{postgres.url}'}}}}\n"
+    )
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    with dg.DagsterInstance.get() as instance:
+        instance.add_dynamic_partitions(SOURCES_NAME, [KEY])
+    return tmp_path
+
+
+def connections(postgres: Postgres) -> int:
+    """How many were made so far and have ended."""
+    with psycopg2.connect(postgres.plain_url) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT sum(sessions) FROM pg_stat_database")
+        return int(cursor.fetchone()[0])
+
+
+def test_a_run_of_the_command_line_makes_few(project, postgres):
+    settings, before = load_settings(project), connections(postgres)
+
+    with launch.instance(settings) as instance:
+        assert launch.index(settings, KEY, instance).succeeded
+
+    assert connections(postgres) - before < _FEW
+
+
+def test_a_run_that_a_launcher_started_makes_few(project, postgres):
+    before = connections(postgres)
+
+    with dg.DagsterInstance.get() as instance:
+        job = build_definitions(project).resolve_job_def("index_source")
+        assert job.execute_in_process(instance=instance, partition_key=KEY, run_config=QUIET).success
+
+    assert connections(postgres) - before < _FEW
