@@ -31,7 +31,7 @@ class Manifest:
 
     Attributes:
         number: one more than that of the manifest before.
-        pointers: the texts of `CURRENT`, the file that it names, and `NEXT`, by their names.
+        pointers: the texts of `CURRENT`, the file that it names, `NEXT`, and the catalogue, by their names.
         files: all other files of the stores, by their paths below that folder.
         published: the tags of the pointers whose tables the stores hold, by the names of their objects.
         refused: as `published`, of those whose tables broke a rule: the stores hold what was there before.
@@ -153,7 +153,7 @@ def _follow(bucket: Bucket, layout: Layout, manifest: Manifest) -> None:
     _remember(layout, manifest)
     for name, text in manifest.pointers.items():
         if name != layout.current.name:
-            _write(_below(layout, name), text)
+            _write(_place(layout, name), text)
     if text := manifest.pointers.get(layout.current.name, ""):
         _write(layout.current, text)
     _remove_others(layout, manifest)
@@ -168,7 +168,7 @@ def _write(path: Path, text: str) -> None:
 def _remove_others(layout: Layout, manifest: Manifest) -> None:
     """Remove what is of generations that are gone, or of a publication that another one overtook."""
     for file in list(_pointers(layout)):
-        if file.name not in manifest.pointers:
+        if file.name not in manifest.pointers and file != layout.catalog:
             file.unlink()
     used = {layout.stores / path for path in manifest.files}
     folders = {file.parent for file in used}
@@ -205,7 +205,12 @@ def _paths(layout: Layout) -> set[str]:
 
 
 def _pointers(layout: Layout) -> Iterator[Path]:
-    yield from (file for file in (layout.current, layout.next, *layout.all_previous) if file.is_file())
+    found = (layout.current, layout.next, layout.catalog, *layout.all_previous)
+    yield from (file for file in found if file.is_file())
+
+
+def _place(layout: Layout, name: str) -> Path:
+    return layout.catalog if name == layout.catalog.name else _below(layout, name)
 
 
 def _record(layout: Layout) -> Path:

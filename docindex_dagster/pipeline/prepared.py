@@ -28,6 +28,10 @@ from docindex_dagster.stores.start import start_of
 _BETWEEN_PUSHES_S = 5.0  # a push takes some requests whatever it holds, and searches wait for it
 
 
+def _nothing(_: Layout) -> None:
+    """Nothing is to be done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
     """What became of a pointer.
@@ -50,6 +54,7 @@ def publish_prepared(
     *,
     only: Collection[str] = (),
     report: Callable[[Event], None] = emit,
+    before_push: Callable[[Layout], object] = _nothing,
 ) -> Iterator[list[Published]]:
     """Publish what is pending of a cell; each batch is given when searches everywhere can find it.
 
@@ -61,6 +66,7 @@ def publish_prepared(
         load_embedder: gives the model of the vectors.
         only: keys of sources; none for all.
         report: called with each event.
+        before_push: called with the home before what it holds is published; it may write the catalogue.
 
     Raises:
         ConflictError: another publisher was faster; what was not given is pending still.
@@ -76,11 +82,13 @@ def publish_prepared(
         cell.note(done.pointer, is_refused=done.refusal is not None)
         batch.append(done)
         if time.monotonic() - pushed > _BETWEEN_PUSHES_S:
+            before_push(cell.layout)
             cell.push()
             yield batch
             batch, pushed = [], time.monotonic()
-    cell.push()
     if batch:
+        before_push(cell.layout)
+        cell.push()
         yield batch
     garbage.collect_if_due(cell.bucket)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.objects import cell as cells
@@ -16,6 +17,7 @@ from docindex_dagster.pipeline.run import execute, versions
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import OURS
 from docindex_dagster.sources import registry
+from docindex_dagster.status.catalog import entries, rebuild
 from tests.cli.conftest import Run
 from tests.objects import s3
 
@@ -53,7 +55,8 @@ def publish(settings: Settings) -> None:
         stage.keep(run, values[stage.name], versions(inputs))
     prepared.push(open_bucket(URL), run.layout, KEY, base, "a worker")
     with cells.opened(publisher, 0, None, "a publisher", pytest.fail) as cell:
-        assert [each.refusal for batch in publish_prepared(publisher, cell, StaticEmbedder) for each in batch] == [None]
+        done = publish_prepared(publisher, cell, StaticEmbedder, before_push=lambda home: rebuild(home, "a publisher"))
+        assert [each.refusal for batch in done for each in batch] == [None]
 
 
 def edit(settings: Settings, text: str) -> None:
@@ -71,6 +74,12 @@ def paths(run: Run, query: str) -> list[str]:
 def test_a_machine_with_an_empty_disk_searches(run: Run) -> None:
     assert any("pump" in text for text in paths(run, "how is a pump primed"))
     assert KEY in run("status").out
+
+
+def test_the_catalogue_comes_with_the_stores(run: Run, shared: Settings) -> None:
+    paths(run, "pump")
+    assert entries(Layout(shared.home)) == entries(Layout(shared.root / "publisher"))
+    assert Layout(shared.home).catalog.read_bytes() == Layout(shared.root / "publisher").catalog.read_bytes()
 
 
 def test_what_is_published_later_is_found(run: Run, shared: Settings) -> None:
