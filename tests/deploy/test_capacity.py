@@ -1,0 +1,54 @@
+"""What a deployment costs is computed, and `docs/scale.md` has what comes out; run as a module, this writes it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks.capacity import Load, Measured, Plan
+
+PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
+PLANS = (Plan(load=Load(repositories=1000, chunks=10_000_000)), Plan())
+_TABLES = re.compile(r"<!-- capacity -->\n(.*?)\nAll in one region", re.DOTALL)
+
+
+def tables() -> str:
+    """The plans as the page has them."""
+    return "\n" + "\n".join(f"**{plan.as_markdown().replace(chr(10), '**' + chr(10), 1)}" for plan in PLANS)
+
+
+def test_the_page_has_what_is_computed():
+    assert _TABLES.findall(PAGE.read_text(encoding="utf-8")) == [tables()]
+
+
+def test_cells_follow_from_chunks():
+    assert [Plan(load=Load(chunks=chunks)).cells for chunks in (1, 10_000_000, 10_000_001)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [
+        (Load(updates=50), "workers"),
+        (Load(chunks=200_000_000), "publishers"),
+        (Load(replicas=4), "search servers"),
+        (Load(chunks=200_000_000), "object store, GB"),
+        (Load(updates=50), "its requests"),
+        (Load(record_days=300), "Postgres"),
+    ],
+)
+def test_more_of_it_costs_more(more, part):
+    costs = [{each.name: each.dollars for each in Plan(load=load).parts()} for load in (Load(), more)]
+
+    assert costs[1][part] > costs[0][part]
+
+
+def test_what_is_measured_decides():
+    fast, slow = Plan(measured=Measured(run_s=5)), Plan(measured=Measured(run_s=50))
+
+    assert fast.workers < slow.workers
+    assert fast.first_hours > slow.first_hours
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(_TABLES.sub(lambda _: f"<!-- capacity -->\n{tables()}\nAll in one region", text), encoding="utf-8")
