@@ -15,6 +15,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.objects import garbage, prepared, snapshots
 from docindex_dagster.objects.cell import OpenCell
+from docindex_dagster.objects.cells import cell_of
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.run import execute
@@ -22,6 +23,7 @@ from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Outcome
 from docindex_dagster.pipeline.stages import by_name
 from docindex_dagster.sources import registry
+from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.start import start_of
 
@@ -74,6 +76,9 @@ def publish_prepared(
         FullDiskError: there is no space.
     """
     waiting = [pointer for pointer in cell.pending() if not only or pointer.source in only]
+    if _withdraw_strangers(cell):
+        before_push(cell.layout)
+        cell.push()
     at_home = settings.model_copy(update={"home": cell.layout.home})
     batch: list[Published] = []
     pushed = time.monotonic()
@@ -115,6 +120,15 @@ def _publish(
             return Published(pointer, _store(run, cell))
         except VerificationError as error:
             return Published(pointer, None, error)
+
+
+def _withdraw_strangers(cell: OpenCell) -> bool:
+    """Take out the sources that another cell holds since the number of cells is another; whether there were any."""
+    generation = read_generation(cell.layout)
+    strangers = [key for key in generation.sources if cell_of(key, cell.cells) != cell.number] if generation else []
+    for key in strangers:
+        withdraw(cell.layout, key)
+    return bool(strangers)
 
 
 def _store(run: SourceRun, cell: OpenCell) -> Outcome:

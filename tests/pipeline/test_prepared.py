@@ -195,6 +195,22 @@ def test_each_cell_publishes_its_own_repositories(settings: Settings, bucket: Bu
         assert set(read_generation(Layout(publisher.home / "cells" / str(cell))).sources) == {key}
 
 
+def test_a_further_cell_takes_its_sources_from_the_others(settings: Settings, bucket: Bucket) -> None:
+    keys = [f"library/{name}" for name in NAMES]
+    number = next(number for number in range(2, 100) if len({cell_of(key, number) for key in keys} - {0}) == len(keys))
+    publisher = at(settings, "publisher")
+    for key in keys:
+        prepare(at(settings, "w1"), bucket, key)
+    published(publisher)
+    several = at(
+        settings.model_copy(update={"storage": settings.storage.model_copy(update={"cells": number})}), "cells"
+    )
+    for cell in {0, *(cell_of(key, number) for key in keys)}:
+        published(several, cell)
+        found = read_generation(Layout(several.home / "cells" / str(cell)))
+        assert [*found.sources] == [key for key in keys if cell_of(key, number) == cell]
+
+
 def test_a_program_cannot_write_stores_that_others_share(settings: Settings) -> None:
     with pytest.raises(SettingsError, match="index with `docindex index`"):
         index(settings, registry.find(settings, "one"), StaticEmbedder())
