@@ -1,6 +1,7 @@
 """The code location: one function builds the definitions, and tests pass other resources to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,9 @@ from docindex_dagster.defs.sensors.files import git_head_changed, library_files_
 from docindex_dagster.defs.sensors.memory import memory_due
 from docindex_dagster.defs.sensors.sources import sources_changed
 
+# Its limit, in dagster.yaml, is how many runs embed at once on all machines: what a GPU or an API can take.
+_EMBEDDING_POOL = "docindex_embedding"
+
 
 def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """Everything that Dagster shows and runs for the project at `root`; `resources` replace the usual ones by name.
@@ -32,27 +36,60 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
     root_path = str(settings.root)
     project = Project(root=root_path)
     removal = remove_source(project)
-    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
-        stage_assets.source,
-        *stage_assets.stage_assets(),
-        catalog_asset.index_catalog,
-        memory_asset.memory,
-    ]
+    stores = _stores(settings)
+    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [stage_assets.source, *stores.assets, memory_asset.memory]
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_with_freshness, settings.schedule), assets)),
-        jobs=[index_source, removal, fold_memory, clean_up_dagster],
-        sensors=[sources_changed(removal), library_files_changed, git_head_changed, memory_due, alert_on_failure],
-        asset_checks=[every_folder_is_there, every_remote_answers],
+        jobs=[index_source, removal, fold_memory, clean_up_dagster, *stores.jobs],
+        sensors=[
+            sources_changed(removal),
+            library_files_changed,
+            git_head_changed,
+            memory_due,
+            alert_on_failure,
+            *stores.sensors,
+        ],
+        asset_checks=[every_folder_is_there, every_remote_answers, *stores.checks],
         schedules=_schedules(settings),
         resources={
             "project": project,
-            "run": RunResource(root=root_path),
+            "run": stores.run,
             "embedding_model": EmbeddingModel(root=root_path),
             TABLES: StageTables(home=str(settings.home)),
             **(resources or {}),
         },
         # A process a step would cost about two seconds each; a source is indexed in one.
         executor=dg.in_process_executor,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stores:
+    """What differs by whether machines share the stores: the assets from tables to catalogue, and how they are made."""
+
+    run: RunResource
+    assets: Sequence[dg.AssetsDefinition | dg.AssetSpec]
+    checks: Sequence[dg.AssetChecksDefinition] = ()
+    jobs: Sequence[dg.JobDefinition] = ()
+    sensors: Sequence[dg.SensorDefinition] = ()
+
+
+def _stores(settings: Settings) -> _Stores:
+    root = str(settings.root)
+    if settings.storage.url is None:
+        return _Stores(RunResource(root=root), [*stage_assets.stage_assets(), catalog_asset.index_catalog])
+    from docindex_dagster.defs import prepared_asset, publishing
+    from docindex_dagster.defs.sensors.prepared import prepared_changed
+    from docindex_dagster.pipeline.embedding import EMBEDDINGS
+    from docindex_dagster.pipeline.publication import STORES
+
+    stages = stage_assets.stage_assets(left_out=[STORES], pools={EMBEDDINGS.name: _EMBEDDING_POOL})
+    return _Stores(
+        prepared_asset.SharedRun(root=root),
+        [*stages, prepared_asset.prepared_tables, *publishing.store_assets()],
+        [publishing.store_checks()],
+        [publishing.job(Project(root=root), EmbeddingModel(root=root), settings)],
+        [prepared_changed],
     )
 
 

@@ -168,15 +168,15 @@ def index(
         KeyboardInterrupt: the user stopped the run.
     """
     from docindex_dagster.chunking.pool import check_main_guard
+    from docindex_dagster.defs import shared
     from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
     from docindex_dagster.defs.partitions import SOURCES_NAME
     from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
-    from docindex_dagster.sources import withdrawn
 
     check_main_guard()
     if not only:  # this run makes up for them; others are left to the sensor, which asks for them again
         report_dead_runs(opened, {PARTITION_TAG: key})
-    withdrawn.forget(Layout(settings.home), key)
+    shared.forget_taken_out(opened, settings, key)
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
     run_id = run_id or str(uuid4())
     # From the start, so that a run that dies before its first step is known for dead.

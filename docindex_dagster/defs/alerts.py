@@ -15,11 +15,11 @@ from typing import Literal
 
 import dagster as dg
 
-from docindex_dagster.core.errors import AlertError, StoreError
+from docindex_dagster.core.errors import AlertError, ObjectStoreError, StoreError
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.urls import scrub
 from docindex_dagster.core.webhook import as_text, post
-from docindex_dagster.defs import catalog_asset, failures
+from docindex_dagster.defs import catalog_asset, failures, shared
 from docindex_dagster.defs.outcomes import is_partial_success
 from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG, Project
 from docindex_dagster.memory import domains
@@ -84,8 +84,8 @@ def alert_on_failure(context: dg.SensorEvaluationContext, project: Project) -> d
     if new:
         _note(context, new)
         try:
-            catalog_asset.report(context.instance, settings)
-        except StoreError as error:
+            catalog_asset.report(context.instance, shared.known(context.instance, settings))
+        except (StoreError, ObjectStoreError) as error:
             context.log.warning(f"the catalogue cannot be shown: {error}")
     sent = _report(context, settings)
     summary = f"failed runs: {len(new)}, messages: {sent}" if new or sent else "no run failed"

@@ -1,5 +1,7 @@
 """The jobs: index a source, remove one, fold the memory of a domain, and clean up after old runs."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,12 +10,13 @@ import dagster as dg
 
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.defs import catalog_asset, dead_runs
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.defs import catalog_asset, dead_runs, shared
 from docindex_dagster.defs.memory_asset import MEMORY
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
 from docindex_dagster.embedding import cache
-from docindex_dagster.sources import clone, registry, withdrawn
+from docindex_dagster.sources import clone, registry
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import link_files
 from docindex_dagster.stores.publish import withdraw
@@ -51,27 +54,40 @@ class RemoveSource(dg.Config):
 def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, project: Project) -> None:
     """Take a source out of the index. Its files, and its table in `docindex.toml`, are not touched."""
     dead_runs.begin(context.instance, context.run_id)
-    key = config.source
-    owner = f"removal of {key}"
-    with (
-        writing(project.read_settings()) as layout,
-        exclusive(layout.source_lock(key), owner, on_wait=context.log.info),
-    ):
-        with exclusive(layout.publication_lock, owner, on_wait=context.log.info):
-            withdraw(layout, key)
-            for asset in layout.assets():
-                layout.table(asset, key).unlink(missing_ok=True)
-        catalog.rebuild(layout, owner)
-        link_files.bring_up_to_date(layout)
-        cache.remove(layout, key)
-        layout.summaries(key).unlink(missing_ok=True)
-        if key in registry.sources(project.read_settings()):
-            withdrawn.note(layout, key)  # or the sensor would add it again
-        clone.remove(layout, key, report=context.log.info)
+    settings, key = project.read_settings(), config.source
+    with _withdrawn(context, settings, key):
+        if key in registry.sources(settings):
+            shared.note_taken_out(context.instance, settings, key)  # or the sensor would add it again
         for run in context.instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=FINISHED)):
             context.instance.delete_run(run.run_id)
         context.instance.delete_dynamic_partition(SOURCES_NAME, key)
-        catalog_asset.report(context.instance, project.read_settings())
+        catalog_asset.report(context.instance, shared.known(context.instance, settings))
+
+
+@contextmanager
+def _withdrawn(context: dg.OpExecutionContext, settings: Settings, key: str) -> Iterator[None]:
+    """Take a source out of the stores, and hold its lock until the block ends."""
+    owner, wait = f"removal of {key}", context.log.info
+    with writing(settings) as layout, ExitStack() as held:
+        held.enter_context(exclusive(layout.source_lock(key), owner, wait))
+        locks = shared.locks_of(context.instance, settings)
+        if locks is not None:
+            held.enter_context(locks.exclusive(key, owner, wait))
+        if settings.storage.url is not None:
+            from docindex_dagster.objects import cell, prepared
+
+            prepared.withdraw(cell.bucket_of(settings), key, context.run_id)  # publishers see to the stores
+        else:
+            with exclusive(layout.publication_lock, owner, wait):
+                withdraw(layout, key)
+                for asset in layout.assets():
+                    layout.table(asset, key).unlink(missing_ok=True)
+            catalog.rebuild(layout, owner)
+            link_files.bring_up_to_date(layout)
+        cache.remove(layout, key)
+        layout.summaries(key).unlink(missing_ok=True)
+        clone.remove(layout, key, report=wait)
+        yield
 
 
 @dg.graph(name=REMOVE_SOURCE)

@@ -6,3 +6,5 @@ SOURCES_NAME = "source"
 SOURCES = dg.DynamicPartitionsDefinition(name=SOURCES_NAME)
 DOMAINS_NAME = "memory_domain"
 DOMAINS = dg.DynamicPartitionsDefinition(name=DOMAINS_NAME)
+# Of no asset: what machines without a common disk have to know in common.
+WITHDRAWN_NAME = "docindex_withdrawn_source"

@@ -80,7 +80,7 @@ class RunResource(Project):
             dead_runs.begin(context.instance, run_id)
 
         def wait(owner: str) -> None:
-            _report(context.log, Waiting(key, f"another run of this source ({owner})"))
+            report_event(context.log, Waiting(key, f"another run of this source ({owner})"))
 
         with (
             writing(self._settings) as layout,
@@ -102,12 +102,12 @@ class RunResource(Project):
             is_full=self._tags.get(FULL_TAG) == "true",
             is_verifying=self._tags.get(VERIFY_TAG) == "true",
             only=tuple(json.loads(self._tags.get(ONLY_TAG, "[]"))),
-            report=partial(_report, log),
+            report=partial(report_event, log),
             note=self._note,
         )
 
 
-def _report(log: dg.DagsterLogManager | None, event: Event) -> None:
+def report_event(log: dg.DagsterLogManager | None, event: Event) -> None:
     """Pass an event to the log and to all listeners."""
     emit(event)
     if log and isinstance(event, Notice):

@@ -7,10 +7,11 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from docindex_dagster.core.settings import ScheduleSettings, Weekday
+from docindex_dagster.defs import shared
 from docindex_dagster.defs.jobs import clean_up_dagster, index_source
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import REASON_TAG, VERIFY_TAG, Project
-from docindex_dagster.sources import registry, withdrawn
+from docindex_dagster.sources import registry
 
 
 def schedules(settings: ScheduleSettings) -> list[dg.ScheduleDefinition]:
@@ -31,7 +32,7 @@ def _nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     )
     def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> Iterator[dg.RunRequest]:
         present = project.read_settings()
-        taken_out = withdrawn.all_of(project.layout)
+        taken_out = shared.taken_out_of(context.instance, present)
         declared = [key for key in registry.sources(present) if key not in taken_out]
         at = context.scheduled_execution_time
         weekday = get_args(Weekday)[at.astimezone(ZoneInfo(present.schedule.timezone)).weekday()]

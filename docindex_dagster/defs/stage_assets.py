@@ -4,7 +4,7 @@ What a stage does stands in `docindex_dagster.pipeline`.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -31,13 +31,13 @@ source = dg.AssetSpec(
 _Event = dg.MaterializeResult[Any] | dg.AssetCheckResult
 
 
-def stage_assets() -> list[dg.AssetsDefinition]:
-    """The assets of all stages."""
+def stage_assets(left_out: Collection[Stage] = (), pools: Mapping[str, str] | None = None) -> list[dg.AssetsDefinition]:
+    """The assets of all stages, but for those that are made in another way; `pools` limit some of them, by name."""
     known = by_name()
-    return [_assets_of(stage, known) for stage in stages()]
+    return [_assets_of(stage, known, (pools or {}).get(stage.name)) for stage in stages() if stage not in left_out]
 
 
-def _assets_of(stage: Stage, known: dict[str, Stage]) -> dg.AssetsDefinition:
+def _assets_of(stage: Stage, known: dict[str, Stage], pool: str | None) -> dg.AssetsDefinition:
     """One step that makes all products of a stage, or none."""
     inputs = {name: dg.AssetIn(known[name].products[0].name, input_manager_key=TABLES) for name in stage.inputs}
     deps = [known[name].products[0].name for name in stage.inputs] or ["source"]
@@ -45,10 +45,11 @@ def _assets_of(stage: Stage, known: dict[str, Stage]) -> dg.AssetsDefinition:
     @dg.multi_asset(
         name=stage.name,
         specs=[_spec(stage, product, deps) for product in stage.products],
-        check_specs=list(_check_specs(stage)),
+        check_specs=list(check_specs(stage)),
         ins=inputs,
         can_subset=False,
         required_resource_keys={"run", "embedding_model"},
+        pool=pool,
     )
     @as_dagster_failure
     def body(context: dg.AssetExecutionContext, **values: Any) -> Iterator[_Event]:
@@ -71,7 +72,8 @@ def _spec(stage: Stage, product: Product, deps: list[str]) -> dg.AssetSpec:
     return spec if stage.storage is None else spec.with_io_manager_key(TABLES)
 
 
-def _check_specs(stage: Stage) -> Iterator[dg.AssetCheckSpec]:
+def check_specs(stage: Stage) -> Iterator[dg.AssetCheckSpec]:
+    """The checks of what a stage makes."""
     for product in stage.products:
         yield from metadata.rule_specs(product.name, stage.rules)
     for name, description in stage.warnings.items():
@@ -99,7 +101,7 @@ def _materialise(stage: Stage, context: dg.AssetExecutionContext, inputs: dict[s
             asset_key=product.name,
             value=Made(lambda: stage.keep(run, outcome.value, made_of)) if stage.storage else None,
             data_version=dg.DataVersion(report.version),
-            metadata=_metadata(report, outcome, seconds),
+            metadata=event_metadata(report, outcome, seconds),
             check_results=[
                 *metadata.passed(product.name, stage.rules),
                 *(_check_results(product.name, outcome) if is_first else []),
@@ -107,14 +109,14 @@ def _materialise(stage: Stage, context: dg.AssetExecutionContext, inputs: dict[s
         )
 
 
-def _metadata(report: Report, outcome: Outcome, seconds: float) -> dict[str, Any]:
+def event_metadata(report: Report, outcome: Outcome, seconds: float | None = None) -> dict[str, Any]:
     """What can be read at a glance first, a long sample last."""
     rows, sample = report.rows, report.sample
     return {
         **({} if rows is None else {"dagster/partition_row_count": rows.num_rows}),
         **({"warnings": "\n".join(outcome.warnings)} if outcome.warnings else {}),
         **report.numbers,
-        "seconds": seconds,
+        **({} if seconds is None else {"seconds": seconds}),
         **({} if rows is None else {"dagster/column_schema": metadata.column_schema(rows.schema)}),
         **{name: metadata.table_value(table) for name, table in report.breakdowns.items()},
         **({} if sample is None else {"sample": metadata.sample_rows(sample)}),
@@ -122,10 +124,11 @@ def _metadata(report: Report, outcome: Outcome, seconds: float) -> dict[str, Any
 
 
 def _check_results(asset: str, outcome: Outcome) -> list[dg.AssetCheckResult]:
-    return [_check_result(asset, name, result) for name, result in outcome.checks.items()]
+    return [check_result(asset, name, result) for name, result in outcome.checks.items()]
 
 
-def _check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckResult:
+def check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckResult:
+    """How a check went that warns, as Dagster shows it."""
     details = {key: metadata.table_value(table, metadata.SHOWN_ROWS) for key, table in result.details.items()}
     reason = {"reason": result.reason} if result.reason and not result.passed else {}
     return dg.AssetCheckResult(

@@ -149,14 +149,33 @@ def is_current(settings: Settings, source: Source, seen: str | None = None) -> b
     Raises:
         SourceError: the source cannot be listed.
     """
-    seen = fingerprint(source) if seen is None else seen
     run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
-    files, commits = (tables.read(run.layout.table(name, source.key)) for name in (_FILES, _COMMITS))
+    found = _found(run, fingerprint(source) if seen is None else seen)
+    return found is not None and _published(run, *found) is not None
+
+
+def is_prepared(settings: Settings, source: Source, seen: str) -> bool:
+    """As `is_current`, of the tables of a source, which are here: whoever publishes them is elsewhere.
+
+    Args:
+        settings: as they are now.
+        source: what is asked about.
+        seen: what `fingerprint` says of it now.
+    """
+    run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
+    found = _found(run, seen)
+    return found is not None and _are_kept(run, chunking.inputs_of(run, *found).made_from)
+
+
+def _found(run: SourceRun, seen: str) -> tuple[pa.Table, pa.Table] | None:
+    """The tables of the files and commits of a source, if they are of the state that was seen of it."""
+    files, commits = (tables.read(run.layout.table(name, run.key)) for name in (_FILES, _COMMITS))
     if files is None or commits is None or not files.schema.equals(DISCOVERED_FILES):
-        return False
-    if fingerprint_of(files) != seen or not is_history(source, commits, head_of(files), settings.history.commits):
-        return False
-    return _published(run, files, commits) is not None
+        return None
+    is_of_now = fingerprint_of(files) == seen and is_history(
+        run.source, commits, head_of(files), run.settings.history.commits
+    )
+    return (files, commits) if is_of_now else None
 
 
 def _unchanged(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publication | None:

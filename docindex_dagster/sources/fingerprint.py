@@ -36,6 +36,11 @@ def fingerprint(source: Source) -> str:
     return of_work_trees(source, rules, trees, changes.state_of(source, rules, trees[0].tree_status))
 
 
+def of_commit(source: Source, commit: str) -> str:
+    """The fingerprint of a repository that docindex clones, were that commit checked out."""
+    return _of(source, commit)
+
+
 def of_entries(source: Source, entries: Iterable[Entry]) -> str:
     """The fingerprint of a library in which `walk` found these entries."""
     # Of an entry that a rule skips, only that counts.

@@ -13,9 +13,12 @@ from pydantic import Field
 
 from docindex_dagster.chunking.build import fingerprint as chunking_fingerprint
 from docindex_dagster.chunking.summaries import summariser_of
+from docindex_dagster.core.access import writing
 from docindex_dagster.core.deadline import Attempts
-from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.errors import ObjectStoreError, SourceError
 from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs.checks import REMOTES_ANSWER, evaluation
 from docindex_dagster.defs.dead_runs import LOST_TAG
@@ -26,9 +29,9 @@ from docindex_dagster.defs.sensors.cursor import LIBRARIES_INTERVAL_S, REPOSITOR
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.pipeline.run import is_current
+from docindex_dagster.pipeline.run import is_current, is_prepared
 from docindex_dagster.sources import git, registry
-from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.fingerprint import fingerprint, of_commit
 from docindex_dagster.sources.model import Remote, Source
 from docindex_dagster.sources.remote_heads import checked_out, heads
 
@@ -278,11 +281,30 @@ class _Look:
     def is_indexed(self, settings: Settings) -> bool:
         """Whether the index is made of these files, so that there is nothing to do."""
         try:
+            if settings.storage.url is not None:
+                return self._is_prepared(settings)
             if self.commit is not None and (checked_out(self.source) or "") != self.commit:
                 return False
             return is_current(settings, self.source, self.files)
-        except (SourceError, OSError):
+        except (SourceError, ObjectStoreError, OSError):
             return False
+
+    def _is_prepared(self, settings: Settings) -> bool:
+        """As `is_indexed` where machines share the stores: the tables say so, which any machine can bring to itself.
+
+        Those who prepare them have clones of their own, so what is checked out here plays no part.
+        """
+        from docindex_dagster.objects import cell, prepared
+
+        if self.source.remote is not None and self.commit is None:
+            return True  # until it answers, there is nothing to compare with
+        layout, key = Layout(settings.home), self.source.key
+        with writing(settings), exclusive_if_free(layout.source_lock(key), "a sensor") as is_free:
+            pointer = prepared.pull(cell.bucket_of(settings), layout, key) if is_free else None
+        if pointer is None or pointer.is_withdrawn:
+            return False
+        seen = of_commit(self.source, self.commit) if self.commit is not None else self.files
+        return is_prepared(settings, self.source, seen)
 
     def observation(self) -> dg.AssetObservation:
         """What Dagster shows as a new version of the files."""

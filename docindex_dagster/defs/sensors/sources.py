@@ -9,6 +9,7 @@ from pydantic import Field
 
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.defs import shared
 from docindex_dagster.defs.checks import FOLDERS_ARE_THERE, evaluation, missing
 from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
@@ -112,12 +113,12 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
     instance, settings = context.instance, project.read_settings()
     for run in report_dead_runs(instance):
         context.log.warning(f"the process of run {run.run_id} of {run.tags.get(PARTITION_TAG, run.job_name)} is gone")
-    layout = Layout(settings.home)
+    published = shared.known(instance, settings)
     declared, before = registry.sources(settings), Memory.of(context.cursor)
     partitions = instance.get_dynamic_partitions(SOURCES_NAME)
-    todo = plan(_state(layout, declared, partitions, context), before)
+    todo = plan(_state(Layout(published.home), declared, partitions, context), before)
     for key in todo.forget:
-        withdrawn.forget(layout, key)
+        shared.forget_taken_out(instance, settings, key)
     removals = {key: reason for key, reason in todo.remove.items() if _may_remove(instance, key)}
     # With many new sources, the sensors on their files ask for those that are left.
     first = todo.index[:MOST_REQUESTS]

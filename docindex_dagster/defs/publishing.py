@@ -1,0 +1,181 @@
+"""Where machines share the stores: the job `publish_prepared`, which writes them, and the assets that it makes.
+
+One run a cell publishes what is pending, of any source. So the stores are no assets that a run of a source could make:
+they are shown as made elsewhere, and each publication is an event of them.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import dagster as dg
+from pydantic import Field
+
+from docindex_dagster.core.errors import VerificationError
+from docindex_dagster.core.events import Waiting
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.defs import catalog_asset, dead_runs, metadata, shared
+from docindex_dagster.defs.catalog_asset import CATALOG, index_catalog
+from docindex_dagster.defs.failures import as_dagster_failure
+from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.prepared_asset import PREPARED, version_of
+from docindex_dagster.defs.resources import EmbeddingModel, Project, report_event
+from docindex_dagster.defs.stage_assets import check_result, check_specs, event_metadata
+from docindex_dagster.objects import cell as cells
+from docindex_dagster.objects.cell import OpenCell
+from docindex_dagster.pipeline.prepared import Published, publish_prepared
+from docindex_dagster.pipeline.publication import STORES
+from docindex_dagster.pipeline.stage import Outcome
+from docindex_dagster.status import catalog
+
+PUBLISH_PREPARED = "publish_prepared"
+# Which cell a run publishes.
+PUBLISHER_TAG = "docindex/publisher"
+_QUEUE_TAG = "dagster-celery/queue"
+_QUEUE = "docindex-publisher"
+# Dagster's own tags of an event.
+_DATA_VERSION, _INPUT_VERSION = "dagster/data_version", "dagster/input_data_version"
+
+
+def publisher_tags(settings: Settings, cell: int) -> dict[str, str]:
+    """The tags of a run that publishes a cell: run launchers find the machine by them that has its stores."""
+    queue = _QUEUE if settings.storage.cells == 1 else f"{_QUEUE}-{cell}"
+    return {PUBLISHER_TAG: str(cell), _QUEUE_TAG: queue}
+
+
+def publishing_config(cell: int, sources: Iterable[str] = ()) -> dict[str, object]:
+    """The configuration of a run of `publish_prepared`."""
+    return {"ops": {publish.name: {"config": {"cell": cell, "sources": list(sources)}}}}
+
+
+class Publishing(dg.Config):
+    """Which cell to publish, and which of its sources; none for all."""
+
+    cell: int = 0
+    sources: list[str] = Field(default_factory=list)
+
+
+@dg.op(out={}, description="Publish the tables that are pending, and take out the sources that were withdrawn.")
+@as_dagster_failure
+def publish(
+    context: dg.OpExecutionContext, config: Publishing, project: Project, embedding_model: EmbeddingModel
+) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
+    """Publish a cell, and say so of each source once searches everywhere can find it."""
+    dead_runs.begin(context.instance, context.run_id)
+    settings = project.read_settings()
+
+    def wait(owner: str) -> None:
+        report_event(context.log, Waiting(f"cell {config.cell}", f"another publication ({owner})"))
+
+    owner, locks = f"run {context.run_id}", shared.locks_of(context.instance, settings)
+    refused: list[Published] = []
+    with cells.opened(settings, config.cell, locks, owner, wait) as cell:
+        for batch in publish_prepared(
+            settings,
+            cell,
+            embedding_model.load,
+            only=config.sources,
+            report=lambda event: report_event(context.log, event),
+            before_push=lambda home: catalog.rebuild(home, owner),
+        ):
+            for done in batch:
+                yield from _events(cell, done)
+                refused += [done] if done.refusal is not None else []
+    catalog_asset.report(context.instance, shared.known(context.instance, settings))
+    if refused:
+        reasons = "; ".join(f"{done.pointer.source}: {done.refusal}" for done in refused)
+        raise dg.Failure(f"not published, what was searchable still is: {reasons}", allow_retries=False)
+
+
+def _events(cell: OpenCell, done: Published) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
+    key = done.pointer.source
+    if done.outcome is not None:
+        version = version_of(cell.layout, key)
+        for product in STORES.products:
+            yield _materialization(product.name, key, done.outcome, version)
+            is_first = product is STORES.products[0]
+            results = [check_result(product.name, *one) for one in done.outcome.checks.items()] if is_first else []
+            yield from _evaluations(key, [*metadata.passed(product.name, STORES.rules), *results])
+    elif isinstance(done.refusal, VerificationError):
+        for product in STORES.products:
+            yield from _evaluations(key, metadata.failed(product.name, STORES.rules, done.refusal))
+
+
+def _materialization(asset: str, key: str, outcome: Outcome, tables: str) -> dg.AssetMaterialization:
+    report = outcome.reports[asset]
+    return dg.AssetMaterialization(
+        asset,
+        partition=key,
+        metadata=event_metadata(report, outcome),
+        tags={_DATA_VERSION: report.version, f"{_INPUT_VERSION}/{PREPARED.to_user_string()}": tables},
+    )
+
+
+def _evaluations(key: str, results: Iterable[dg.AssetCheckResult]) -> Iterator[dg.AssetCheckEvaluation]:
+    for result in results:
+        yield dg.AssetCheckEvaluation(
+            asset_key=result.asset_key or dg.AssetKey(STORES.products[0].name),
+            check_name=result.check_name or "",
+            passed=result.passed,
+            severity=result.severity,
+            description=result.description,
+            metadata=result.metadata,
+            partition=key,
+        )
+
+
+def job(project: Project, model: EmbeddingModel, settings: Settings) -> dg.JobDefinition:
+    """The job that publishes; it has its resources, as `remove_source` has."""
+
+    @dg.graph(name=PUBLISH_PREPARED)
+    def publication() -> None:
+        publish()
+
+    return publication.to_job(
+        resource_defs={"project": project, "embedding_model": model},
+        tags=publisher_tags(settings, 0) if settings.storage.cells == 1 else {},
+        description="Write the stores: publish the tables that workers prepared, take out what was withdrawn. The "
+        "sensor prepared_changed asks for it. See docs/scale.md.",
+    )
+
+
+def store_assets() -> list[dg.AssetSpec]:
+    """The stores and the catalogue as assets that no run of a source makes."""
+    stores = [
+        dg.AssetSpec(
+            product.name,
+            deps=[PREPARED],
+            description=product.description,
+            group_name=STORES.group,
+            kinds=set(product.kinds),
+            code_version=STORES.version,
+            partitions_def=SOURCES,
+        )
+        for product in STORES.products
+    ]
+    shown = index_catalog.get_asset_spec(CATALOG)
+    return [
+        *stores,
+        dg.AssetSpec(
+            CATALOG,
+            deps=[spec.key for spec in stores],
+            description=shown.description,
+            group_name=shown.group_name,
+            kinds=shown.kinds,
+            code_version=shown.code_version,
+        ),
+    ]
+
+
+def store_checks() -> dg.AssetChecksDefinition:
+    """The checks of these assets, which publications evaluate; a run of them alone finds nothing to say."""
+
+    @dg.multi_asset_check(
+        name="checked_by_publications",
+        specs=[*check_specs(STORES), *index_catalog.check_specs],
+        can_subset=True,
+        description="Evaluated by each publication (publish_prepared).",
+    )
+    def nothing_to_evaluate(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        context.log.info("these checks are evaluated when something is published")
+        yield from ()
+
+    return nothing_to_evaluate
