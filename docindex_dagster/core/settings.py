@@ -6,6 +6,7 @@
 import os
 import re
 import tomllib
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -50,12 +51,13 @@ _EXTRACTORS = ("patterns", "spacy", "llm", "none")
 _RERANKERS = ("none", "mmr", "cross-encoder", "remote")
 _SHORTEST_TOKEN = 16
 _BUCKETS = ("s3", "gs", "az")  # schemes of object stores that put on a condition
+_MOST_PARSED = 8  # settings that are remembered, of one project or another
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
 def is_parent_of_libraries(path: str) -> bool:
     """Whether a path declares each child of a folder as a library."""
-    return Path(path).name == LIBRARY_PLACEHOLDER
+    return LIBRARY_PLACEHOLDER in path and Path(path).name == LIBRARY_PLACEHOLDER  # the first is quick, and mostly no
 
 
 def _path(value: str) -> str:
@@ -529,10 +531,16 @@ def load_settings(root: Path | None = None) -> Settings:
     root = find_root() if root is None else root.absolute()
     file = root / CONFIG_NAME
     try:
-        values: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        return _parsed(root, text, frozenset(os.environ.items()))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
-    return check_settings(root, values)
+
+
+@lru_cache(_MOST_PARSED)
+def _parsed(root: Path, text: str, environment: frozenset[tuple[str, str]]) -> Settings:  # noqa: ARG001 it is read
+    """The settings that the text of a file gives in this environment; each part of a run asks for them."""
+    return check_settings(root, tomllib.loads(text))
 
 
 def check_settings(root: Path, values: dict[str, Any]) -> Settings:

@@ -112,8 +112,9 @@ def _statuses(
 ) -> list[SourceState]:
     """How all sources stand; the run that is `ending` has done all that counts."""
     partitions = instance.get_dynamic_partitions(SOURCES_NAME)
-    keys = {*registry.sources(settings), *partitions, *(entry.source for entry in entries)}
-    return source_status.of_all(settings, entries, outcomes.of_sources(instance, keys, ending))
+    declared = registry.sources(settings)
+    keys = {*declared, *partitions, *(entry.source for entry in entries)}
+    return source_status.of_all(settings, entries, outcomes.of_sources(instance, keys, ending), declared=declared)
 
 
 def _metadata(settings: Settings, entries: list[CatalogEntry], statuses: list[SourceState]) -> dict[str, Any]:

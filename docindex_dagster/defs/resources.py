@@ -20,6 +20,7 @@ from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
 
 # Dagster's own tag for the partition of a run.
 PARTITION_TAG = "dagster/partition"
@@ -66,6 +67,7 @@ class RunResource(Project):
     _settings: Settings = PrivateAttr()
     _tags: Mapping[str, str] = PrivateAttr()
     _note: Note = PrivateAttr()
+    _source: Source | None = PrivateAttr()
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["RunResource"]:
@@ -74,7 +76,7 @@ class RunResource(Project):
         if PARTITION_TAG not in self._tags:
             raise dg.Failure("choose one partition: a run indexes one source")
         key = self._tags[PARTITION_TAG]
-        self._settings = self.read_settings()
+        self._settings, self._source = self.read_settings(), None
         run_id = context.run.run_id if context.run else ""
         if context.instance and run_id:
             dead_runs.begin(context.instance, run_id)
@@ -95,9 +97,10 @@ class RunResource(Project):
         Raises:
             SourceError: the settings do not declare the source any more.
         """
+        self._source = self._source or registry.find(self._settings, self._tags[PARTITION_TAG])
         return SourceRun(
             self._settings,
-            registry.find(self._settings, self._tags[PARTITION_TAG]),
+            self._source,
             load_embedder,
             is_full=self._tags.get(FULL_TAG) == "true",
             is_verifying=self._tags.get(VERIFY_TAG) == "true",

@@ -89,6 +89,12 @@ def folder(root: Path, path: str) -> Path:
     return (root / Path(path).expanduser()).absolute()
 
 
+def _real_name(path: Path) -> str:
+    """The last part of a path without links: that of `path` itself, unless it is a link or leads upwards."""
+    is_real = path.name not in {"", ".."} and not path.is_symlink()
+    return path.name if is_real else path.resolve().name
+
+
 def _place(source: Source) -> str:
     return source.remote.url if source.remote else str(source.path)
 
@@ -104,7 +110,7 @@ def _declared(settings: Settings, declared: SourceSettings) -> Iterator[Source]:
             children = (child for child in path.parent.iterdir() if child.is_dir() and not child.name.startswith("."))
             yield from (_source(settings, declared, _key_name(child.name), child) for child in sorted(children))
         return
-    name = declared.name or _key_name(path.resolve().name or "root")
+    name = declared.name or _key_name(_real_name(path) or "root")
     if declared.kind == "git":
         name = declared.name or name.replace("@", "%40")  # which stands between a repository and its branch
         yield from _followed(settings, declared, name, str(path))
@@ -132,7 +138,10 @@ def _followed_branch(settings: Settings, declared: SourceSettings, name: str, pl
 
 def _index_in(path: Path, home: Path) -> Iterator[str]:
     """The glob that keeps an index in a source out of itself: each run would find that its files have changed."""
-    place = os.path.relpath(home, path)
+    folder = os.path.normpath(path)
+    if not os.path.normpath(home).startswith(folder):  # as of nearly all
+        return
+    place = os.path.relpath(home, folder)
     if place != "." and not place.startswith("..") and noise.folder_reason(os.fsencode(home.name)) is None:
         yield "/" + re.sub(r"([\\*?\[\]])", r"\\\1", place) + "/"
 

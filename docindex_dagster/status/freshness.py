@@ -73,9 +73,10 @@ def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Ca
         SettingsError: two sources have one key.
         StoreError: what is published cannot be read.
     """
-    found = source_status.of_all(settings, catalog.entries(Layout(settings.home)), _known(settings, runs_of, warn))
+    declared, runs = registry.sources(settings), _known(settings, runs_of, warn)
+    found = source_status.of_all(settings, catalog.entries(Layout(settings.home)), runs, declared=declared)
     found.sort(key=lambda one: one.source)
-    local = list(_on_disk(settings, found))
+    local = list(_on_disk(declared, found))
     current = _look(settings, local, budget_s)
     left = {source.key for source in local} - current.keys()
     layout = Layout(settings.home)
@@ -92,9 +93,8 @@ def _known(settings: Settings, runs_of: RunsOf, warn: Callable[[str], None]) -> 
         return None
 
 
-def _on_disk(settings: Settings, statuses: Iterable[SourceState]) -> Iterator[Source]:
+def _on_disk(declared: Mapping[str, Source], statuses: Iterable[SourceState]) -> Iterator[Source]:
     """The indexed sources whose files lie on this machine, and are there."""
-    declared = registry.sources(settings)
     for one in statuses:
         source = declared.get(one.source)
         if one.entry and source and source.remote is None and source.path.is_dir():

@@ -101,7 +101,12 @@ def waiting_for_takeover(layout: Layout) -> set[str]:
 
 
 def of_all(
-    settings: Settings, entries: list[CatalogEntry], runs: Mapping[str, Runs] | None, now: float | None = None
+    settings: Settings,
+    entries: list[CatalogEntry],
+    runs: Mapping[str, Runs] | None,
+    now: float | None = None,
+    *,
+    declared: Mapping[str, Source] | None = None,
 ) -> list[SourceState]:
     """How all sources stand that are declared, indexed or were run; those that need attention first.
 
@@ -111,12 +116,13 @@ def of_all(
         runs: what is known of the runs of each source; none of one that is missing here. None where there is no
             record of runs, or it cannot be read: then nothing is reported of them.
         now: seconds since 1970; the time of the call by default.
+        declared: the declared sources, where the caller has read them.
 
     Raises:
         SettingsError: two sources have one key.
     """
     oldest = (time.time() if now is None else now) - settings.schedule.max_age_hours * _HOUR_S
-    declared = registry.sources(settings)
+    declared = registry.sources(settings) if declared is None else declared
     taken_out = withdrawn.all_of(Layout(settings.home))
     waiting = waiting_for_takeover(Layout(settings.home))
     indexed = {entry.source: entry for entry in entries}

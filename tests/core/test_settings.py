@@ -1,5 +1,6 @@
 """Settings: the file, the environment over it, and errors that say where and what."""
 
+import os
 import traceback
 from pathlib import Path
 
@@ -55,6 +56,33 @@ def test_a_variable_wins_over_the_file(tmp_path, monkeypatch):
     search = load_settings(tmp_path).search
 
     assert (search.top_k, search.candidates) == (7, 50)
+
+
+def test_settings_are_parsed_once_until_the_file_or_a_variable_changes(tmp_path, monkeypatch):
+    write(tmp_path, "[search]\ntop_k = 11\n")
+    first = load_settings(tmp_path)
+    assert load_settings(tmp_path) is first
+
+    stamp = (tmp_path / "docindex.toml").stat()
+    write(tmp_path, "[search]\ntop_k = 12\n")
+    os.utime(tmp_path / "docindex.toml", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert load_settings(tmp_path).search.top_k == 12
+
+    monkeypatch.setenv("DOCINDEX_SEARCH__TOP_K", "13")
+    assert load_settings(tmp_path).search.top_k == 13
+    monkeypatch.delenv("DOCINDEX_SEARCH__TOP_K")
+    assert load_settings(tmp_path).search.top_k == 12
+    (tmp_path / "docindex.toml").unlink()
+    assert load_settings(tmp_path).search.top_k == 10
+
+
+def test_two_projects_with_the_same_file_have_settings_of_their_own(tmp_path):
+    roots = [tmp_path / "a", tmp_path / "b"]
+    for root in roots:
+        root.mkdir()
+        write(root, "")
+
+    assert [load_settings(root).home for root in roots] == [root / ".docindex" for root in roots]
 
 
 def test_the_index_lies_beside_the_file_unless_a_variable_moves_it(tmp_path, monkeypatch):

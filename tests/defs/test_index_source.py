@@ -14,12 +14,17 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.settings import load_settings
+from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.definitions import build_definitions
+from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import FULL_TAG, EmbeddingModel
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
+from docindex_dagster.status import catalog
 from docindex_dagster.stores.doctor import examine
-from tests.defs.conftest import GUIDE, KEY, new_project
+from tests.defs.conftest import GUIDE, KEY, QUIET, new_project
 
 ASSETS = {
     "discovered_files",
@@ -59,6 +64,39 @@ def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
     ]
     (found,) = (item for item in materializations if item.asset_key.to_user_string() == asset)
     return {name: value.value for name, value in found.metadata.items()}
+
+
+def test_a_run_reads_the_declared_sources_twice_whatever_the_number_of_its_stages(project, monkeypatch):
+    """At its beginning, and at its end for the catalogue: with thousands of sources each reading counts."""
+    found: list[Settings] = []
+    reading = registry.sources
+
+    def read(settings: Settings) -> dict[str, Source]:
+        found.append(settings)
+        return reading(settings)
+
+    monkeypatch.setattr(registry, "sources", read)
+
+    assert project.index().success
+    assert len(found) == 2
+
+
+def test_a_run_sees_what_was_declared_since_the_one_before(project):
+    """Also in a process that has loaded the definitions once."""
+    job = build_definitions(project.root).resolve_job_def("index_source")
+
+    def index(key: str) -> bool:
+        project.instance.add_dynamic_partitions(SOURCES_NAME, [key])
+        options: dict[str, Any] = {"partition_key": key, "raise_on_error": False, "run_config": QUIET}
+        return job.execute_in_process(instance=project.instance, **options).success
+
+    assert index(KEY)
+    config = project.root / "docindex.toml"
+    config.write_text(config.read_text().replace('name = "notes"', 'name = "papers"'))
+
+    assert not index(KEY)
+    assert index("library/papers")
+    assert [entry.source for entry in catalog.entries(project.layout)] == [KEY, "library/papers"]
 
 
 STORES = ("lancedb_table", "tantivy_index", "knowledge_graph")

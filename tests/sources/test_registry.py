@@ -32,6 +32,32 @@ def test_a_source_is_named_after_its_folder_unless_it_has_a_name(tmp_path):
     }
 
 
+@pytest.mark.parametrize("path", ["link", "deep/inner/..", "./deep/.", "{root}/deep"])
+def test_the_name_is_that_of_the_folder_where_a_path_is_not_plain(tmp_path, path):
+    (tmp_path / "link").symlink_to("deep")
+    text = f'[[source]]\nkind = "library"\npath = "{path.format(root=tmp_path)}"\n'
+
+    assert list(registry.sources(project(tmp_path, text, "deep/inner"))) == ["library/deep"]
+
+
+@pytest.mark.parametrize(
+    ("path", "home", "left_out"),
+    [
+        (".", "index", ("/index/",)),
+        ("code/..", "code/[index]", ("/code/\\[index\\]/",)),
+        ("code", "index", ()),
+        ("code", "code-index/home", ()),
+        ("code", "code", ()),
+    ],
+    ids=["below", "below a path with dots", "beside", "beside, with the same beginning", "the same"],
+)
+def test_an_index_that_lies_in_a_source_is_no_part_of_it(tmp_path, monkeypatch, path, home, left_out):
+    monkeypatch.setenv("DOCINDEX_HOME", home)
+    text = f'[[source]]\nkind = "library"\nname = "one"\npath = "{path}"\n'
+
+    assert registry.sources(project(tmp_path, text, "code"))["library/one"].exclude == left_out
+
+
 def test_each_visible_child_of_a_declared_folder_is_a_library(tmp_path):
     text = '[[source]]\nkind = "library"\npath = "raw/{library}"\n'
 
