@@ -15,12 +15,13 @@ from docindex_dagster.defs import catalog_asset, memory_asset, stage_assets
 from docindex_dagster.defs.alerts import alert_on_failure
 from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
 from docindex_dagster.defs.io_managers import TABLES, StageTables
-from docindex_dagster.defs.jobs import clean_up_dagster, fold_memory, index_source, remove_source
+from docindex_dagster.defs.jobs import clean_up_dagster, fold_memory, index_source, maintain_stores, remove_source
 from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource
 from docindex_dagster.defs.schedules import schedules
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
 from docindex_dagster.defs.sensors.memory import memory_due
 from docindex_dagster.defs.sensors.sources import sources_changed
+from docindex_dagster.defs.sensors.stores import stores_due
 
 # Its limit, in dagster.yaml, is how many runs embed at once on all machines: what a GPU or an API can take.
 _EMBEDDING_POOL = "docindex_embedding"
@@ -77,7 +78,8 @@ class _Stores:
 def _stores(settings: Settings) -> _Stores:
     root = str(settings.root)
     if settings.storage.url is None:
-        return _Stores(RunResource(root=root), [*stage_assets.stage_assets(), catalog_asset.index_catalog])
+        assets = [*stage_assets.stage_assets(), catalog_asset.index_catalog]
+        return _Stores(RunResource(root=root), assets, jobs=[maintain_stores], sensors=[stores_due])
     from docindex_dagster.defs import prepared_asset, publishing
     from docindex_dagster.defs.sensors.prepared import prepared_changed
     from docindex_dagster.pipeline.embedding import EMBEDDINGS

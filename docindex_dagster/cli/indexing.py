@@ -119,9 +119,10 @@ def index_sources(
 ) -> list[dict[str, Any]]:
     """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
     from docindex_dagster.cli import launch
-    from docindex_dagster.stores import link_files
+    from docindex_dagster.stores import link_files, maintenance
 
     summaries = []
+    layout = Layout(settings.home)
     with launch.instance(settings) as instance:
         for number, (key, names) in enumerate(wanted.items(), start=1):
             started = time.monotonic()
@@ -139,7 +140,8 @@ def index_sources(
             summaries.append(summary_of(key, outcome, time.monotonic() - started))
             if outcome.succeeded and not quiet:
                 console.out.print(sentence_of(summaries[-1]))
-        link_files.bring_up_to_date(Layout(settings.home))
+            maintenance.bring_up_to_date(layout)  # not only at the end: each source leaves a part of the table
+        link_files.bring_up_to_date(layout)
     return summaries
 
 

@@ -139,6 +139,11 @@ class Layout:
         return self.stores / "links"
 
     @property
+    def maintenance(self) -> Path:
+        """The copy of a LanceDB table that is being compacted; no reader and no publication looks at it."""
+        return self.home / "maintenance"
+
+    @property
     def catalog(self) -> Path:
         """The catalogue of what is searchable."""
         return self.home / "catalog.json"
@@ -263,6 +268,11 @@ class Layout:
     def feedback_lock(self) -> Path:
         """Held while something is appended to the feedback."""
         return self.home / "locks" / "feedback.lock"
+
+    @property
+    def maintenance_lock(self) -> Path:
+        """Held by the process that maintains the stores."""
+        return self.home / "locks" / "maintenance.lock"
 
     @property
     def publication_lock(self) -> Path:

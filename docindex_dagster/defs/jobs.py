@@ -1,4 +1,4 @@
-"""The jobs: index a source, remove one, fold the memory of a domain, and clean up after old runs."""
+"""The jobs: index a source, remove one, fold the memory of a domain, maintain the stores, clean up after old runs."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,10 +18,11 @@ from docindex_dagster.defs.resources import PARTITION_TAG, Project
 from docindex_dagster.embedding import cache
 from docindex_dagster.sources import clone, registry
 from docindex_dagster.status import catalog
-from docindex_dagster.stores import link_files
+from docindex_dagster.stores import link_files, maintenance
 from docindex_dagster.stores.publish import withdraw
 
 REMOVE_SOURCE = "remove_source"
+MAINTENANCE_TAG = "docindex/maintenance"  # of the runs of `maintain_stores`
 FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 index_source = dg.define_asset_job(
@@ -107,6 +108,26 @@ def remove_source(project: Project) -> dg.JobDefinition:
         "source that is still declared stays out until `docindex index` names it or its partition is added again. "
         "See docs/operations.md, “The life of a partition”.",
     )
+
+
+@dg.op(description="Compact the LanceDB table and bring its indexes up to date, where publications have left much.")
+def compact_and_index(context: dg.OpExecutionContext, project: Project) -> None:
+    """Maintain the stores, if it is due; publications go on meanwhile."""
+    context.instance.add_run_tags(context.run_id, process_tags(context.run_id))
+    with writing(project.read_settings()) as layout:
+        done = maintenance.maintain(layout, on_wait=lambda owner: context.log.info(f"waits for {owner}"))
+    context.add_output_metadata(asdict(done[0]) if done else {})
+    context.log.info("the table is compacted and indexed" if done else "there was nothing to do")
+
+
+@dg.job(
+    tags={MAINTENANCE_TAG: "true"},
+    description="Compact the LanceDB table and bring its indexes up to date, beside publications. The sensor stores "
+    "asks for it. See docs/operations.md, “Disk space”.",
+)
+def maintain_stores() -> None:
+    """One step, which may be cut off anywhere: what is published stays, and the next run begins anew."""
+    compact_and_index()
 
 
 @dg.op(description="Delete old runs and events that are not the newest of their kind, and the files of deleted runs.")

@@ -38,6 +38,7 @@ from docindex_dagster.memory.position import Offsets
 from docindex_dagster.memory.records import Entry
 from docindex_dagster.memory.results import Folding
 from docindex_dagster.memory.transcript import Written
+from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import Publication, publish
 from docindex_dagster.stores.rows import SourceRows
@@ -94,9 +95,12 @@ def fold(
     with writing(settings) as layout, span("memory.fold"):
         home = domains.home(layout, domain)
         owner = f"{domain} of process {os.getpid()}"
-        with exclusive(home.source_lock(domain), owner, on_wait), exclusive(home.publication_lock, owner, on_wait):
-            run = _Run(settings, domain, home, open_log(layout, domain), embedder)
-            done = run.fold(erase=erase)
+        with exclusive(home.source_lock(domain), owner, on_wait):
+            with exclusive(home.publication_lock, owner, on_wait):
+                run = _Run(settings, domain, home, open_log(layout, domain), embedder)
+                done = run.fold(erase=erase)
+            # Under the first lock, since an erasure would find what is to be forgotten in the copy.
+            maintenance.bring_up_to_date(home)
     return replace(done, seconds=time.monotonic() - began)
 
 

@@ -26,6 +26,7 @@ from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.run import index, is_current
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
+from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.reader import Reader, open_reader
 
@@ -130,6 +131,7 @@ def _bring_up_to_date(
                     index(settings, source, embedder, full=anew)
                 except DamagedStoreError:
                     index(settings, source, embedder, full=True)
+        maintenance.bring_up_to_date(Layout(settings.home))
 
 
 def _announcing(

@@ -58,6 +58,14 @@ def give_up_next(layout: Layout, model: str) -> None:
     remove_old_generations(layout)
 
 
+def stop_maintenance(layout: Layout) -> None:
+    """Remove the copy of a table that is being maintained; who works on it notices, and publishes nothing.
+
+    The caller holds the publication lock.
+    """
+    remove_tree(layout.maintenance)
+
+
 def compact(layout: Layout, *, keep_previous: bool = True) -> None:
     """Compact the published LanceDB table at once, and drop its versions but for those of the kept generations.
 
@@ -80,7 +88,8 @@ def compact(layout: Layout, *, keep_previous: bool = True) -> None:
         table = lance_table.open_for_writing(layout, current.table, 0, current.table_version)
         lance_table.drop_versions_before(table, oldest_version(layout, current.table) or current.table_version)
     sync_new(lance_table.written_since(layout, files_before), layout.home.parent)
-    replace_generation(layout, replace(current, table_version=table.version, optimized_version=table.version))
+    compacted = replace(current, table_version=table.version, optimized_version=table.version, changed_rows=0)
+    replace_generation(layout, compacted)
     remove_old_generations(layout)
 
 

@@ -26,9 +26,14 @@ class Difference:
         return len(self.deletes)
 
     @property
+    def written(self) -> int:
+        """Rows that are written or deleted."""
+        return self.added + self.changed + self.removed
+
+    @property
     def is_empty(self) -> bool:
         """The store already holds what it should."""
-        return not (self.added or self.changed or self.removed)
+        return not self.written
 
 
 def difference(held: pa.Table, target: pa.Table) -> Difference:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.stores import doctor, lance_table, takeover
+from docindex_dagster.stores import clean_up, doctor, lance_table, takeover
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
 from docindex_dagster.stores.staging import Model, Staged
@@ -30,12 +30,14 @@ def erase(layout: Layout) -> None:
     if current is None:
         return
     doctor.check(layout, current)
+    clean_up.stop_maintenance(layout)
     model = Model(current.model, 0, current.endpoint)
     with reading_stores():
         with Staged.opened(layout, model, current, rewritten=True) as staged:
-            staged.go_live({}, staged.table.version, _publish_alone)
+            staged.go_live({}, _publish_alone, changed_rows=0)
         with reporting_full_disk(layout.stores):
             lance_table.drop_other_versions(staged.table)
+        lance_table.remove_unused(layout, {staged.table.name}, spare_last=False)
         lance_table.remove_unnamed(layout)
     left = [folder for folder in layout.tantivy.iterdir() if folder != staged.folder]
     if left:
@@ -49,5 +51,6 @@ def _publish_alone(layout: Layout, generation: Generation) -> None:
     table = lance_table.open_for_reading(layout, generation.table, generation.table_version)
     if table.count_rows() != expected:
         raise damaged(f"LanceDB holds {table.count_rows()} rows of {expected} that are published")
-    replace_generation(layout, replace(generation, previous=""))
+    written = replace(generation, previous="", optimized_version=generation.table_version, changed_rows=0)
+    replace_generation(layout, written)
     takeover.drop(layout)

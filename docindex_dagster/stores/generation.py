@@ -57,7 +57,9 @@ class Generation:
     table_version: int
     tantivy: str  # name of its folder
     sources: dict[str, PublishedSource] = field(default_factory=dict)
-    optimized_version: int = 0  # the table's version at its last compaction
+    optimized_version: int = 0  # the table's version at its last maintenance
+    changed_rows: int = 0  # that publications wrote or deleted since
+    trained_rows: int = 0  # on which the vector index was trained
     schema_version: str | int = SCHEMA_VERSION  # earlier versions of docindex counted
     endpoint: str | None = None  # of the API that has the model; a query goes nowhere else
     previous: str = ""  # the name of the file of the generation to roll back to

@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.core.deferred import defer
-from docindex_dagster.core.files import stamp
+from docindex_dagster.core.files import stamp, sync
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS, embeddings_schema
@@ -34,16 +37,16 @@ _BITMAPS = ("source", "source_type")  # columns of few values; a search asks for
 _SUFFIX = ".lance"  # of the folder of a table
 _ROWS_A_PARTITION = 4096
 _ROWS_A_BATCH = 4096  # when all are copied
-# Compact after so many versions, or once so many rows are outside the vector index.
-_VERSIONS_BEFORE_COMPACTION = 20
-_UNINDEXED_SHARE = 0.1
+_OUTGROWN = 4  # times the rows that it was trained on: its partitions are that much larger than they should be
 _HASH_SEED = 20_240_607  # any number will do: hashes are compared within one process
 _HASHED_ROWS = 4096
 _LAST_VERSION = (1 << 64) - 1
 _UNNAMED = ".tmp*"  # LanceDB gives a file its name once it is whole
 _LONGEST_NAME, _HASH_CHARS, _VERSION_CHARS = 100, 12, 8  # of a table
-# Old versions stay at least this long for readers that have just opened them.
+# A table that maintenance replaced stays so long for readers that opened it, and no longer than the next one does.
 _GRACE = timedelta(minutes=15)
+_REPLACED = "replaced"  # a file in such a table, as old as that is
+_VERSIONS = "_versions"
 
 
 def table_name(model: str) -> str:
@@ -94,9 +97,17 @@ def has_version(layout: Layout, name: str, version: int) -> bool:
 
     Lance counts its files downwards, so that a listing begins with the newest; it once counted upwards.
     """
-    folder = layout.lance / f"{name}{_SUFFIX}" / "_versions"
-    files = (folder / f"{_LAST_VERSION - version:020}.manifest", folder / f"{version}.manifest")
-    return any(file.is_file() and file.stat().st_size for file in files)
+    return any(file.is_file() and file.stat().st_size for file in _manifests(_folder(layout, name), version))
+
+
+def _folder(layout: Layout, name: str) -> Path:
+    return layout.lance / f"{name}{_SUFFIX}"
+
+
+def _manifests(folder: Path, version: int) -> tuple[Path, Path]:
+    """Where the manifest of a version may lie in the folder of a table."""
+    versions = folder / _VERSIONS
+    return versions / f"{_LAST_VERSION - version:020}.manifest", versions / f"{version}.manifest"
 
 
 def load_library() -> ModuleType:
@@ -201,8 +212,65 @@ def rewrite(layout: Layout, table: "LanceTable", sources: Collection[str]) -> "L
     rows = pa.RecordBatchReader.from_batches(held.schema, kept)
     new = _opened(_connect(layout).create_table(table.name, data=rows, mode="overwrite"))
     _index_filters(new)
-    index_vectors(new)
+    _index_vectors(new, 0)
     return new
+
+
+def linked(layout: Layout, name: str, version: int, aside: Path, new_name: str) -> "LanceTable":
+    """A table in a database of its own that holds a version of a published one, and shares its files by links.
+
+    Lance changes no file but the one that says which version is the newest. What goes away meanwhile is of no use, or
+    the table cannot be opened. Raises ValueError, OSError or RuntimeError in that case.
+    """
+    folder, new = _folder(layout, name), aside / f"{new_name}{_SUFFIX}"
+    named = _manifests(folder, version)
+    for file in folder.rglob("*"):
+        is_of_it = file.parent.name != _VERSIONS or file in named
+        if is_of_it and file.is_file() and not file.match(_UNNAMED):
+            place = new / file.relative_to(folder)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                os.link(file, place)
+    (new / _REPLACED).unlink(missing_ok=True)  # a rollback may have come back to it
+    return _opened(load_library().connect(aside).open_table(new_name))
+
+
+def maintain(table: "LanceTable", trained: int) -> int:
+    """Compact a table that nobody else knows, and take all its rows into its indexes.
+
+    `trained` is the number of rows that its vector index was trained on; returns the same of what it has now.
+    """
+    _index_filters(table)
+    drop_other_versions(table)
+    trained = _index_vectors(table, trained)
+    drop_other_versions(table)  # and with them the index before
+    return trained
+
+
+def put_in_place(layout: Layout, table: "LanceTable", aside: Path, replaced: str) -> None:
+    """Let a table that was made aside be one of the database, and another one be what it replaced.
+
+    The caller holds the publication lock.
+    """
+    mark, new = _folder(layout, replaced) / _REPLACED, f"{table.name}{_SUFFIX}"
+    mark.touch()
+    (aside / new).rename(layout.lance / new)
+    sync([mark, mark.parent, layout.lance])
+
+
+def numbers(table: "LanceTable") -> dict[str, int]:
+    """How many rows it holds of each source."""
+    found: Counter[str] = Counter()
+    for batch in table.search().select(["source"]).limit(None).to_batches(_ROWS_A_BATCH):
+        counts = pc.value_counts(batch["source"])
+        found.update(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
+    return dict(found)
+
+
+def rows_of(table: "LanceTable", sources: Iterable[str]) -> tuple[pa.Table, pa.Table]:
+    """All that the table holds of some sources: the chunks, and their vectors."""
+    rows = table.search().where(among("source", sources)).limit(None).to_arrow()
+    return rows.select(CHUNKS.names), rows.select([VECTOR])
 
 
 def chunks(table: "LanceTable") -> Iterator[pa.Table]:
@@ -280,27 +348,21 @@ def _index_filters(table: "LanceTable") -> None:
             table.create_index(column, config=Bitmap())
 
 
-def index_vectors(table: "LanceTable") -> None:
-    """Make the vector index once there are too many vectors to compare all of them in memory."""
+def _index_vectors(table: "LanceTable", trained: int) -> int:
+    """Train the vector index where there are too many vectors to compare all in memory, and it has outgrown the last.
+
+    Returns how many rows the index was trained on.
+    """
     from lancedb.index import IvfRq
 
     rows = table.count_rows()
-    if not matrix.fits(rows, dimension(table)) and _rows_outside_index(table) is None:
-        partitions = max(1, rows // _ROWS_A_PARTITION)
-        table.create_index(VECTOR, config=IvfRq(distance_type="cosine", num_partitions=partitions))
-
-
-def compact(table: "LanceTable", compacted_version: int, oldest_version: int) -> int:
-    """Compact, and take new rows into the indexes, when it is due; returns the version of the last compaction.
-
-    The oldest version that a generation needs is spared, with all after it, so that a rollback finds it.
-    """
-    few_versions = table.version - compacted_version < _VERSIONS_BEFORE_COMPACTION
-    if few_versions and (_rows_outside_index(table) or 0) <= table.count_rows() * _UNINDEXED_SHARE:
-        return compacted_version
-    _index_filters(table)
-    table.optimize(cleanup_older_than=_age(table, oldest_version) + _GRACE)
-    return int(table.version)
+    if matrix.fits(rows, dimension(table)):
+        return trained
+    if table.index_stats(f"{VECTOR}_idx") is not None and rows <= trained * _OUTGROWN:
+        return trained
+    partitions = max(1, rows // _ROWS_A_PARTITION)
+    table.create_index(VECTOR, config=IvfRq(distance_type="cosine", num_partitions=partitions))
+    return rows
 
 
 def drop_versions_before(table: "LanceTable", version: int) -> None:
@@ -308,12 +370,6 @@ def drop_versions_before(table: "LanceTable", version: int) -> None:
     _index_filters(table)
     # Time stamps are compared, and those of the file system may be coarse.
     table.optimize(cleanup_older_than=_age(table, version) + timedelta(seconds=1), delete_unverified=True)
-
-
-def _rows_outside_index(table: "LanceTable") -> int | None:
-    """How many rows a vector search must scan; None where there is no vector index."""
-    statistics = table.index_stats(f"{VECTOR}_idx")
-    return None if statistics is None else statistics.num_unindexed_rows
 
 
 def _age(table: "LanceTable", version: int) -> timedelta:
@@ -324,11 +380,20 @@ def _age(table: "LanceTable", version: int) -> timedelta:
     return max(timedelta(), datetime.now(made[0].tzinfo) - made[0])
 
 
-def remove_unused(layout: Layout, used: set[str]) -> None:
-    """Delete the tables of models of which no generation is left."""
-    for folder in layout.lance.glob(f"*{_SUFFIX}"):
-        if folder.name.removesuffix(_SUFFIX) not in used:
+def remove_unused(layout: Layout, used: set[str], *, spare_last: bool = True) -> None:
+    """Delete the tables of which no generation is left, but for one that was replaced a moment ago, if `spare_last`."""
+    folders = [folder for folder in layout.lance.glob(f"*{_SUFFIX}") if folder.name.removesuffix(_SUFFIX) not in used]
+    spared = _replaced_last(folders) if spare_last else None
+    for folder in folders:
+        if folder != spared:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _replaced_last(folders: Iterable[Path]) -> Path | None:
+    """The table among some that readers may still use, since another one took its place a moment ago."""
+    at = {folder: (folder / _REPLACED).stat().st_mtime for folder in folders if (folder / _REPLACED).is_file()}
+    last = max(at, key=lambda folder: at[folder], default=None)
+    return last if last is not None and time.time() - at[last] < _GRACE.total_seconds() else None
 
 
 def files(layout: Layout) -> dict[Path, tuple[int, ...] | None]:

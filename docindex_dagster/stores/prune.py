@@ -73,6 +73,7 @@ def _candidates(layout: Layout, keys: Collection[str], *, erase: bool) -> list[_
         *_of_no_source(layout, keys),
         *_unfinished_clones(layout),
         *_of_no_generation(layout),
+        *_of_stopped_maintenance(layout),
         *_of_dead_processes(layout),
     ]
     return list({candidate.path: candidate for candidate in found}.values())
@@ -132,6 +133,12 @@ def _of_no_generation(layout: Layout) -> Iterator[_Candidate]:
         for path in _children(layout.lance):
             if path.name not in tables:
                 yield _Candidate(path, "no generation uses it")
+
+
+def _of_stopped_maintenance(layout: Layout) -> Iterator[_Candidate]:
+    """The copy of a table that was not put in its place."""
+    if layout.maintenance.exists():
+        yield _Candidate(layout.maintenance, "the maintenance of the stores was stopped", (layout.maintenance_lock,))
 
 
 def _of_dead_processes(layout: Layout) -> Iterator[_Candidate]:

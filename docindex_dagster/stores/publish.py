@@ -108,6 +108,7 @@ def publish(
     rows.verify(model)
     if force:
         link_files.remove_unused(layout, set())  # a copy that nobody compared
+        clean_up.stop_maintenance(layout)  # of rows that may be damaged
     start = start_of(layout, model.name)
     try:
         found = None if force or start.is_due else _found(layout, rows, model, start, ready=ready)
@@ -202,7 +203,7 @@ def _without(layout: Layout, key: str, base: Generation, write: Callable[[Layout
     with reading_stores(), Staged.opened(layout, Model(base.model, 0, base.endpoint), base) as staged:
         lance_table.remove(staged.table, key)
         tantivy_index.remove(staged.index, key)
-        return staged.go_live({key: None}, base.optimized_version, write)
+        return staged.go_live({key: None}, write, changed_rows=base.sources[key].chunks)
 
 
 def _publish(
@@ -218,6 +219,7 @@ def _publish(
     warnings = list(start.warnings)
     with reading_stores(), Staged.opened(layout, model, start.base) as staged:
         entries: dict[str, PublishedSource | None] = {}
+        changed_rows = 0
         if start.rebuild_because:
             built = "the stores are" if start.serving is None else "the index that is to take over is"
             warnings.append(f"{built} built anew: {start.rebuild_because}")
@@ -228,6 +230,7 @@ def _publish(
             for batch in in_batches(others):
                 rebuilt = _stage(staged, batch, anew=True)
                 _verify(staged, rebuilt)
+                changed_rows += rebuilt.lance.written
                 entries |= {key: _dated(entry, key, start.known) for key, entry in rebuilt.entries.items()}
         written = _stage(staged, [rows], anew=force, report=True)
         if ready:
@@ -249,9 +252,9 @@ def _publish(
                 graph_problem=graph_problem,
                 takeover=start.left(start.base),
             )
-        optimized = staged.maintain()
         _verify(staged, written)
-        generation = staged.go_live({**entries, rows.key: entry}, optimized, start.name)
+        changed_rows += written.lance.written
+        generation = staged.go_live({**entries, rows.key: entry}, start.name, changed_rows=changed_rows)
     warnings += filter(None, [start.news(generation)])
     return Publication(
         generation,

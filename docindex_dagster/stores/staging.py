@@ -77,28 +77,24 @@ class Staged:
             tantivy_index.fill(index, lance_table.chunks(table))
         return cls(layout, model, base, table, index, folder, files_before)
 
-    def maintain(self) -> int:
-        """Compact the table where it is due; returns its version at the last compaction."""
-        lance_table.index_vectors(self.table)
-        if self.base is None:  # nothing is compacted that `CURRENT` may still name
-            return 0
-        oldest = clean_up.oldest_version(self.layout, self.table.name) or self.base.table_version
-        return lance_table.compact(self.table, self.base.optimized_version, oldest)
-
     def go_live(
         self,
         entries: Mapping[str, PublishedSource | None],
-        optimized_version: int,
         write: Callable[[Layout, Generation], None],
+        *,
+        changed_rows: int,
     ) -> Generation:
-        """Put what was written on the disk and let `write` name it; an entry of None takes its source out."""
+        """Put what was written on the disk and let `write` name it; an entry of None takes its source out.
+
+        `changed_rows` is the number of rows that were written or deleted, which no index of LanceDB has yet.
+        """
         base = self.base or Generation(0, self.model.name, self.table.name, 0, "")
         generation = replace(
             base,
             number=int(self.folder.name),
             table_version=self.table.version,
             tantivy=self.folder.name,
-            optimized_version=optimized_version,
+            changed_rows=base.changed_rows + changed_rows,
             endpoint=self.model.endpoint,
         )
         for key, entry in entries.items():

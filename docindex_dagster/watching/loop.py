@@ -16,7 +16,7 @@ from docindex_dagster.core.errors import DocindexError, SettingsError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.sources import noise, registry, withdrawn
-from docindex_dagster.stores import link_files
+from docindex_dagster.stores import link_files, maintenance
 from docindex_dagster.watching.notifier import Notifier, PathEvent
 from docindex_dagster.watching.watched import Watched
 
@@ -62,8 +62,8 @@ class Watch:
         self._parents: frozenset[str] = frozenset()  # folders each child of which is a source
         self._due: dict[str, None] = {}  # the keys of what is to be looked at; a dictionary keeps its order
         self._places_at = self._round_at = 0.0
-        self._link_at = time.monotonic() + _QUIET_S  # what is published may be of an earlier version of docindex
-        self._linking: Thread | None = None
+        self._tidy_at = time.monotonic() + _QUIET_S  # what is published may be of an earlier version of docindex
+        self._tidying: Thread | None = None
         self._declare()
 
     @property
@@ -87,7 +87,7 @@ class Watch:
         self._check_places()
         self._ask_again()
         if self.is_idle:
-            self._link()
+            self._tidy()
         else:
             key = next(iter(self._due))
             del self._due[key]
@@ -96,15 +96,18 @@ class Watch:
     def close(self) -> None:
         """Watch nothing any more."""
         self._notifier.close()
-        if self._linking is not None:
-            self._linking.join()
+        if self._tidying is not None:
+            self._tidying.join()
 
-    def _link(self) -> None:
-        """After a while without a run, write the file of the links, in a thread: an edit is not to wait for it."""
-        if time.monotonic() >= self._link_at:
-            self._link_at = math.inf
-            self._linking = Thread(target=link_files.bring_up_to_date, args=(Layout(self._settings.home),))
-            self._linking.start()
+    def _tidy(self) -> None:
+        """After a while without a run, write the file of the links and maintain the stores, in a thread.
+
+        An edit is not to wait for it.
+        """
+        if time.monotonic() >= self._tidy_at:
+            self._tidy_at = math.inf
+            self._tidying = Thread(target=_tidy, args=(Layout(self._settings.home),))
+            self._tidying.start()
 
     def _declare(self) -> None:
         """Watch what the settings declare now, and look at all of it."""
@@ -220,7 +223,7 @@ class Watch:
             self._rest(time.monotonic() - started)
         elif self._index(self._settings, key):
             watched.note_success(found)
-            self._link_at = time.monotonic() + _QUIET_S
+            self._tidy_at = time.monotonic() + _QUIET_S
         else:
             wait = watched.note_failure(found)
             self._report(f"{key} is tried again when it changes, or in {wait / 60:.0f} min")
@@ -232,6 +235,11 @@ class Watch:
     def _is_taken_out(self, key: str) -> bool:
         """Whether a user took it out of the index, and it is not named here."""
         return key not in self._named and key in withdrawn.all_of(Layout(self._settings.home))
+
+
+def _tidy(layout: Layout) -> None:
+    link_files.bring_up_to_date(layout)
+    maintenance.bring_up_to_date(layout)
 
 
 def _parents(settings: Settings) -> frozenset[str]:

@@ -14,7 +14,7 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.stores import link_files
+from docindex_dagster.stores import link_files, maintenance
 from docindex_dagster.stores.generation import read_generation
 
 
@@ -100,6 +100,26 @@ def test_the_links_of_the_graph_are_written_once_for_all_sources(run, tmp_path):
     published = read_generation(layout)
     assert published is not None
     assert [file.name for file in layout.links.iterdir()] == [*link_files.names(published)]
+
+
+def test_the_stores_are_maintained_while_many_sources_are_indexed(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    for name in ("one", "two", "three"):
+        (Path("raw") / name).mkdir(parents=True)
+        (Path("raw") / name / "pump.py").write_text(f"def {name}(pump):\n    return pump\n")
+    done = []
+    maintain = maintenance.maintain
+
+    def noting(layout: Layout) -> list[maintenance.Maintained]:
+        done.append(maintain(layout))
+        return done[-1]
+
+    monkeypatch.setattr(maintenance, "maintain", noting)
+
+    assert run("index", "raw/{library}").code == 0
+
+    assert [one.rows for [one] in done] == [1, 2, 3]
+    assert run("doctor").code == 0
 
 
 def test_the_index_keeps_itself_out_of_git(run, git, tmp_path):

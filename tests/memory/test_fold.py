@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.memory.fold import fold, why_due
 from docindex_dagster.memory.overlay import Overlay
+from docindex_dagster.stores import maintenance
+from docindex_dagster.stores.doctor import check
+from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.rollback import roll_back
 from tests.memory.logs import DOMAIN, message
 from tests.memory.talks import edges_of, home_of, log_of, overlay_of, project, published_edges, say, view_of
@@ -107,6 +110,17 @@ def test_a_fold_with_nothing_new_publishes_nothing(talk):
     assert (first.added, second.added) == (1, 0)
     assert second.generation == first.generation == 1
     assert (second.chunks, second.concepts, second.edges) == (first.chunks, first.concepts, first.edges)
+
+
+def test_the_stores_of_a_domain_are_maintained_by_its_folds(talk, monkeypatch):
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    say(log_of(talk), TEXTS[0], 1)
+    assert fold(talk, DOMAIN).generation == 1
+
+    generation = read_generation(home_of(talk))
+    assert generation is not None
+    assert generation.optimized_version == generation.table_version
+    check(home_of(talk), generation)
 
 
 def test_segments_stay_as_long_as_one_can_go_back_to_before_them(talk):

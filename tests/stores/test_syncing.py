@@ -3,14 +3,31 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.stores import lance_table, maintenance
 from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.rollback import roll_back
 from tests.stores.test_publish import FILES, KEY, publish_files
+
+
+def maintain_with_news(layout: Layout) -> None:
+    """Maintain the stores while a source is published."""
+    compact = lance_table.maintain
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(maintenance, "_MOST_VERSIONS", 1)
+
+        def publish_and_compact(*rest: Any) -> int:
+            publish_files(layout, {"c.py": ["epsilon is new"]}, "git/new")
+            return compact(*rest)
+
+        patch.setattr(lance_table, "maintain", publish_and_compact)
+        assert maintenance.maintain(layout)
+
 
 COMMANDS: dict[str, Callable[[Layout], object]] = {
     "index": lambda layout: publish_files(layout, {**FILES, "c.py": ["delta is new"]}),
@@ -18,6 +35,7 @@ COMMANDS: dict[str, Callable[[Layout], object]] = {
     "prune": lambda layout: prune(layout, [KEY, "git/other"]),
     "prune --erase": lambda layout: prune(layout, [KEY, "git/other"], erase=True),
     "rollback": roll_back,
+    "maintenance": maintain_with_news,
 }
 
 
@@ -57,4 +75,5 @@ def unsynced(layout, monkeypatch) -> list[set[str]]:
 def test_all_that_is_new_is_synced_before_it_is_named(layout, unsynced, command):
     COMMANDS[command](layout)
 
-    assert unsynced == [set()]
+    assert unsynced != []
+    assert set().union(*unsynced) == set()

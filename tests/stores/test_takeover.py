@@ -1,7 +1,6 @@
 """A change of the model: the new index is built beside the old one, and takes over when it holds every source."""
 
 import shutil
-import time
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -15,7 +14,7 @@ from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores import clean_up, lance_table, start, takeover
+from docindex_dagster.stores import clean_up, lance_table, maintenance, start, takeover
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, read_next
 from docindex_dagster.stores.prune import orphans, prune
@@ -374,13 +373,15 @@ def test_the_former_model_can_come_back_beside_the_generation_that_a_rollback_ne
     assert list(examine(old)) == []
 
 
-def test_compacting_the_table_of_the_former_model_spares_the_version_that_a_rollback_needs(old, monkeypatch):
-    monkeypatch.setattr(lance_table, "_GRACE", timedelta(seconds=1))
-    monkeypatch.setattr(lance_table, "_VERSIONS_BEFORE_COMPACTION", 1)
+def test_maintaining_the_table_of_the_former_model_spares_the_one_that_a_rollback_needs(old, monkeypatch):
+    monkeypatch.setattr(lance_table, "_GRACE", timedelta(0))
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
     index_all(old, NEW)
-    for text in ("one", "two", "three"):
-        time.sleep(1.1)  # longer than the grace
+    assert maintenance.bring_up_to_date(old)
+    for text in ("one", "two"):
         index(old, FIRST, OLD, f"alpha {text}")
+        assert maintenance.bring_up_to_date(old)
+    assert len(list(old.lance.iterdir())) == 3  # that of `CURRENT`, of `PREVIOUS`, and of `NEXT`
 
     assert roll_back(old).model == OLD.name
     assert finds_all(old, OLD)

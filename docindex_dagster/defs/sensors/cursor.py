@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 # How often Dagster asks each sensor, in seconds. It looks every 5 s which ones are due: of multiples of that
 # without a common divisor, two seldom fall together.
 SOURCES_INTERVAL_S, LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, MEMORY_INTERVAL_S = 25, 30, 35, 55
+STORES_INTERVAL_S = 65
 
 
 class Remembered(BaseModel):

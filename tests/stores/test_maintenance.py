@@ -1,0 +1,456 @@
+"""Maintenance compacts and indexes beside publications: it keeps none waiting, loses none, and changes no answer."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive_if_free
+from docindex_dagster.stores import clean_up, lance_table, maintenance, matrix
+from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.generation import Generation, read_generation, read_next, replace_next
+from docindex_dagster.stores.prune import prune
+from docindex_dagster.stores.publish import withdraw
+from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.rollback import roll_back
+from tests.conftest import chunks_of, publish_rows, vectors_of
+from tests.traces import traces
+
+KEY, OTHER, NEW = "library/pumps", "git/valves", "library/relays"
+FILES = {f"{number}.py": [f"alpha{number} reads a file", f"beta{number} writes"] for number in range(20)}
+SECRET = "xkqzvwjhpfmbtrgd"
+Change = Callable[[Layout], Any]
+
+
+def publish_files(layout: Layout, files: dict[str, list[str]], key: str = KEY, **options) -> None:
+    chunks = chunks_of(files, key)
+    vectors = vectors_of(chunks)
+    tables.write(layout.table("chunks", key), chunks)
+    tables.write(layout.table("embeddings", key), vectors)
+    publish_rows(layout, key, chunks, vectors, **options)
+
+
+def edit(layout: Layout, *numbers: int) -> None:
+    for number in numbers:
+        publish_files(layout, {**FILES, "edited.py": [f"gamma{number} sorts"]})
+
+
+def edit_and_prune(layout: Layout) -> None:
+    edit(layout, 77)
+    prune(layout, [KEY, OTHER], keep_previous=False)
+
+
+def published(layout: Layout) -> Generation:
+    generation = read_generation(layout)
+    assert generation is not None
+    return generation
+
+
+def table_of(layout: Layout) -> Any:
+    return open_reader(layout).table
+
+
+def fragments(layout: Layout) -> int:
+    return int(table_of(layout).stats()["fragment_stats"]["num_fragments"])
+
+
+def rows_of(layout: Layout) -> list[dict[str, Any]]:
+    return sorted(table_of(layout).to_arrow().to_pylist(), key=lambda row: row["chunk_id"])
+
+
+def tables_in(layout: Layout) -> set[str]:
+    return {folder.stem for folder in layout.lance.iterdir()}
+
+
+def end_grace(layout: Layout) -> None:
+    for file in layout.lance.glob(f"*/{lance_table._REPLACED}"):
+        os.utime(file, (0, 0))
+
+
+@pytest.fixture
+def due(layout: Layout) -> Layout:
+    """Two sources, of which one was edited so often that its parts are many."""
+    publish_files(layout, FILES, OTHER)
+    for number in range(maintenance._MOST_VERSIONS):
+        edit(layout, number)
+    return layout
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
+    """Let something happen once while the copy is compacted."""
+
+    def arrange(change: Change) -> None:
+        compacting = lance_table.maintain
+        home: list[Layout] = []
+        linked = lance_table.linked
+
+        def noting(layout: Layout, *rest: Any) -> Any:
+            home.append(layout)
+            return linked(layout, *rest)
+
+        def compact(*rest: Any) -> int:
+            done = compacting(*rest)
+            change(home[-1])
+            return done
+
+        monkeypatch.setattr(lance_table, "linked", noting)
+        monkeypatch.setattr(lance_table, "maintain", compact)
+
+    return arrange
+
+
+def test_a_publication_compacts_nothing_and_trains_nothing(layout, monkeypatch):
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    publications = 2 * maintenance._MOST_VERSIONS
+    for number in range(publications):
+        publish_files(layout, {f"{one}.py": ["gamma sorts"] for one in range(number + 1)})
+
+    assert fragments(layout) == publications
+    assert [index.columns for index in table_of(layout).list_indices()] == [["source"], ["source_type"]]
+    assert list(examine(layout)) == []
+
+
+def test_it_compacts_and_indexes_and_all_else_stays(due, monkeypatch):
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    rows, before = rows_of(due), published(due)
+
+    [done] = maintenance.maintain(due)
+
+    assert (done.generation, done.rows, done.brought_over) == (before.number, len(rows), 0)
+    assert fragments(due) == 1
+    for name in ("source", "source_type", "vector"):
+        assert table_of(due).index_stats(f"{name}_idx").num_unindexed_rows == 0
+    assert rows_of(due) == rows
+    after = published(due)
+    assert after == replace(
+        before,
+        table=after.table,
+        table_version=after.table_version,
+        optimized_version=after.table_version,
+        changed_rows=0,
+        trained_rows=len(rows),
+    )
+    assert list(examine(due)) == []
+    assert not due.maintenance.exists()
+
+
+def test_it_is_due_after_many_publications_and_not_again_after_it(layout):
+    assert not maintenance.is_due(layout)
+    edit(layout, -1)
+    assert not maintenance.is_due(layout)
+
+    for number in range(maintenance._MOST_VERSIONS):
+        edit(layout, number)
+    assert "versions of the table" in maintenance.why_due(layout)
+    assert maintenance.bring_up_to_date(layout)
+
+    assert not maintenance.is_due(layout)
+    assert not maintenance.bring_up_to_date(layout)
+
+
+def test_it_is_due_after_one_publication_of_many_rows(layout, monkeypatch):
+    monkeypatch.setattr(maintenance, "_FEWEST_ROWS", 10)
+    publish_files(layout, FILES)
+    assert maintenance.bring_up_to_date(layout)
+    edit(layout, 1)
+    assert not maintenance.is_due(layout)
+
+    publish_files(layout, {"1.py": FILES["1.py"]})
+
+    assert maintenance.why_due(layout) == "40 rows of 2 changed since the last"
+
+
+def test_it_is_not_due_where_nothing_can_be_read(due):
+    due.current.write_text("{")
+
+    assert not maintenance.is_due(due)
+
+
+CHANGES: dict[str, Change] = {
+    "an edit": lambda layout: edit(layout, 77),
+    "three edits": lambda layout: edit(layout, 77, 78, 79),
+    "a new source": lambda layout: publish_files(layout, FILES, NEW),
+    "a source that is gone": lambda layout: withdraw(layout, OTHER),
+    "a rollback": roll_back,
+    "a source that has no rows any more": lambda layout: publish_files(layout, {}, OTHER),
+    "a prune": lambda layout: prune(layout, [KEY, OTHER]),
+    "an edit and a prune": edit_and_prune,
+}
+
+
+@pytest.mark.parametrize("few", [0, 5_000], ids=["before the lock", "under it"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_published_meanwhile_is_brought_over(due, meanwhile, monkeypatch, change, few):
+    monkeypatch.setattr(maintenance, "_FEW_ROWS", few)
+    expected: list[Any] = []
+
+    def happens(layout: Layout) -> None:
+        with exclusive_if_free(layout.publication_lock, "a run") as is_free:
+            assert is_free
+            CHANGES[change](layout)
+        expected.extend([rows_of(layout), read_generation(layout).sources])
+
+    meanwhile(happens)
+    table = read_generation(due).table
+
+    [done] = maintenance.maintain(due)
+
+    assert read_generation(due).table != table
+    assert done.brought_over == (change != "a prune")
+    assert [rows_of(due), read_generation(due).sources] == expected
+    assert list(examine(due)) == []
+    edit(due, 99)
+    assert list(examine(due)) == []
+
+
+def test_rows_that_were_brought_over_count_as_outside_of_the_indexes(due, meanwhile):
+    meanwhile(lambda layout: publish_files(layout, FILES, NEW))
+
+    maintenance.maintain(due)
+
+    assert read_generation(due).changed_rows == 40
+
+
+def give_up_by_force(layout: Layout) -> None:
+    publish_files(layout, FILES, OTHER, force=True)
+
+
+def give_up_by_erasure(layout: Layout) -> None:
+    prune(layout, [KEY, OTHER], erase=True)
+
+
+@pytest.mark.parametrize("change", [give_up_by_force, give_up_by_erasure])
+def test_a_copy_of_rows_that_were_mended_or_erased_meanwhile_is_given_up(due, meanwhile, change):
+    meanwhile(change)
+
+    assert maintenance.maintain(due) == []
+
+    assert len(tables_in(due)) == 1
+    assert not due.maintenance.exists()
+    assert list(examine(due)) == []
+
+
+def test_after_an_erasure_meanwhile_nothing_is_left_either(layout, meanwhile):
+    publish_files(layout, {**FILES, f"{SECRET}.py": [f"{SECRET} = 'hunter2'"]})
+    edit(layout, *range(maintenance._MOST_VERSIONS))
+    meanwhile(lambda layout: prune(layout, [KEY], erase=True))
+
+    assert maintenance.maintain(layout) == []
+
+    assert traces(layout.home, SECRET) == set()
+    assert list(examine(layout)) == []
+
+
+def test_what_erasing_finds_of_a_maintenance_under_way_is_busy(layout):
+    layout.maintenance.mkdir(parents=True)
+
+    with exclusive_if_free(layout.maintenance_lock, "maintenance"):
+        [busy] = prune(layout, [], erase=True)
+    [gone] = prune(layout, [], erase=True)
+
+    assert (busy.path, busy.is_busy) == (layout.maintenance, True)
+    assert (gone.is_busy, layout.maintenance.exists()) == (False, False)
+
+
+STEPS = [
+    (lance_table, "linked"),
+    (lance_table, "maintain"),
+    (lance_table, "numbers"),
+    (maintenance, "sync"),
+    (lance_table, "put_in_place"),
+    (clean_up, "remove_old_generations"),
+]
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize(("module", "step"), STEPS)
+def test_stopped_anywhere_it_leaves_a_whole_index_and_the_next_one_does_it(due, monkeypatch, module, step, is_before):
+    rows = rows_of(due)
+    done = getattr(module, step)
+
+    def stop(*rest: Any) -> None:
+        if not is_before:
+            done(*rest)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, step, stop)
+    with pytest.raises(KeyboardInterrupt):
+        maintenance.maintain(due)
+    monkeypatch.undo()
+    assert rows_of(due) == rows
+    assert list(examine(due)) == []
+
+    maintenance.bring_up_to_date(due)
+    edit(due, 88)
+
+    assert fragments(due) <= 3
+    assert list(examine(due)) == []
+    end_grace(due)
+    edit(due, 89)
+    edit(due, 90)
+    assert tables_in(due) == {read_generation(due).table}
+
+
+@pytest.mark.parametrize(("module", "step"), STEPS)
+def test_killed_anywhere_it_leaves_a_whole_index(due, module, step):
+    rows = rows_of(due)
+    code = (
+        "import os, sys; from pathlib import Path; from docindex_dagster.core.layout import Layout;"
+        f"from docindex_dagster.stores import maintenance; import {module.__name__} as module;"
+        f"done = module.{step}; module.{step} = lambda *rest: (done(*rest), os._exit(9));"
+        "maintenance.maintain(Layout(Path(sys.argv[1])))"
+    )
+    assert subprocess.run([sys.executable, "-c", code, due.home], check=False).returncode == 9
+
+    assert rows_of(due) == rows
+    edit(due, 88)
+    assert maintenance.bring_up_to_date(due) == (step != "remove_old_generations")
+    assert list(examine(due)) == []
+    prune(due, [KEY, OTHER])
+    assert not due.maintenance.exists()
+
+
+def test_a_copy_that_lacks_rows_is_not_put_in_place(due, monkeypatch):
+    before = due.current.read_bytes()
+    compacting = lance_table.maintain
+
+    def losing(table: Any, trained: int) -> int:
+        table.delete("path = '1.py'")
+        return compacting(table, trained)
+
+    monkeypatch.setattr(lance_table, "maintain", losing)
+    with pytest.raises(DamagedStoreError, match="LanceDB holds 38 rows of git/valves, 40 published"):
+        maintenance.maintain(due)
+
+    assert due.current.read_bytes() == before
+    assert not maintenance.bring_up_to_date(due)
+    assert list(examine(due)) == []
+
+
+def test_a_rollback_goes_to_what_was_published_before_and_not_to_the_same_rows(due):
+    edit(due, 55)
+    before = read_generation(due, previous=True)
+    maintenance.maintain(due)
+
+    roll_back(due)
+    assert read_generation(due).sources == before.sources
+    assert list(examine(due)) == []
+    roll_back(due)
+
+    assert fragments(due) == 1
+    assert list(examine(due)) == []
+    edit(due, 56)
+    assert list(examine(due)) == []
+
+
+def test_after_a_rollback_past_it_it_is_done_again(due):
+    maintenance.maintain(due)
+    roll_back(due)
+    edit(due, 57)
+
+    assert maintenance.bring_up_to_date(due)
+
+    assert fragments(due) == 1
+    assert list(examine(due)) == []
+
+
+def test_a_writer_that_dies_after_it_costs_nothing_of_it(due, monkeypatch):
+    maintenance.maintain(due)
+    with monkeypatch.context() as patch:
+        patch.setattr(lance_table, "written_since", lambda *_: sys.exit())
+        with pytest.raises(SystemExit):
+            edit(due, 66)
+
+    edit(due, 67)
+
+    assert fragments(due) == 2
+    assert list(examine(due)) == []
+
+
+def test_the_table_that_was_replaced_last_stays_for_readers_and_no_other(due):
+    reader = open_reader(due)
+    maintenance.maintain(due)
+    for number in range(3):
+        edit(due, number)
+    assert reader.table.count_rows() == 81  # it is opened now
+    first = tables_in(due) - {read_generation(due).table}
+
+    for number in range(maintenance._MOST_VERSIONS):
+        edit(due, number)
+    maintenance.maintain(due)
+    edit(due, 1)
+    edit(due, 2)
+
+    assert len(tables_in(due)) == 2
+    assert not first & tables_in(due)
+    end_grace(due)
+    edit(due, 3)
+    assert tables_in(due) == {read_generation(due).table}
+
+
+def test_the_vector_index_is_trained_again_when_there_are_several_times_as_many(layout, monkeypatch):
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    monkeypatch.setattr(maintenance, "_FEWEST_ROWS", 1)
+    trained = []
+    for files in (10, 12, 20):
+        publish_files(layout, dict(list(FILES.items())[:files]), OTHER)
+        publish_files(layout, FILES if files == 20 else {}, NEW)
+        publish_files(layout, FILES if files == 20 else {}, KEY)
+        maintenance.maintain(layout)
+        trained.append(read_generation(layout).trained_rows)
+
+    assert trained == [20, 20, 120]
+    assert list(examine(layout)) == []
+
+
+def test_the_index_that_is_to_take_over_is_maintained_as_well(due):
+    maintenance.maintain(due)
+    other = replace(published(due), model="another", optimized_version=-30)
+    replace_next(due, other)
+    table = read_generation(due).table
+
+    [done] = maintenance.maintain(due)
+
+    assert done.generation == other.number
+    assert read_next(due).table.startswith("chunks-another-")
+    assert read_generation(due).table == table
+    assert not maintenance.is_due(due)
+
+
+def test_one_at_a_time(due):
+    with exclusive_if_free(due.maintenance_lock, "another"):
+        assert maintenance.maintain(due) == []
+
+    assert len(maintenance.maintain(due)) == 1
+
+
+def test_the_folder_stays_within_three_times_its_rows(layout):
+    publish_files(layout, FILES, OTHER)
+    largest = 0
+    for number in range(3 * maintenance._MOST_VERSIONS):
+        edit(layout, number)
+        maintenance.bring_up_to_date(layout)
+        largest = max(largest, len(list(layout.lance.glob("*.lance/data/*"))))
+
+    assert largest < 3 * maintenance._MOST_VERSIONS
+
+
+def test_the_copy_shares_the_files_of_the_table(due):
+    generation = read_generation(due)
+
+    lance_table.linked(due, generation.table, generation.table_version, due.maintenance, "copy")
+
+    for folder in ("data", "_indices"):
+        of_table, of_copy = (
+            {file.stat().st_ino for file in (parent / folder).rglob("*") if file.is_file()}
+            for parent in (due.lance / f"{generation.table}.lance", due.maintenance / "copy.lance")
+        )
+        assert of_copy == of_table != set()
