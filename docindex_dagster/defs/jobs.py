@@ -113,7 +113,7 @@ def remove_source(project: Project) -> dg.JobDefinition:
 @dg.op(description="Compact the LanceDB table and bring its indexes up to date, where publications have left much.")
 def compact_and_index(context: dg.OpExecutionContext, project: Project) -> None:
     """Maintain the stores, if it is due; publications go on meanwhile."""
-    context.instance.add_run_tags(context.run_id, process_tags(context.run_id))
+    dead_runs.begin(context.instance, context.run_id)
     with writing(project.read_settings()) as layout:
         done = maintenance.maintain(layout, on_wait=lambda owner: context.log.info(f"waits for {owner}"))
     context.add_output_metadata(asdict(done[0]) if done else {})

@@ -5,6 +5,7 @@ Running the stages before it is no business of this module: `defs/` does that, w
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from docindex_dagster.core.errors import DamagedStoreError, SourceError, StoreError, VerificationError
@@ -23,6 +24,7 @@ from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Outcome
 from docindex_dagster.pipeline.stages import by_name
 from docindex_dagster.sources import registry
+from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.start import start_of
@@ -95,6 +97,8 @@ def publish_prepared(
         before_push(cell.layout)
         cell.push()
         yield batch
+    if maintenance.maintain(cell.layout, publishing=nullcontext()):  # the lock is held
+        cell.push()
     garbage.collect_if_due(cell.bucket)
 
 

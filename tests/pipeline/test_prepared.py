@@ -14,7 +14,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.objects import cell as cells
-from docindex_dagster.objects import prepared
+from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.cell import OpenCell
 from docindex_dagster.objects.cells import cell_of
@@ -24,6 +24,7 @@ from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import OURS
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.sources import registry
+from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import PublishedSource, read_generation
 from docindex_dagster.stores.reader import open_reader
@@ -209,6 +210,23 @@ def test_a_further_cell_takes_its_sources_from_the_others(settings: Settings, bu
         published(several, cell)
         found = read_generation(Layout(several.home / "cells" / str(cell)))
         assert [*found.sources] == [key for key in keys if cell_of(key, number) == cell]
+
+
+def test_the_stores_are_maintained_for_all_machines(
+    settings: Settings, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 3)
+    publisher = at(settings, "publisher")
+    for number in range(4):
+        (settings.root / "one" / "page.md").write_text(f"# Marmots\n\nThey whistle {number} times.\n")
+        prepare(at(settings, "w1"), bucket, "library/one")
+        published(publisher)
+    replica = Layout(settings.root / "replica")
+    snapshots.pull(bucket, replica, 0)
+    generation = read_generation(replica)
+    assert generation == read_generation(Layout(publisher.home))
+    assert generation.optimized_version > 0
+    assert list(examine(replica, has_tables=False)) == []
 
 
 def test_a_program_cannot_write_stores_that_others_share(settings: Settings) -> None:
