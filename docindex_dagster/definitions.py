@@ -37,7 +37,7 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
     root_path = str(settings.root)
     project = Project(root=root_path)
     removal = remove_source(project)
-    stores = _stores(settings)
+    stores = _stores(settings, removal)
     assets: list[dg.AssetsDefinition | dg.AssetSpec] = [stage_assets.source, *stores.assets, memory_asset.memory]
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_with_freshness, settings.schedule), assets)),
@@ -75,13 +75,14 @@ class _Stores:
     sensors: Sequence[dg.SensorDefinition] = ()
 
 
-def _stores(settings: Settings) -> _Stores:
+def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
     root = str(settings.root)
     if settings.storage.url is None:
         assets = [*stage_assets.stage_assets(), catalog_asset.index_catalog]
         return _Stores(RunResource(root=root), assets, jobs=[maintain_stores], sensors=[stores_due])
     from docindex_dagster.defs import prepared_asset, publishing
     from docindex_dagster.defs.sensors.prepared import prepared_changed
+    from docindex_dagster.defs.sensors.requests import run_requested
     from docindex_dagster.pipeline.embedding import EMBEDDINGS
     from docindex_dagster.pipeline.publication import STORES
 
@@ -91,7 +92,7 @@ def _stores(settings: Settings) -> _Stores:
         [*stages, prepared_asset.prepared_tables, *publishing.store_assets()],
         [publishing.store_checks()],
         [publishing.job(Project(root=root), EmbeddingModel(root=root), settings)],
-        [prepared_changed],
+        [prepared_changed, run_requested(removal)],
     )
 
 

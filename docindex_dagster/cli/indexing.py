@@ -20,6 +20,9 @@ from docindex_dagster.core.urls import is_url
 from docindex_dagster.sources import edit, registry, withdrawn
 from docindex_dagster.sources.model import Source
 
+_INTERRUPTED = "interrupted; what was searchable still is, and the next run goes on from here"
+_ELSEWHERE = "not followed any more; its run goes on, and so do those of further sources: see the Dagster UI"
+
 
 def index(
     sources: Annotated[
@@ -86,7 +89,7 @@ def _take_back(settings: Settings, key: str) -> None:
     """Undo that a source was declared for a run that could not even reach it: later runs would fail, too."""
     layout = Layout(settings.home)
     was_reached = layout.table("discovered_files", key).exists() or layout.repository(key).exists()
-    if was_reached:
+    if was_reached or settings.storage.url is not None:  # another machine may have reached it
         console.err.print(f"{key} stays declared; `docindex source remove {key}` takes it out again")
     else:
         remove(settings, key)
@@ -99,13 +102,21 @@ def _all(settings: Settings) -> dict[str, set[str]]:
     Raises:
         SourceError: none is declared.
     """
-    taken_out = withdrawn.all_of(Layout(settings.home))
+    taken_out = _taken_out(settings)
     declared = registry.sources(settings)
     if not declared:
         raise SourceError("there are no sources yet: begin with `docindex index PATH`")
     for key in sorted(taken_out & declared.keys()):
         console.err.print(f"{key} was taken out of the index; `docindex index {key}` brings it back")
     return {key: set() for key in declared if key not in taken_out}
+
+
+def _taken_out(settings: Settings) -> set[str]:
+    if settings.storage.url is None:
+        return withdrawn.all_of(Layout(settings.home))
+    from docindex_dagster.cli import launch
+
+    return launch.taken_out(settings)
 
 
 def index_sources(
@@ -124,14 +135,18 @@ def index_sources(
     summaries = []
     layout = Layout(settings.home)
     with launch.instance(settings) as instance:
+        asked = launch.ask_for_all(settings, wanted, instance, full=full, verify=verify)
         for number, (key, names) in enumerate(wanted.items(), start=1):
             started = time.monotonic()
             position = f"{number} of {len(wanted)}" if len(wanted) > 1 else ""
             try:
                 with progress.shown(key, position, quiet=quiet):
-                    outcome = launch.index(settings, key, instance, full=full, verify=verify, only=sorted(names))
+                    if key in asked:
+                        outcome = launch.followed(settings, asked[key], instance)
+                    else:
+                        outcome = launch.index(settings, key, instance, full=full, verify=verify, only=sorted(names))
             except KeyboardInterrupt:
-                console.failure(f"{key}: interrupted; what was searchable still is, and the next run goes on from here")
+                console.failure(f"{key}: {_ELSEWHERE if key in asked else _INTERRUPTED}")
                 raise typer.Exit(INTERRUPTED) from None
             for warning in outcome.warnings:
                 console.warning(f"{key}: {warning}")
@@ -140,8 +155,10 @@ def index_sources(
             summaries.append(summary_of(key, outcome, time.monotonic() - started))
             if outcome.succeeded and not quiet:
                 console.out.print(sentence_of(summaries[-1]))
-            maintenance.bring_up_to_date(layout)  # not only at the end: each source leaves a part of the table
-        link_files.bring_up_to_date(layout)
+            if not asked:  # not only at the end: each source leaves a part of the table
+                maintenance.bring_up_to_date(layout)
+        if not asked:
+            link_files.bring_up_to_date(layout)
     return summaries
 
 

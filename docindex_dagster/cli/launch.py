@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from docindex_dagster.stores.lance_table import load_library
 if TYPE_CHECKING:
     import dagster as dg
 
+    from docindex_dagster.defs.requests import Request
     from docindex_dagster.serving.jobs.model import Job
     from docindex_dagster.status.source_status import Runs
 
@@ -163,16 +164,21 @@ def index(
     paths as tables name them, the run looks at these files alone, and makes up for no killed one. A `run_id` that was
     chosen before is a new one.
 
+    Where machines share the stores, the run is some other machine's, and is followed until searches find what it made.
+
     Raises:
         WorkerError: a script without a main guard called this; its parsing workers would run it again.
-        KeyboardInterrupt: the user stopped the run.
+        KeyboardInterrupt: the user stopped the run, or only ceased to follow one of another machine.
     """
     from docindex_dagster.chunking.pool import check_main_guard
     from docindex_dagster.defs import shared
     from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
     from docindex_dagster.defs.partitions import SOURCES_NAME
-    from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
+    from docindex_dagster.defs.resources import LAUNCHER_TAG, PARTITION_TAG
 
+    if settings.storage.url is not None:
+        request = ask_for_index(settings, key, opened, full=full, verify=verify, only=only, launched_by=launched_by)
+        return followed(settings, request, opened)
     check_main_guard()
     if not only:  # this run makes up for them; others are left to the sensor, which asks for them again
         report_dead_runs(opened, {PARTITION_TAG: key})
@@ -180,15 +186,102 @@ def index(
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
     run_id = run_id or str(uuid4())
     # From the start, so that a run that dies before its first step is known for dead.
-    tags = {**process_tags(run_id), LAUNCHER_TAG: launched_by}
-    if full:
-        tags[FULL_TAG] = "true"
-    elif verify:
-        tags[VERIFY_TAG] = "true"
-    elif only:
-        tags[ONLY_TAG] = json.dumps(list(only))
+    tags = {**process_tags(run_id), LAUNCHER_TAG: launched_by, **_wishes(full=full, verify=verify, only=only)}
     outcome = _execute(settings, opened, "index_source", run_id=run_id, partition_key=key, tags=tags)
     return _registered(settings, outcome) if outcome.succeeded else outcome
+
+
+def _wishes(*, full: bool, verify: bool, only: Sequence[str]) -> dict[str, str]:
+    """The tags of a run that does more, or less, than look for changes."""
+    from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG, VERIFY_TAG
+
+    if full:
+        return {FULL_TAG: "true"}
+    if verify:
+        return {VERIFY_TAG: "true"}
+    return {ONLY_TAG: json.dumps(list(only))} if only else {}
+
+
+def ask_for_index(
+    settings: Settings,
+    key: str,
+    opened: "dg.DagsterInstance",
+    *,
+    full: bool = False,
+    verify: bool = False,
+    only: Sequence[str] = (),
+    launched_by: Launcher = "command line",
+) -> "Request":
+    """Ask for a run of `index_source` on whichever machine has time; the arguments are those of `index`."""
+    from docindex_dagster.defs import shared
+    from docindex_dagster.defs.partitions import SOURCES_NAME
+    from docindex_dagster.defs.requests import Request, ask
+    from docindex_dagster.defs.resources import LAUNCHER_TAG
+
+    shared.forget_taken_out(opened, settings, key)
+    opened.add_dynamic_partitions(SOURCES_NAME, [key])
+    tags = {LAUNCHER_TAG: launched_by, **_wishes(full=full, verify=verify, only=only)}
+    request = Request("index_source", key, tags)
+    ask(opened, request)
+    return request
+
+
+def ask_for_all(
+    settings: Settings,
+    wanted: Mapping[str, Collection[str]],
+    opened: "dg.DagsterInstance",
+    *,
+    full: bool = False,
+    verify: bool = False,
+) -> "dict[str, Request]":
+    """Where runs are other machines' to do, ask for those of all sources at once, so that they can share the work.
+
+    Args:
+        settings: of the project.
+        wanted: the names of files by source; none for all of it.
+        opened: the instance.
+        full: as for `index`.
+        verify: as for `index`.
+    """
+    if settings.storage.url is None:
+        return {}
+    return {
+        key: ask_for_index(settings, key, opened, full=full, verify=verify, only=sorted(names))
+        for key, names in wanted.items()
+    }
+
+
+def taken_out(settings: Settings) -> set[str]:
+    """The keys of the sources that were taken out of the index while they are declared."""
+    from docindex_dagster.defs import shared
+
+    with instance(settings) as opened:
+        return shared.taken_out_of(opened, settings)
+
+
+def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance") -> RunOutcome:
+    """How the run of a request ended, once it has, and what it made can be searched.
+
+    Raises:
+        KeyboardInterrupt: the user does not want to wait; the run goes on.
+        JobError: the run was deleted.
+        ObjectStoreError: it is not known whether it can be searched, since the store does not answer.
+    """
+    from docindex_dagster.defs import requests
+    from docindex_dagster.defs.failures import reason
+    from docindex_dagster.pipeline.visibility import wait_until_published
+
+    with interrupts.noted() as check_interrupt:
+        run = requests.follow(opened, request)
+        metadata = requests.reported(opened, run.run_id)
+        if not run.is_success:
+            return RunOutcome(run.run_id, False, _numbers(metadata), (reason(opened, run.run_id),))  # noqa: FBT003
+        events.emit(events.Waiting(request.source, "its publication"))
+        is_published = wait_until_published(settings, request.source, check_interrupt)
+    metadata |= requests.published(opened, request.source)
+    warnings = dict.fromkeys(line for asset in metadata.values() for line in asset.get("warnings", "").splitlines())
+    refused = () if is_published else ("its tables were refused: see the last run of publish_prepared in the UI",)
+    return RunOutcome(run.run_id, is_published, _numbers(metadata), refused, tuple(warnings))
 
 
 def _registered(settings: Settings, outcome: RunOutcome) -> RunOutcome:
@@ -218,6 +311,12 @@ def remove(
     from docindex_dagster.defs.jobs import removal_config
     from docindex_dagster.defs.resources import LAUNCHER_TAG, SOURCE_TAG
 
+    if settings.storage.url is not None:
+        from docindex_dagster.defs.requests import Request, ask
+
+        request = Request("remove_source", key, {LAUNCHER_TAG: launched_by})
+        ask(opened, request)
+        return followed(settings, request, opened)
     run_id = run_id or str(uuid4())
     tags = {**process_tags(run_id), LAUNCHER_TAG: launched_by, SOURCE_TAG: key}
     return _execute(settings, opened, "remove_source", run_id=run_id, run_config=removal_config(key), tags=tags)

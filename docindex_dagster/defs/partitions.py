@@ -8,3 +8,4 @@ DOMAINS_NAME = "memory_domain"
 DOMAINS = dg.DynamicPartitionsDefinition(name=DOMAINS_NAME)
 # Of no asset: what machines without a common disk have to know in common.
 WITHDRAWN_NAME = "docindex_withdrawn_source"
+REQUESTS_NAME = "docindex_requested_run"

@@ -96,6 +96,14 @@ def daemon(project):
 
 
 @pytest.fixture
+def deployment(tmp_path, monkeypatch):
+    from tests.defs.deployment import new_deployment  # which builds on this module
+
+    with new_deployment(tmp_path, monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture
 def clock(monkeypatch) -> Callable[[float], None]:
     """Move the time that the sensors see by so many seconds."""
     now, moved = time.time, [0.0]

@@ -1,0 +1,101 @@
+"""Where machines share the stores, commands ask for runs, and follow them until searches find what they made."""
+
+import threading
+import time
+from typing import Self
+
+import pytest
+
+from docindex_dagster.cli import launch
+from docindex_dagster.core import events
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.defs.requests import Request, pending
+from tests.defs.conftest import KEY
+from tests.defs.deployment import Deployment
+
+_LONGEST_S = 60
+
+
+class Machines:
+    """The daemon, a worker and a publisher of a deployment: they do what is asked for, in a thread."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self.did: list[tuple[str | None, dict[str, str]]] = []
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._work)
+
+    def _work(self) -> None:
+        while not self.ended.wait(0.1):
+            for sensor in ("run_requested", "prepared_changed"):
+                for request in self.deployment.tick("machine", sensor).run_requests or ():
+                    job = request.job_name or "publish_prepared"
+                    self.did.append((job, dict(request.tags)))
+                    self.deployment.run(
+                        "machine", job, request.partition_key, run_config=dict(request.run_config), tags=request.tags
+                    )
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.set()
+        self.thread.join(_LONGEST_S)
+
+
+def test_a_command_asks_for_a_run_follows_it_and_ends_when_what_it_made_can_be_searched(deployment):
+    heard: list[events.Event] = []
+    settings = load_settings(deployment.root)
+
+    with Machines(deployment) as machines, events.listening(heard.append):
+        outcome = launch.index(settings, KEY, deployment.instance, verify=True)
+
+    assert outcome.succeeded
+    assert outcome.number("discovered_files", "files") == 1
+    assert outcome.number("lancedb_table", "added") > 0
+    assert deployment.found("search", "green button") == ["guide.md"]
+    assert [job for job, _ in machines.did] == ["index_source", "publish_prepared"]
+    assert machines.did[0][1]["docindex/verify"] == "true"
+    assert events.StageBegan(KEY, "chunks") in heard
+    assert pending(deployment.instance) == []
+
+
+def test_a_run_that_fails_is_reported_with_its_reason(deployment):
+    (deployment.root / "notes" / "guide.md").unlink()
+    (deployment.root / "notes").rmdir()
+
+    with Machines(deployment):
+        outcome = launch.index(load_settings(deployment.root), KEY, deployment.instance)
+
+    assert not outcome.succeeded
+    assert "notes" in outcome.failures[0]
+
+
+def test_a_source_is_removed_by_a_run_elsewhere_and_gone_when_the_command_ends(deployment):
+    settings = load_settings(deployment.root)
+
+    with Machines(deployment):
+        assert launch.index(settings, KEY, deployment.instance).succeeded
+        assert launch.remove(settings, KEY, deployment.instance).succeeded
+
+    assert deployment.found("search", "green button") == []
+
+
+def test_a_user_who_does_not_wait_leaves_the_run_going(deployment, monkeypatch):
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "sleep", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            launch.index(load_settings(deployment.root), KEY, deployment.instance)
+
+    assert [request.source for request in pending(deployment.instance)] == [KEY]
+
+
+def test_a_request_may_hold_any_name_of_a_file():
+    request = Request("index_source", KEY, {"docindex/only": '["a...b\\n.md", "ü.md"]'})
+
+    assert Request.of_partition(request.as_partition()) == request
+    assert "..." not in request.as_partition()
