@@ -3,16 +3,18 @@
 import os
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import yaml
 
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, publication, reader_of
 from docindex_dagster.cli.indexing import index_sources
 from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core import access
-from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.errors import StoreError, first_line
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings
@@ -34,10 +36,13 @@ def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild what is wrong from the files.")] = False,
     json: Json = False,
 ) -> None:
-    """Verify that the three stores agree with each other and with the tables.
+    """Verify that the three stores agree with each other and with the tables, and that dagster.yaml fits.
 
     What is worse than it could be, such as files that could not be parsed, is noted; it is no damage.
     """
+    wrong = _of_instance(load_settings())
+    for text in () if json else wrong:
+        console.out.print(f"dagster.yaml: {text}", soft_wrap=True)
     settings = load_project()
     layout = Layout(settings.home)
     if settings.storage.url is None and not layout.current.exists():
@@ -53,16 +58,35 @@ def doctor(
         repairs, left = _repair(settings, findings, quiet=json)
     notes = [] if left else _notes(layout)
     if json:
-        console.as_json({"findings": findings, "repairs": repairs, "left": left, "notes": notes})
-    elif not left:
+        console.as_json({"findings": findings, "repairs": repairs, "left": left, "notes": notes, "instance": wrong})
+    else:
+        _show_end(left, notes, is_repaired=repair)
+    if left or wrong:
+        raise typer.Exit(1)
+
+
+def _show_end(left: "list[Finding]", notes: "list[_Note]", *, is_repaired: bool) -> None:
+    if not left:
         console.out.print("the index is whole: all stores agree")
         for note in notes:
             _show_note(note)
-    elif repair:
+    elif is_repaired:
         console.out.print("the index is not whole yet:")
         _show(left)
-    if left:
-        raise typer.Exit(1)
+
+
+def _of_instance(settings: Settings) -> list[str]:
+    """What is wrong with the file of Dagster's instance; nothing where there is none."""
+    from docindex_dagster.status.deployment import problems
+
+    file = Path(os.environ.get("DAGSTER_HOME") or settings.root) / "dagster.yaml"
+    try:
+        config = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        return [f"it cannot be read: {first_line(error)}"]
+    if not isinstance(config or {}, dict):
+        return ["it holds no settings"]
+    return problems(config or {}, is_shared=settings.storage.url is not None)
 
 
 def _examine(settings: Settings) -> "Iterator[Finding]":

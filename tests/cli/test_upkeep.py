@@ -139,3 +139,13 @@ def test_erasing_leaves_no_trace_of_a_file_that_is_gone(run_indexed):
     assert traces(home, "xkqzvwjhpfmbtrgd") == set()
     assert hiding_places(home) == []
     assert json.loads(run_indexed("status", "--json").out)[0]["last_run"] == "succeeded"
+
+
+def test_the_doctor_reads_the_file_of_dagsters_instance(run_indexed, tmp_path):
+    (tmp_path / "dagster.yaml").write_text("storage: {postgres: {postgres_url: 'postgresql://user:secret@host/db'}}\n")
+
+    shown = run_indexed("doctor")
+
+    assert shown.code == 1
+    assert "dagster.yaml: storage.postgres: SQLAlchemy" in shown.out
+    assert "secret" not in shown.out

@@ -1,0 +1,42 @@
+"""What the doctor says of the file of Dagster's instance."""
+
+import pytest
+
+from docindex_dagster.status.deployment import problems
+
+QUALIFIED = "postgresql+psycopg2://user@host/db"
+
+
+def test_a_url_that_sqlalchemy_takes_for_a_driver_that_is_not_there_is_named(monkeypatch):
+    plain = problems({"storage": {"postgres": {"postgres_url": "postgresql://user@host/db"}}}, is_shared=False)
+    by_parts = problems({"storage": {"postgres": {"postgres_db": {"hostname": "host"}}}}, is_shared=False)
+    monkeypatch.setenv("DATABASE", "postgres://user@host/db")
+    module = {"module": "dagster_postgres.run_storage", "config": {"postgres_url": {"env": "DATABASE"}}}
+    by_variable = problems({"run_storage": module}, is_shared=False)
+
+    assert "storage.postgres: " in plain[0]
+    assert "postgresql+psycopg2://" in plain[0]
+    assert "scheme: postgresql+psycopg2" in by_parts[0]
+    assert by_variable[0].startswith("run_storage.config: ")
+    assert problems({"storage": {"postgres": {"postgres_url": QUALIFIED}}}, is_shared=True) == []
+
+
+@pytest.mark.parametrize("config", [{}, {"storage": {"sqlite": {"base_dir": "here"}}}])
+def test_shared_stores_want_their_runs_in_postgres(config):
+    assert "in no Postgres" in problems(config, is_shared=True)[0]
+    assert problems(config, is_shared=False) == []
+
+
+def test_shared_stores_want_a_queue():
+    config = {
+        "storage": {"postgres": {"postgres_url": QUALIFIED}},
+        "run_coordinator": {"module": "dagster", "class": "DefaultRunCoordinator"},
+    }
+
+    assert "DefaultRunCoordinator" in problems(config, is_shared=True)[0]
+
+
+def test_the_password_of_a_url_is_not_printed():
+    config = {"storage": {"postgres": {"postgres_url": "postgresql://user:secret@host/db"}}}
+
+    assert "secret" not in "".join(problems(config, is_shared=False))
