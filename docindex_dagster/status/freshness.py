@@ -76,7 +76,8 @@ def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Ca
     declared, runs = registry.sources(settings), _known(settings, runs_of, warn)
     found = source_status.of_all(settings, catalog.entries(Layout(settings.home)), runs, declared=declared)
     found.sort(key=lambda one: one.source)
-    local = list(_on_disk(declared, found))
+    # Tables that machines share say it, and are not here: the sensors look.
+    local = list(_on_disk(declared, found)) if settings.storage.url is None else []
     current = _look(settings, local, budget_s)
     left = {source.key for source in local} - current.keys()
     layout = Layout(settings.home)

@@ -139,3 +139,9 @@ def test_without_an_answer_searches_go_on_and_warn(run: Run, shared: Settings, m
     found = run("search", "pump")
     assert found.code == 0
     assert "answers are of the index that was here before" in found.err
+
+
+def test_the_status_says_nothing_of_changes_since_for_the_tables_are_elsewhere(run: Run, shared: Settings) -> None:
+    rows = json.loads(run("status", "--json", "--check").out)
+
+    assert [(row["source"], row["is_current"]) for row in rows] == [(KEY, None)]
