@@ -1,6 +1,7 @@
 """A golden query: a chunk that was just published must be found by its own text."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.protocol import Embedder
@@ -8,7 +9,8 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import tantivy_index
-from docindex_dagster.stores.reader import open_written
+from docindex_dagster.stores.matrix import fits
+from docindex_dagster.stores.reader import Reader, open_written
 
 _WITHIN = 10
 
@@ -18,7 +20,8 @@ def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) 
 
     What the model's last publication wrote is searched, whether it took over yet or not.
     """
-    reader = open_written(layout, embedder().name)
+    model = embedder()
+    reader = _narrowed(open_written(layout, model.name), source, model.dimension)
     rows = tantivy_index.matching(reader.searcher, reader.index.schema, "source", source, 1)
     if not rows:
         return ""
@@ -35,3 +38,14 @@ def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) 
     ]
     place = f"{chunk['path']}:{chunk['start_line']}"
     return f"{' and '.join(missed)} did not find {place} by its own text" if missed else ""
+
+
+def _narrowed(reader: Reader, source: str, dimension: int) -> Reader:
+    """A reader of one source alone, where vectors are compared in memory: it need not read those of all others.
+
+    Where they are too many for that, LanceDB's index of all is asked, as searches do.
+    """
+    published = reader.generation.sources
+    if source not in published or not fits(sum(one.chunks for one in published.values()), dimension):
+        return reader
+    return replace(reader, generation=replace(reader.generation, sources={source: published[source]}))
