@@ -4,11 +4,11 @@ Running the stages before it is no business of this module: `defs/` does that, w
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from docindex_dagster.core.errors import DamagedStoreError, SourceError, StoreError, VerificationError
+from docindex_dagster.core.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.core.events import Event, emit
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
@@ -24,6 +24,7 @@ from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Outcome
 from docindex_dagster.pipeline.stages import by_name
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import withdraw
@@ -82,10 +83,11 @@ def publish_prepared(
         before_push(cell.layout)
         cell.push()
     at_home = settings.model_copy(update={"home": cell.layout.home})
+    declared = registry.sources(at_home)  # once: to look at thousands takes as long as to publish one
     batch: list[Published] = []
     pushed = time.monotonic()
     for pointer in waiting:
-        done = _publish(at_home, cell, pointer, load_embedder, report)
+        done = _publish(at_home, declared, cell, pointer, load_embedder, report=report)
         cell.note(done.pointer, is_refused=done.refusal is not None)
         batch.append(done)
         if time.monotonic() - pushed > _BETWEEN_PUSHES_S:
@@ -104,9 +106,11 @@ def publish_prepared(
 
 def _publish(
     settings: Settings,
+    declared: Mapping[str, Source],
     cell: OpenCell,
     pointer: Prepared,
     load_embedder: Callable[[], Embedder],
+    *,
     report: Callable[[Event], None],
 ) -> Published:
     key, layout = pointer.source, cell.layout
@@ -115,11 +119,9 @@ def _publish(
         if pointer.is_withdrawn:
             withdraw(layout, key)
             return Published(pointer, None)
-        try:
-            source = registry.find(settings, key)
-        except SourceError as error:
-            return Published(pointer, None, error)
-        run = SourceRun(settings, source, load_embedder, report=report, is_publishing=True)
+        if key not in declared:
+            return Published(pointer, None, registry.unknown(key, declared))
+        run = SourceRun(settings, declared[key], load_embedder, report=report, is_publishing=True)
         try:
             return Published(pointer, _store(run, cell))
         except VerificationError as error:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -47,8 +47,13 @@ def find(settings: Settings, name: str) -> Source:
         return fitting[0]
     if fitting:
         raise SourceError(f"{name!r} is not unique: say {' or '.join(source.key for source in fitting)}")
+    raise unknown(name, declared)
+
+
+def unknown(name: str, declared: Collection[str]) -> SourceError:
+    """That there is no source of this name or key among those that are declared."""
     known = ", ".join(declared) or "none yet: begin with `docindex index PATH`"
-    raise SourceError(f"there is no source {name!r}; known sources: {known}")
+    return SourceError(f"there is no source {name!r}; known sources: {known}")
 
 
 def containing(settings: Settings, path: Path) -> Source | None:

@@ -24,6 +24,7 @@ from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import OURS
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import PublishedSource, read_generation
@@ -95,6 +96,24 @@ def test_what_workers_prepared_equals_an_index_of_one_machine(settings: Settings
     versions = [{key: entry.version for key, entry in sources(each).items()} for each in (publisher, alone)]
     assert versions[0] == versions[1] != {}
     assert list(examine(Layout(publisher.home))) == []
+
+
+def test_the_declared_sources_are_read_once_for_all(
+    settings: Settings, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NAMES:
+        prepare(at(settings, "w1"), bucket, f"library/{name}")
+    found: list[Settings] = []
+    reading = registry.sources
+
+    def read(asked: Settings) -> dict[str, Source]:
+        found.append(asked)
+        return reading(asked)
+
+    monkeypatch.setattr(registry, "sources", read)
+
+    assert len(published(at(settings, "publisher"))) == len(NAMES)
+    assert len(found) == 1
 
 
 def test_nothing_is_published_twice(settings: Settings, bucket: Bucket) -> None:
