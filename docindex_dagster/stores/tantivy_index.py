@@ -50,7 +50,8 @@ FIELDS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (_ROW, "bytes", {"stored": True, "indexed": False, "fast": False}),
 )
 """Name, kind and options of each field."""
-_MUTABLE = ("meta.json", ".managed.json")
+_META = "meta.json"
+_MUTABLE = (_META, ".managed.json")
 _LOCK = ".lock"
 _READ_AND_WRITE = 0o666
 _NULLS: dict[str, Any] = dict.fromkeys(CHUNKS.names)
@@ -118,6 +119,23 @@ def open_published(folder: Path) -> "Index":
             raise ValueError(str(error).replace(str(links), str(folder))) from error
 
 
+def open_together(folders: Iterable[Path]) -> "Index":
+    """Open several indexes of the same fields, which are written no more, as one.
+
+    The scores are those of one index of all their documents, since segments carry their own statistics.
+    """
+    metas = []
+    with _temporary_folder() as links:
+        for folder in folders:
+            metas.append(json.loads((folder / _META).read_bytes()))
+            for file in folder.absolute().iterdir():
+                if file.suffix != _LOCK and file.name not in _MUTABLE:
+                    (links / file.name).symlink_to(file)
+        merged = metas[0] | {"segments": [segment for meta in metas for segment in meta["segments"]]}
+        (links / _META).write_text(json.dumps(merged), encoding="utf-8")
+        return open_index(links)
+
+
 @contextmanager
 def _temporary_folder() -> Iterator[Path]:
     folder = Path(mkdtemp(prefix="docindex-"))
@@ -137,7 +155,7 @@ def lacking(folder: Path, index: "Index") -> list[str]:
     """The fields, and the columns that are never null, that a search needs and an index of other schemas lacks."""
     import tantivy
 
-    held = {field["name"] for field in json.loads((folder / "meta.json").read_bytes())["schema"]}
+    held = {field["name"] for field in json.loads((folder / _META).read_bytes())["schema"]}
     fields = [name for name, _, _ in FIELDS if name not in held and name != _OF_FILTERS_ALONE]
     if fields:
         return fields
