@@ -18,6 +18,7 @@ from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, shared_embedder
 from docindex_dagster.search.candidates import Pool
+from docindex_dagster.search.cells import Index, schema_of
 from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
@@ -35,7 +36,6 @@ from docindex_dagster.search.similar import similar
 from docindex_dagster.search.weights import WEIGHTS, WEIGHTS_OF_CONTEXT, Weights
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.damage import reading_stores
-from docindex_dagster.stores.reader import Reader
 
 _CONTEXT_CANDIDATES = 50  # hits that are tried for a context
 _TOKENS_A_HIT = 100  # a larger budget tries more of them
@@ -59,7 +59,7 @@ class Request:
 
 def hits_of(
     settings: Settings,
-    reader: Reader,
+    reader: Index,
     request: Request,
     warn: Callable[[str], None] = ignore_warning,
     weights: Weights = WEIGHTS,
@@ -97,7 +97,7 @@ def hits_of(
 
 @spanned("matches")
 def matches_of(
-    settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = ignore_warning
+    settings: Settings, reader: Index, request: Request, warn: Callable[[str], None] = ignore_warning
 ) -> Matches:
     """Every place of an exact text or a pattern, the first `request.top_k` of them with their files; 0 for all.
 
@@ -110,7 +110,7 @@ def matches_of(
     if not request.query:
         raise QueryError("the query is empty: say what to search for")
     pattern = Pattern(well_formed(request.query), is_regex=request.mode is Mode.REGEX)
-    request.filters.check(reader.index.schema)
+    request.filters.check(schema_of(reader))
     sources = registry.sources(settings)
     with reading_stores():
         pool = Pool(reader, request.filters, request.top_k)
@@ -121,7 +121,7 @@ def matches_of(
     return replace(found, matches=tuple(located(found.matches, sources)))
 
 
-def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[tuple[str, str], dict[int, str]]:
+def lines_of_files(settings: Settings, reader: Index, found: Matches) -> dict[tuple[str, str], dict[int, str]]:
     """The lines of each file of some matches by their numbers, by source and path."""
     pool, original = Pool(reader, Filters(), 0), originals(Layout(settings.home), registry.sources(settings))
     files = {(match.source, match.path): match for match in found.matches}
@@ -131,7 +131,7 @@ def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[t
 @spanned("similar")
 def similar_to(
     settings: Settings,
-    reader: Reader,
+    reader: Index,
     reference: str,
     request: Request,
     warn: Callable[[str], None] = ignore_warning,
@@ -163,7 +163,7 @@ def similar_to(
 
 @spanned("context")
 def context_of(
-    settings: Settings, reader: Reader, request: Request, budget: int, warn: Callable[[str], None] = ignore_warning
+    settings: Settings, reader: Index, request: Request, budget: int, warn: Callable[[str], None] = ignore_warning
 ) -> Context:
     """What to read before an answer, in so many tokens. How many hits are asked for does not matter.
 
@@ -187,7 +187,7 @@ def context_of(
 
 @spanned("look for edits")
 def _warn_of_edits(
-    settings: Settings, reader: Reader, request: Request, found_in: Sequence[str], warn: Callable[[str], None]
+    settings: Settings, reader: Index, request: Request, found_in: Sequence[str], warn: Callable[[str], None]
 ) -> None:
     """Look at the sources that were searched, first at those that something was found in."""
     declared = registry.sources(settings)

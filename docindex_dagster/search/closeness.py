@@ -1,13 +1,17 @@
 """Whether anything that was found is close to the query: by its words that occur nowhere, and by the best cosine."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from docindex_dagster.search.candidates import Pool
+from docindex_dagster.search.cells import ask
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.query import Query
 from docindex_dagster.search.weights import Closeness
 from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores.analysis import stems
+from docindex_dagster.stores.reader import Reader
 
 _FIELDS = ("body", "symbols", "path_terms")
 _SHORTEST = 5  # a shorter word is near to too many others for a typing error to be recognised
@@ -37,51 +41,61 @@ def doubt(pool: Pool, query: Query, wording: Wording, cosine: float | None, clos
 
 def nowhere(pool: Pool, query: Query, wording: Wording) -> tuple[list[str], float]:
     """The words that no chunk of a pool has, nor one that is spelt nearly so, and their share of all: 0 to 1."""
-    if query.name is not None and _is_there(pool, query.name.lower(), *stems([query.name.lower()])):
+    if query.name is not None and all(_are_there(pool, [query.name.lower()])):
         return [], 0.0  # the parts of a name that is there, but for an error, need not be
-    each = zip(query.terms, stems(query.terms), strict=True)
-    lost = {word: stem for word, stem in each if not _is_there(pool, word, stem)}
-    share = sum(wording.shares[stem] for stem in {*lost.values()})
-    return list(lost), min(1.0, share) if query.terms else 1.0
+    lost = [word for word, is_there in zip(query.terms, _are_there(pool, query.terms), strict=True) if not is_there]
+    share = sum(wording.shares[stem] for stem in {*stems(lost)})
+    return lost, min(1.0, share) if query.terms else 1.0
 
 
-def _is_there(pool: Pool, word: str, stem: str) -> bool:
-    return _occurs(pool, word, stem) or _is_misspelt(pool, word, stem)
+def _are_there(pool: Pool, words: Sequence[str]) -> Sequence[bool]:
+    return ask(pool.reader, AskSpelt([*zip(words, stems(words), strict=True)], pool.filters))
 
 
-def _occurs(pool: Pool, word: str, stem: str) -> bool:
-    searcher = pool.reader.searcher
-    found = [name for name in _FIELDS if searcher.doc_freq(name, stem if name == "body" else word)]
-    if not found or pool.filters == Filters():
-        return bool(found)
-    from tantivy import Query as Clause
+@dataclass(frozen=True, slots=True)
+class AskSpelt:
+    """Which of some words, each with its stem, a chunk has that meets the filters, or one that is spelt nearly so."""
 
-    schema = pool.reader.index.schema
-    return _any(pool, [Clause.term_query(schema, name, stem if name == "body" else word) for name in found])
+    words: Sequence[tuple[str, str]]
+    filters: Filters
 
+    def of(self, reader: Reader) -> list[bool]:
+        """In one index."""
+        return [self._occurs(reader, *word) or self._is_misspelt(reader, *word) for word in self.words]
 
-def _is_misspelt(pool: Pool, word: str, stem: str) -> bool:
-    """Whether there is a word that becomes this one by one typing error."""
-    from tantivy import Query as Clause
+    def together(self, answers: Sequence[list[bool]]) -> list[bool]:
+        """In any of the cells."""
+        return [any(each) for each in zip(*answers, strict=True)]
 
-    if len(word) < _SHORTEST:
-        return False
-    schema = pool.reader.index.schema
-    spelt = (("body", stem), ("symbols", word))
-    return _any(
-        pool,
-        [
+    def _occurs(self, reader: Reader, word: str, stem: str) -> bool:
+        found = [name for name in _FIELDS if reader.searcher.doc_freq(name, stem if name == "body" else word)]
+        if not found or self.filters == Filters():
+            return bool(found)
+        from tantivy import Query as Clause
+
+        schema = reader.index.schema
+        clauses = [Clause.term_query(schema, name, stem if name == "body" else word) for name in found]
+        return self._any(reader, clauses)
+
+    def _is_misspelt(self, reader: Reader, word: str, stem: str) -> bool:
+        """Whether there is a word that becomes this one by one typing error."""
+        from tantivy import Query as Clause
+
+        if len(word) < _SHORTEST:
+            return False
+        schema = reader.index.schema
+        spelt = (("body", stem), ("symbols", word))
+        clauses = [
             Clause.fuzzy_term_query(schema, name, text, distance=_TYPOS, transposition_cost_one=True)
             for name, text in spelt
-        ],
-    )
+        ]
+        return self._any(reader, clauses)
 
+    def _any(self, reader: Reader, clauses: list[Any]) -> bool:
+        """Whether a chunk that meets the filters meets one of the clauses."""
+        from tantivy import Occur
+        from tantivy import Query as Clause
 
-def _any(pool: Pool, clauses: list[Any]) -> bool:
-    """Whether a chunk that meets the filters meets one of the clauses."""
-    from tantivy import Occur
-    from tantivy import Query as Clause
-
-    whole = Clause.boolean_query([(Occur.Should, clause) for clause in clauses])
-    conditions = pool.filters.to_clauses(pool.reader.index.schema)
-    return bool(pool.reader.searcher.search(Clause.boolean_query([(Occur.Must, whole), *conditions]), limit=1).hits)
+        whole = Clause.boolean_query([(Occur.Should, clause) for clause in clauses])
+        conditions = self.filters.to_clauses(reader.index.schema)
+        return bool(reader.searcher.search(Clause.boolean_query([(Occur.Must, whole), *conditions]), limit=1).hits)

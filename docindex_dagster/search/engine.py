@@ -10,6 +10,7 @@ from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.search import candidates, closeness, graph, naming, scan, snippets, translations
+from docindex_dagster.search.cells import Index, schema_of
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.hits import hit_of, rows_of
@@ -33,7 +34,7 @@ _BY_MEANING = (Mode.HYBRID, Mode.VECTOR, Mode.GRAPH)
 
 
 def search(
-    reader: Reader,
+    reader: Index,
     query: str,
     embedder: Callable[[], Embedder],
     *,
@@ -50,7 +51,7 @@ def search(
     """The best chunks for a query.
 
     Args:
-        reader: an open generation.
+        reader: an open generation, or those of all cells.
         query: any text; nothing in it is syntax, but in the mode `regex`.
         embedder: gives the model; called only when the mode needs it.
         mode: which retrievers answer.
@@ -78,7 +79,7 @@ def search(
         if not query.strip():
             raise QueryError("the query is empty: say what to search for")
         filters = filters or Filters()
-        filters.check(reader.index.schema)
+        filters.check(schema_of(reader))
         choice = naming.named(reader, query, filters) if mode in RETRIEVING else naming.Named((), query)
         vector = None
         if mode in _BY_MEANING:
@@ -182,7 +183,7 @@ def _rankings(
 
 
 def _meaning(
-    reader: Reader,
+    reader: Index,
     query: str,
     embedder: Callable[[], Embedder],
     former: Callable[[str], Embedder | None],
@@ -208,7 +209,8 @@ def _meaning(
         indexed, named = (url or "no API" for url in (published.endpoint, endpoint_of(model)))
         state = f"the index has vectors of {published.model} from {indexed}, the settings name {named}"
     else:
-        state = str(takeover.toward(published, model.name, takeover.pending(reader.layout)))
+        pending = takeover.pending(reader.layout) if isinstance(reader, Reader) else None  # the cells know theirs
+        state = str(takeover.toward(published, model.name, pending))
     if warn is None:
         raise QueryError(f"{state}; until then only words can be searched: run `docindex index`, or use mode bm25")
     warn(f"{state}; until then results are by words alone (`docindex index` does the others)")

@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from docindex_dagster.chunking.rows import chunk_id
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.keys import is_branch
 from docindex_dagster.core.schemas import COMMIT_PATH
+from docindex_dagster.search.cells import Index, ask
 from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.hits import AskRows
 from docindex_dagster.search.model import SourceType
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.damage import reading_stores
@@ -24,7 +26,7 @@ _MOST_COMMITS = 10
 _TYPES: tuple[str, ...] = get_args(SourceType)
 
 
-def check_filters(reader: Reader, filters: Filters) -> None:
+def check_filters(reader: Index, filters: Filters) -> None:
     """Distinguish filters that no indexed chunk meets from words that no chunk has.
 
     Raises:
@@ -60,14 +62,29 @@ def _each_alone(filters: Filters) -> Iterator[tuple[str, Filters]]:
         yield f"has the path {path!r}, seen from the source's root", replace(anything, path_glob=filters.path_glob)
 
 
-def _meets_any(reader: Reader, filters: Filters) -> bool:
-    from tantivy import Occur, Query
-
-    clauses = [(Occur.Must, Query.all_query()), *filters.to_clauses(reader.index.schema)]
-    return bool(reader.searcher.search(Query.boolean_query(clauses), limit=1, count=False).hits)
+def _meets_any(reader: Index, filters: Filters) -> bool:
+    return ask(reader, AskMet(filters))
 
 
-def find_chunks(reader: Reader, reference: str, sources: Sequence[str] = ()) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class AskMet:
+    """Whether any chunk meets all filters."""
+
+    filters: Filters
+
+    def of(self, reader: Reader) -> bool:
+        """Of one index."""
+        from tantivy import Occur, Query
+
+        clauses = [(Occur.Must, Query.all_query()), *self.filters.to_clauses(reader.index.schema)]
+        return bool(reader.searcher.search(Query.boolean_query(clauses), limit=1, count=False).hits)
+
+    def together(self, answers: Sequence[bool]) -> bool:
+        """Of any."""
+        return any(answers)
+
+
+def find_chunks(reader: Index, reference: str, sources: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The rows that a reference names: one for an id, one a source for `path:line`, all of a file for a path alone.
 
     What is nothing of this may be the beginning of a commit's hash.
@@ -88,7 +105,7 @@ def find_chunks(reader: Reader, reference: str, sources: Sequence[str] = ()) -> 
     return found
 
 
-def _nothing_found(reader: Reader, reference: str, sources: Sequence[str]) -> str:
+def _nothing_found(reader: Index, reference: str, sources: Sequence[str]) -> str:
     """What to say where nothing fits: the line may be one that an indexed file does not have."""
     place = _PLACE.fullmatch(reference)
     with reading_stores():
@@ -100,27 +117,54 @@ def _nothing_found(reader: Reader, reference: str, sources: Sequence[str]) -> st
     return f"no indexed chunk of {place['path']} is at line {place['line']}; the last line that is indexed is {last}"
 
 
-def _rows(reader: Reader, reference: str) -> list[dict[str, Any]]:
+def _rows(reader: Index, reference: str) -> list[dict[str, Any]]:
     written = _WRITTEN_ID.fullmatch(reference)
     if _ID.fullmatch(reference) or written:
         wanted = chunk_id(written["source"], written["path"], int(written["index"])) if written else reference
-        return list(tantivy_index.rows(reader.searcher, reader.index.schema, [wanted]).values())
+        return list(ask(reader, AskRows([wanted])).values())
     if whole := _in_file(reader, reference, None):
         return whole
     if place := _PLACE.fullmatch(reference):
         return _in_file(reader, place["path"], int(place["line"]))
-    return _commits(reader, reference.lower()) if _COMMIT_ID.fullmatch(reference.lower()) else []
+    return ask(reader, AskCommits(reference.lower())) if _COMMIT_ID.fullmatch(reference.lower()) else []
 
 
-def _in_file(reader: Reader, path: str, line: int | None) -> list[dict[str, Any]]:
-    rows = tantivy_index.matching(reader.searcher, reader.index.schema, "path", path, _MOST_CHUNKS_A_FILE)
+def _in_file(reader: Index, path: str, line: int | None) -> list[dict[str, Any]]:
+    rows = ask(reader, AskFile(path))
     return [row for row in rows if line is None or row["start_line"] <= line <= row["end_line"]]
 
 
-def _commits(reader: Reader, beginning: str) -> list[dict[str, Any]]:
-    from tantivy import Query
+@dataclass(frozen=True, slots=True)
+class AskFile:
+    """The chunks of the files that have a path, in their order."""
 
-    query = Query.regex_query(reader.index.schema, "path", f"{re.escape(COMMIT_PATH)}{beginning}[0-9a-f]*")
-    hits = reader.searcher.search(query, limit=_MOST_COMMITS, count=False).hits
-    rows = [tantivy_index.stored_row(reader.searcher, address) for _, address in hits]
-    return sorted(rows, key=lambda row: (row["source"], row["path"]))
+    path: str
+
+    def of(self, reader: Reader) -> list[dict[str, Any]]:
+        """Of one index."""
+        return tantivy_index.matching(reader.searcher, reader.index.schema, "path", self.path, _MOST_CHUNKS_A_FILE)
+
+    def together(self, answers: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """Of all, by source."""
+        rows = (row for answer in answers for row in answer)
+        return sorted(rows, key=lambda row: (row["source"], row["path"], row["chunk_index"]))
+
+
+@dataclass(frozen=True, slots=True)
+class AskCommits:
+    """The commits whose hash begins so."""
+
+    beginning: str
+
+    def of(self, reader: Reader) -> list[dict[str, Any]]:
+        """Those of one index."""
+        from tantivy import Query
+
+        query = Query.regex_query(reader.index.schema, "path", f"{re.escape(COMMIT_PATH)}{self.beginning}[0-9a-f]*")
+        hits = reader.searcher.search(query, limit=_MOST_COMMITS, count=False).hits
+        return self.together([[tantivy_index.stored_row(reader.searcher, address) for _, address in hits]])
+
+    def together(self, answers: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """Of all, by source."""
+        rows = (row for answer in answers for row in answer)
+        return sorted(rows, key=lambda row: (row["source"], row["path"]))[:_MOST_COMMITS]

@@ -13,13 +13,15 @@ import pyarrow.compute as pc
 
 from docindex_dagster.documents.page_anchors import page_at
 from docindex_dagster.search.candidates import Pool
+from docindex_dagster.search.cells import Index, ask
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.lookup import AskFile
 from docindex_dagster.search.originals import Originals
 from docindex_dagster.search.patience import Patience
 from docindex_dagster.search.scan import LONGEST_S, Pattern, counted
-from docindex_dagster.stores import tantivy_index
+from docindex_dagster.stores.reader import Reader
 
 _COLUMNS = ["source", "path", "start_byte", "end_byte", "text"]
-_MOST_CHUNKS_A_FILE = 100_000
 _LONGEST_LINE = 300  # characters that are shown of a line
 _BEFORE = 80  # of them before the match
 
@@ -67,16 +69,41 @@ def find_matches(
         QueryError: it is no pattern, or looking for it takes too long.
     """
     pattern.check()
-    patience = Patience.of(longest_s)
-    shown: list[Match] = []
-    total = files = 0
-    for rows in _files(pool, _paths(pool, pattern, patience)):
-        patience.check()
-        found = _in_file(rows, pattern, original)
-        total += len(found)
-        files += bool(found)
-        shown += found[: max(0, pool.limit - len(shown)) if pool.limit else None]
-    return Matches(tuple(shown), total, files)
+    asked = AskMatches(pattern, pool.filters, pool.limit, longest_s)
+    return asked.of(pool.reader, original) if isinstance(pool.reader, Reader) else pool.reader.ask(asked)
+
+
+@dataclass(frozen=True, slots=True)
+class AskMatches:
+    """All places of a pattern, of which the first are given."""
+
+    pattern: Pattern
+    filters: Filters
+    limit: int
+    longest_s: float
+
+    def of(self, reader: Reader, original: Originals = lambda *_: None) -> Matches:
+        """Those of one index."""
+        patience = Patience.of(self.longest_s)
+        shown: list[Match] = []
+        total = files = 0
+        for rows in _files(reader, self.filters, _paths(reader, self, patience)):
+            patience.check()
+            found = _in_file(rows, self.pattern, original)
+            total += len(found)
+            files += bool(found)
+            shown += found[: max(0, self.limit - len(shown)) if self.limit else None]
+        return Matches(tuple(shown), total, files)
+
+    def together(self, answers: Sequence[Matches]) -> Matches:
+        """Those of all, as their chunks have them: only the machine of a cell has its files."""
+        shown = sorted((match for one in answers for match in one.matches), key=_place)
+        total, files = sum(one.total for one in answers), sum(one.files for one in answers)
+        return Matches(tuple(shown[: self.limit or None]), total, files)
+
+
+def _place(match: Match) -> tuple[str, str, int, int]:
+    return match.source, match.path, match.line, match.column
 
 
 def around(match: Match) -> tuple[str, int, int]:
@@ -90,21 +117,21 @@ def around(match: Match) -> tuple[str, int, int]:
 
 def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) -> dict[int, str]:
     """The lines of the file of a match, as indexed, by their numbers."""
-    (rows,) = _files(pool, [(match.source, match.path)])
+    (rows,) = _files(pool.reader, pool.filters, [(match.source, match.path)])
     pieces = ((first, text.removesuffix("\n").split("\n")) for first, text in pieces_of(rows, original))
     return {number: line for first, lines in pieces for number, line in enumerate(lines, start=first)}
 
 
-def _paths(pool: Pool, pattern: Pattern, patience: Patience) -> list[tuple[str, str]]:
+def _paths(reader: Reader, asked: AskMatches, patience: Patience) -> list[tuple[str, str]]:
     """The files of which a chunk may hold a pattern, in order: also if it was converted, or a line was cut."""
     found: set[tuple[str, str]] = set()
-    rows = pool.reader.table.search().where(pool.filters.to_sql()).select(_COLUMNS).limit(None)
+    rows = reader.table.search().where(asked.filters.to_sql()).select(_COLUMNS).limit(None)
     cut = []
     for batch in rows.to_batches():
         is_converted = pc.not_equal(
             pc.subtract(batch["end_byte"], batch["start_byte"]), pc.binary_length(batch["text"])
         )
-        has_it = pc.greater(counted(batch["text"], pattern, patience), 0)
+        has_it = pc.greater(counted(batch["text"], asked.pattern, patience), 0)
         is_match = pc.or_(has_it, pc.fill_null(is_converted, fill_value=True))
         hits = batch.filter(is_match)
         found.update(zip(hits["source"].to_pylist(), hits["path"].to_pylist(), strict=True))
@@ -122,12 +149,11 @@ def _with_cut_lines(chunks: pa.Table) -> set[tuple[str, str]]:
     return set(zip(cut["source"].to_pylist(), cut["path"].to_pylist(), strict=True))
 
 
-def _files(pool: Pool, paths: Iterable[tuple[str, str]]) -> Iterator[list[dict[str, Any]]]:
+def _files(reader: Index, filters: Filters, paths: Iterable[tuple[str, str]]) -> Iterator[list[dict[str, Any]]]:
     """The rows of the chunks of each file, in their order."""
-    searcher, schema = pool.reader.searcher, pool.reader.index.schema
+    kinds = filters.symbol_kinds
     for source, path in paths:
-        rows = tantivy_index.matching(searcher, schema, "path", path, _MOST_CHUNKS_A_FILE)
-        kinds = pool.filters.symbol_kinds
+        rows = ask(reader, AskFile(path))
         yield [row for row in rows if row["source"] == source and (not kinds or row["symbol_kind"] in kinds)]
 
 

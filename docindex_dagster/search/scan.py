@@ -4,6 +4,7 @@ Patterns have RE2's syntax, which takes time in proportion to the text whatever 
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -14,9 +15,13 @@ import pyarrow.compute as pc
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.candidates import Pool, Ranking
+from docindex_dagster.search.cells import ask
+from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.patience import Patience
+from docindex_dagster.stores.reader import Reader
 
 _COLUMNS = ["chunk_id", "source_type", "path", "chunk_index", "text"]
+_ORDER = ("is_test", "path", "chunk_index", "chunk_id")
 _TESTS = "test"
 _LONGEST_REGEX = 1000  # characters: what a text costs grows with them
 LONGEST_S = 30.0  # of a search
@@ -173,18 +178,45 @@ def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranki
         QueryError: it is no pattern, or looking for it takes too long.
     """
     pattern.check()
-    found = []
-    patience = Patience.of(longest_s)
-    rows = pool.reader.table.search().where(pool.filters.to_sql()).select(_COLUMNS).limit(None)
-    for batch in rows.to_batches():
-        counts = counted(batch["text"], pattern, patience)
-        is_match = pc.greater(counts, 0)
-        hits = pa.record_batch([*batch.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"])
-        found.append(hits.filter(is_match))
-    if not found:
-        return []
-    hits = pa.Table.from_batches(found)
-    hits = hits.append_column("is_test", pc.equal(hits["source_type"], _TESTS))
-    order = [(name, "ascending") for name in ("is_test", "path", "chunk_index", "chunk_id")]
-    hits = hits.sort_by(order).slice(0, pool.limit)
-    return list(zip(hits["chunk_id"].to_pylist(), map(float, hits["count"].to_pylist()), strict=True))
+    return [(one[-2], one[-1]) for one in ask(pool.reader, AskHolding(pattern, pool.filters, pool.limit, longest_s))]
+
+
+Holding = tuple[
+    bool, str, int, str, float
+]  # by what chunks are ordered, up to the id; and how often it holds a pattern
+
+
+@dataclass(frozen=True, slots=True)
+class AskHolding:
+    """Which chunks hold a pattern, in their order."""
+
+    pattern: Pattern
+    filters: Filters
+    limit: int
+    longest_s: float
+
+    def of(self, reader: Reader) -> list[Holding]:
+        """Those of one index.
+
+        Raises:
+            QueryError: looking for it takes too long.
+        """
+        found = []
+        patience = Patience.of(self.longest_s)
+        rows = reader.table.search().where(self.filters.to_sql()).select(_COLUMNS).limit(None)
+        for batch in rows.to_batches():
+            counts = counted(batch["text"], self.pattern, patience)
+            is_match = pc.greater(counts, 0)
+            hits = pa.record_batch([*batch.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"])
+            found.append(hits.filter(is_match))
+        if not found:
+            return []
+        hits = pa.Table.from_batches(found)
+        hits = hits.append_column("is_test", pc.equal(hits["source_type"], _TESTS))
+        hits = hits.sort_by([(name, "ascending") for name in _ORDER]).slice(0, self.limit)
+        columns = (hits[name].to_pylist() for name in _ORDER)
+        return list(zip(*columns, map(float, hits["count"].to_pylist()), strict=True))
+
+    def together(self, answers: Sequence[list[Holding]]) -> list[Holding]:
+        """The first of all."""
+        return sorted(one for answer in answers for one in answer)[: self.limit]

@@ -1,0 +1,212 @@
+"""Searching an index that is split over cells as if it were one.
+
+The files are those of this project: some packages and its documentation, each a source.
+"""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+import docindex_dagster
+from docindex_dagster.core.errors import QueryError, StoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import CONFIG_NAME, load_settings
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.objects.cells import cell_of
+from docindex_dagster.pipeline.run import index
+from docindex_dagster.search.candidates import Pool
+from docindex_dagster.search.cells import Cells, Index, LocalCell, generation_of
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.gather import gathered
+from docindex_dagster.search.lookup import check_filters, find_chunks
+from docindex_dagster.search.matches import find_matches
+from docindex_dagster.search.model import Granularity, Hit, Mode
+from docindex_dagster.search.scan import Pattern
+from docindex_dagster.search.similar import similar
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.reader import Reader, open_reader
+
+PACKAGE = Path(docindex_dagster.__file__).parent
+ROOMS = ("stores", "search", "status", "llm", "pipeline", "embedding")
+SOURCES = (*(PACKAGE / room for room in ROOMS), PACKAGE.parent / "docs")
+CELLS = 2
+MODEL = StaticEmbedder()
+
+
+@dataclass(frozen=True)
+class Split:
+    """The same sources in one index, and split over cells."""
+
+    whole: Reader
+    parts: tuple[Reader, ...]
+
+    @property
+    def cells(self) -> Cells:
+        return cells_of(self.parts)
+
+
+def cells_of(readers: Sequence[Reader]) -> Cells:
+    return Cells(tuple(map(LocalCell, readers)), generation_of([reader.generation for reader in readers]))
+
+
+def indexed(root: Path, folders: Sequence[Path]) -> Reader:
+    root.mkdir()
+    (root / CONFIG_NAME).write_text("".join(f'[[source]]\nkind = "library"\npath = "{path}"\n' for path in folders))
+    settings = load_settings(root)
+    for source in registry.sources(settings).values():
+        index(settings, source, MODEL)
+    return open_reader(Layout(settings.home))
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> Split:
+    root = tmp_path_factory.mktemp("cells")
+    held = {cell: [path for path in SOURCES if cell_of(f"library/{path.name}", CELLS) == cell] for cell in range(CELLS)}
+    assert all(len(folders) > 1 for folders in held.values())
+    parts = tuple(indexed(root / f"cell{cell}", folders) for cell, folders in held.items())
+    return Split(indexed(root / "whole", SOURCES), parts)
+
+
+def queries() -> list[str]:
+    """What each module and function of some packages is for, in the words of who wrote it."""
+    found = []
+    for file in sorted(path for room in ("stores", "search", "graph") for path in (PACKAGE / room).glob("*.py")):
+        module = ast.parse(file.read_text())
+        documented: list[ast.Module | ast.FunctionDef] = [module]
+        documented += [part for part in module.body if isinstance(part, ast.FunctionDef)]
+        found += [text.splitlines()[0] for part in documented if (text := ast.get_docstring(part))]
+    return found[::4]
+
+
+def found_by(index: Index, query: str, **options) -> list[Hit]:
+    return search(index, query, lambda: MODEL, **options)
+
+
+def ids(hits: Sequence[Hit]) -> list[str]:
+    return [hit.chunk_id for hit in hits]
+
+
+def assert_alike(split: Split, texts: Sequence[str], **options) -> None:
+    """As near as can be: lengths are right to four digits, so that chunks that are as good may change places."""
+    both = [[ids(found_by(index, text, **options)) for index in (split.whole, split.cells)] for text in texts]
+    assert sum(len({*one} & {*two}) for one, two in both) >= 0.995 * sum(len(one) for one, _ in both)
+    assert sum(one == two for one, two in both) >= 0.95 * len(both)
+
+
+@pytest.mark.parametrize("mode", [Mode.HYBRID, Mode.BM25, Mode.VECTOR])
+def test_a_search_finds_what_it_finds_in_one_index(split: Split, mode: Mode) -> None:
+    assert len(queries()) >= 100
+
+    assert_alike(split, queries(), mode=mode)
+
+
+def test_scores_are_those_of_one_index(split: Split) -> None:
+    text = "how a reader opens the published generation"
+
+    whole, parts = (found_by(index, text, mode=Mode.BM25) for index in (split.whole, split.cells))
+
+    assert [hit.score for hit in parts] == pytest.approx([hit.score for hit in whole], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"granularity": Granularity.FILE},
+        {"filters": Filters(sources=("library/stores", "library/docs", "library/llm"))},
+        {"filters": Filters(source_types=("doc",))},
+        {"filters": Filters(path_glob="re*.py")},
+    ],
+    ids=repr,
+)
+def test_the_options_of_a_search_mean_the_same(split: Split, options: Mapping[str, object]) -> None:
+    assert_alike(split, queries()[:20], **options)
+
+
+@pytest.mark.parametrize("text", ["publish in stores", "sensor", "patience in search", "open_reader", "opn_reader"])
+def test_names_of_sources_and_of_symbols_mean_the_same(split: Split, text: str) -> None:
+    assert ids(found_by(split.cells, text)) == ids(found_by(split.whole, text))
+
+
+@pytest.mark.parametrize("text", ["zyzzyva quokka", "quokka", "reconcile the marmot", "publish", "publsih"])
+def test_what_is_nowhere_in_any_cell_is_doubted(split: Split, text: str) -> None:
+    whole, parts = list[str](), list[str]()
+
+    found_by(split.whole, text, warn=whole.append)
+    found_by(split.cells, text, warn=parts.append)
+
+    assert parts == whole
+
+
+@pytest.mark.parametrize(("mode", "text"), [(Mode.LITERAL, "frozen=True, slots"), (Mode.REGEX, r"def _\w+\(")])
+def test_texts_are_read_in_all_cells(split: Split, mode: Mode, text: str) -> None:
+    whole = ids(found_by(split.whole, text, mode=mode, top_k=50))
+
+    assert len(whole) == 50
+    assert ids(found_by(split.cells, text, mode=mode, top_k=50)) == whole
+
+
+def test_every_place_of_a_text_is_listed(split: Split) -> None:
+    pattern = Pattern("dataclass", is_regex=False)
+
+    whole, parts = (find_matches(Pool(index, Filters(), 25), pattern) for index in (split.whole, split.cells))
+
+    assert len(parts.matches) == 25
+    assert parts == whole
+    assert find_matches(Pool(split.cells, Filters(), 0), pattern).matches[:25] == parts.matches
+
+
+@pytest.mark.parametrize("place", ["reader.py", "reader.py:30", "library/stores::reader.py::1", "__init__.py"])
+def test_places_are_found_in_whatever_cell_they_are(split: Split, place: str) -> None:
+    assert find_chunks(split.cells, place) == find_chunks(split.whole, place)
+
+
+def test_a_place_that_no_cell_has_is_an_error(split: Split) -> None:
+    with pytest.raises(QueryError, match="last line that is indexed"):
+        find_chunks(split.cells, "reader.py:100000")
+    with pytest.raises(QueryError, match="no indexed file"):
+        check_filters(split.cells, Filters(languages=("cobol",)))
+    check_filters(split.cells, Filters(path_glob="reader.py"))
+
+
+def test_what_resembles_a_place_is_found_in_all_cells(split: Split) -> None:
+    whole, parts = (
+        similar(index, "reader.py:40", ("library/stores",), filters=Filters(), top_k=20)
+        for index in (split.whole, split.cells)
+    )
+
+    assert ids(parts) == ids(whole)
+    assert len({cell_of(hit.source, CELLS) for hit in parts}) == CELLS
+
+
+def test_walks_in_the_graph_stay_within_a_cell(split: Split) -> None:
+    """What one source calls in another of the same cell is followed, and not what it calls in another cell."""
+    text = "open the published generation"
+    hits = found_by(split.cells, text, top_k=30)
+
+    read = gathered(Pool(split.cells, Filters(), 30), text, hits)
+
+    assert {*ids(hits)} < {*ids(read)}
+    alone = cells_of(split.parts[:1])
+    hits = found_by(alone, text, top_k=30)
+    of_one = gathered(Pool(split.parts[0], Filters(), 30), text, hits)
+    assert gathered(Pool(alone, Filters(), 30), text, hits) == of_one
+
+
+def test_cells_of_several_models_are_not_searched_together(split: Split) -> None:
+    first, second = (reader.generation for reader in split.parts)
+
+    with pytest.raises(StoreError, match="different models"):
+        generation_of([first, replace(second, model="another")])
+
+
+def test_the_number_of_what_is_searched_grows_with_each_publication(split: Split) -> None:
+    first, second = (reader.generation for reader in split.parts)
+
+    before = generation_of([first, second])
+
+    assert {*before.sources} == {*split.whole.generation.sources}
+    assert generation_of([first, replace(second, number=second.number + 1)]).number > before.number
