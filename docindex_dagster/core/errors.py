@@ -88,6 +88,10 @@ class DamagedStoreError(StoreError):
         super().__init__(f"{problem}; {advice}" if advice else problem)
 
 
+class CellError(StoreError):
+    """A cell of the index does not answer; the others can be searched without it."""
+
+
 class AccessError(DocindexError):
     """The index may be well, but this process may not use it: files are denied to its user, or another holds a lock.
 

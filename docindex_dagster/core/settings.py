@@ -376,6 +376,7 @@ class ServeSettings(_Section):
     concurrency: int = Field(default=64, ge=1, le=10_000)  # requests at once; more are asked to come again
     max_body_bytes: int = Field(default=1 << 20, ge=1024, le=64 << 20)  # of a request
     queue: int = Field(default=50, ge=1, le=10_000)  # jobs that wait
+    cells: tuple[Annotated[str, AfterValidator(_http)], ...] = ()  # servers that each have a cell of the index
     trace_texts: bool = False  # whether traces hold what users ask for, and the paths and queries of addresses
     # A secret, from the environment alone.
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None

@@ -36,6 +36,7 @@ from docindex_dagster.search.similar import similar
 from docindex_dagster.search.weights import WEIGHTS, WEIGHTS_OF_CONTEXT, Weights
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.reader import Reader
 
 _CONTEXT_CANDIDATES = 50  # hits that are tried for a context
 _TOKENS_A_HIT = 100  # a larger budget tries more of them
@@ -87,7 +88,7 @@ def hits_of(
         former=partial(_former, settings.embedding),
         warn=notes.append,
     )
-    if not found:
+    if _is_whole(reader, request, warn) and not found:
         check_filters(reader, request.filters)  # an error says more than that nothing is close
     for note in notes:
         warn(note)
@@ -115,7 +116,7 @@ def matches_of(
     with reading_stores():
         pool = Pool(reader, request.filters, request.top_k)
         found = find_matches(pool, pattern, originals(Layout(settings.home), sources))
-    if not found.total:
+    if _is_whole(reader, request, warn) and not found.total:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [match.source for match in found.matches], warn)
     return replace(found, matches=tuple(located(found.matches, sources)))
@@ -155,7 +156,7 @@ def similar_to(
     key, place = in_source(settings, reference)
     within = (key,) if key else ()
     found = similar(reader, place, within, filters=request.filters, top_k=request.top_k, same_file=same_file)
-    if not found:
+    if _is_whole(reader, request, warn) and not found:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)
     return located(found, registry.sources(settings))
@@ -183,6 +184,14 @@ def context_of(
         pool = Pool(reader, request.filters, tried.top_k)
         hits = located(gathered(pool, request.query, hits, warn), registry.sources(settings))
     return pack(request.query, hits, budget)
+
+
+def _is_whole(reader: Index, request: Request, warn: Callable[[str], None]) -> bool:
+    """Whether all was searched that was to be; else a warning says which cells do not answer, and of what sources."""
+    if isinstance(reader, Reader) or not reader.lacks(request.filters.sources):
+        return True
+    warn(reader.missing)
+    return False
 
 
 @spanned("look for edits")

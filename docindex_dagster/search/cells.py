@@ -74,6 +74,10 @@ class Cells:
     missing: str = ""
     lost: frozenset[str] = field(default_factory=frozenset)
 
+    def lacks(self, sources: Sequence[str]) -> bool:
+        """Whether a cell does not answer that holds, or may hold, one of some sources; none for all."""
+        return bool(self.missing) and (not sources or not self.lost.isdisjoint(sources))
+
     def ask(self, question: Question[_Answer]) -> _Answer:
         """The answer of all cells, which are asked at the same time."""
         asked = [_in_context(cell.ask) for cell in self.cells]

@@ -1,13 +1,19 @@
 """A project that is asked again and again, by a program that lives long: an agent's server, a notebook."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.core.errors import CellError, DamagedStoreError, StoreError
 from docindex_dagster.core.files import stamp
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.objects.cells import cell_of
+from docindex_dagster.search.cells import Index
+from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import LatestReader, Reader
+
+if TYPE_CHECKING:
+    from docindex_dagster.search.remote_cells import LatestCells
 
 _Answer = TypeVar("_Answer")
 
@@ -22,7 +28,8 @@ class Live:
         self._read = settings
         self._stamp = stamp(settings.config_file)
         self._latest = LatestReader(Layout(settings.home))
-        if settings.storage.url is not None:
+        self._cells = _cells_of(settings) if settings.serve.cells else None
+        if settings.storage.url is not None and self._cells is None:
             from docindex_dagster.objects.replica import replicate
 
             replicate(settings)
@@ -41,12 +48,41 @@ class Live:
         return self._read
 
     def reading(self, ask: Callable[[Reader], _Answer]) -> _Answer:
-        """What `ask` makes of the published index; of the next one where this one is cleared away meanwhile.
+        """What `ask` makes of the stores here; of the next ones where these are cleared away meanwhile.
 
         Raises:
-            StoreError: as `open_reader`, and what `ask` raises.
+            StoreError: as `open_reader`, or there are cells on other machines; and what `ask` raises.
         """
+        if self._cells is not None:
+            raise StoreError(f"only the servers of the cells answer this: {', '.join(self._read.serve.cells)}")
         try:
             return ask(self._latest.reader())
         except DamagedStoreError:
             return ask(self._latest.reader(anew=True))
+
+    def asking(self, ask: Callable[[Index], _Answer]) -> _Answer:
+        """What `ask` makes of the published index, or of all its cells that answer.
+
+        Raises:
+            StoreError: as `reading`, or no cell answers.
+        """
+        if self._cells is None:
+            return self.reading(ask)
+        for _ in self._read.serve.cells:  # each of them may stop to answer, or publish, meanwhile
+            try:
+                return ask(self._cells.cells())
+            except (DamagedStoreError, CellError):
+                self._cells.cells(anew=True)
+        return ask(self._cells.cells())
+
+
+def _cells_of(settings: Settings) -> "LatestCells":
+    """The cells on other machines, and the declared sources of each, in the order of their numbers."""
+    from docindex_dagster.search.remote_cells import LatestCells
+
+    urls, token = settings.serve.cells, settings.serve.token
+    held: dict[str, set[str]] = {url: set() for url in urls}
+    for key in registry.sources(settings):
+        held[urls[cell_of(key, len(urls))]].add(key)
+    sources = {url: frozenset(keys) for url, keys in held.items()}
+    return LatestCells(urls, token.get_secret_value() if token else None, sources)

@@ -12,6 +12,7 @@ from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
+from docindex_dagster.search.cells import Index
 from docindex_dagster.search.freshness import changed_files, files_of, folders_of, notes_of_edits
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.log import CommitFilters, log
@@ -120,19 +121,19 @@ class Tools:
         start = budget.start_of(cursor)
         warnings: list[str] = []
 
-        def request(reader: Reader, wanted: int) -> Request:
+        def request(reader: Index, wanted: int) -> Request:
             filters = filters_of(self._live.settings, reader.generation, narrowing)
             return Request(query, Mode(mode), Granularity(granularity), wanted, filters)
 
-        def list_all(reader: Reader) -> Matches:
+        def list_all(reader: Index) -> Matches:
             return matches_of(self._live.settings, reader, request(reader, start + top_k), warnings.append)
 
-        def ask(reader: Reader) -> list[Hit]:
+        def ask(reader: Index) -> list[Hit]:
             return hits_of(self._live.settings, reader, request(reader, start + top_k + 1), warnings.append)
 
         if Mode(mode) not in RETRIEVING and Granularity(granularity) is Granularity.CHUNK:
-            return answers.of_matches(self._live.reading(list_all), top_k, start, warnings, max_tokens)
-        return answers.of_hits(self._live.reading(ask), top_k, start, warnings, max_tokens)
+            return answers.of_matches(self._live.asking(list_all), top_k, start, warnings, max_tokens)
+        return answers.of_hits(self._live.asking(ask), top_k, start, warnings, max_tokens)
 
     def find_similar(
         self,
@@ -158,12 +159,12 @@ class Tools:
         start = budget.start_of(cursor)
         warnings: list[str] = []
 
-        def ask(reader: Reader) -> list[Hit]:
+        def ask(reader: Index) -> list[Hit]:
             filters = filters_of(self._live.settings, reader.generation, narrowing)
             request = Request(place, top_k=start + top_k + 1, filters=filters)
             return similar_to(self._live.settings, reader, place, request, warnings.append, same_file=same_file)
 
-        return answers.of_hits(self._live.reading(ask), top_k, start, warnings, max_tokens)
+        return answers.of_hits(self._live.asking(ask), top_k, start, warnings, max_tokens)
 
     def context(
         self,
@@ -185,14 +186,14 @@ class Tools:
         narrowing = _narrowing(sources, languages, types, kinds, path, human_languages=human_languages)
         warnings: list[str] = []
 
-        def ask(reader: Reader) -> str:
+        def ask(reader: Index) -> str:
             filters = filters_of(self._live.settings, reader.generation, narrowing)
             room = max_tokens - answers.ROOM_FOR_NOTES
             packed = context_of(self._live.settings, reader, Request(query, filters=filters), room, warnings.append)
             folders = folders_of((one.source for one in packed.passages), registry.sources(self._live.settings))
             return answers.of_context(packed, [*(f"Note: {warning}" for warning in warnings), *folders])
 
-        return self._live.reading(ask)
+        return self._live.asking(ask)
 
     def show(
         self, reference: Place, sources: Sources = None, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None
@@ -203,7 +204,7 @@ class Tools:
         """
         start = budget.start_of(cursor)
 
-        def ask(reader: Reader) -> str:
+        def ask(reader: Index) -> str:
             settings = self._live.settings
             within, place = in_source(settings, reference)
             keys = keys_of(settings, reader.generation, sources or ((within,) if within else ()), all_sources=True)
@@ -212,7 +213,7 @@ class Tools:
             changed = changed_files(found, declared)
             return answers.of_chunks(found, changed, files_of(declared), start, max_tokens)
 
-        return self._live.reading(ask)
+        return self._live.asking(ask)
 
     def graph(
         self,
@@ -329,7 +330,7 @@ class Tools:
     def prepare(self) -> None:
         """Open what is published, and load the model, so that the first search need not."""
         with suppress(DocindexError):  # the search itself will say it
-            self._live.reading(lambda reader: hits_of(self._live.settings, reader, Request("anything", top_k=1)))
+            self._live.asking(lambda reader: hits_of(self._live.settings, reader, Request("anything", top_k=1)))
 
 
 def _narrowing(

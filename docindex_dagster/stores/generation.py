@@ -112,16 +112,18 @@ def _read(layout: Layout, file: Path) -> Generation | None:
     except PermissionError as error:
         raise denied(error) from error
     try:
-        return _parsed(data, _EARLIER if layout.previous(_EARLIER).exists() else "")
+        return parsed(data, _EARLIER if layout.previous(_EARLIER).exists() else "")
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{file} is damaged ({error}); run `docindex index` to build the index anew") from error
 
 
 @lru_cache(_MOST_PARSED)
-def _parsed(data: bytes, previous: str) -> Generation:
+def parsed(data: bytes, previous: str = "") -> Generation:
     """The generation that the bytes of a file describe; `previous` is that of a file that does not name one.
 
     A run reads the same bytes a dozen times, and with thousands of sources they take tens of milliseconds to parse.
+
+    Raises a ValueError, TypeError, KeyError or AttributeError where they describe none.
     """
     values: dict[str, Any] = orjson.loads(data)
     values["schema_version"]  # who wrote it is known

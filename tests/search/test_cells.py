@@ -7,6 +7,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,16 +19,20 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.objects.cells import cell_of
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.cells import Cells, Index, LocalCell, generation_of
+from docindex_dagster.search.cells import Cells, Index, LocalCell, Question, generation_of
+from docindex_dagster.search.closeness import AskSpelt
+from docindex_dagster.search.counts import AskCounts
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.gather import gathered
-from docindex_dagster.search.lookup import check_filters, find_chunks
+from docindex_dagster.search.lookup import AskFile, check_filters, find_chunks
 from docindex_dagster.search.matches import find_matches
 from docindex_dagster.search.model import Granularity, Hit, Mode
+from docindex_dagster.search.naming import AskNaming
 from docindex_dagster.search.scan import Pattern
 from docindex_dagster.search.similar import similar
 from docindex_dagster.sources import registry
+from docindex_dagster.stores.analysis import stems
 from docindex_dagster.stores.reader import Reader, open_reader
 
 PACKAGE = Path(docindex_dagster.__file__).parent
@@ -104,6 +109,19 @@ def test_a_search_finds_what_it_finds_in_one_index(split: Split, mode: Mode) -> 
     assert_alike(split, queries(), mode=mode)
 
 
+def test_answers_of_all_cells_are_put_together(split: Split) -> None:
+    """Each cell has a part of these answers."""
+    questions: list[Question[Any]] = [
+        AskNaming(stems(["index"]), tuple(split.whole.generation.sources)),
+        AskCounts([("body", stems(["publication"])[0]), ("path_terms", "py"), ("symbols", "open_reader")]),
+        AskSpelt([(word, stems([word])[0]) for word in ("part_alone", "anthropic", "quokka")], Filters()),
+        AskFile("__init__.py"),
+    ]
+    for question in questions:
+        parts = [question.of(reader) for reader in split.parts]
+        assert question.of(split.whole) == split.cells.ask(question) not in parts
+
+
 def test_scores_are_those_of_one_index(split: Split) -> None:
     text = "how a reader opens the published generation"
 
@@ -152,7 +170,8 @@ def test_texts_are_read_in_all_cells(split: Split, mode: Mode, text: str) -> Non
 def test_every_place_of_a_text_is_listed(split: Split) -> None:
     pattern = Pattern("dataclass", is_regex=False)
 
-    whole, parts = (find_matches(Pool(index, Filters(), 25), pattern) for index in (split.whole, split.cells))
+    cells = cells_of(split.parts[::-1])  # their order means nothing
+    whole, parts = (find_matches(Pool(index, Filters(), 25), pattern) for index in (split.whole, cells))
 
     assert len(parts.matches) == 25
     assert parts == whole

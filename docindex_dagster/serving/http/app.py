@@ -13,6 +13,7 @@ from starlette.routing import Route
 from docindex_dagster import __version__
 from docindex_dagster.serving.http import (
     asking,
+    cell,
     completions,
     files,
     health,
@@ -49,6 +50,7 @@ _ROUTERS = (
     sources.router,
     jobs.router,
     memory.router,
+    cell.router,
 )
 
 
