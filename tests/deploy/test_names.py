@@ -29,11 +29,8 @@ from tests.deploy.files import (
 )
 
 PACKAGED = ROOT / "docindex_dagster" / "defs" / "dagster.yaml"
-CODE = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docindex_dagster" / "defs").rglob("*.py"))]
-# They come with the job that publishes.
-WITH_PUBLISHING = pytest.mark.skipif(
-    not any("publish_prepared" in text for text in CODE), reason="there is no such job"
-)
+PACKAGE = ROOT / "docindex_dagster"
+CODE = [path.read_text(encoding="utf-8") for path in (PACKAGE / "definitions.py", *(PACKAGE / "defs").rglob("*.py"))]
 
 
 def variables_in(value: Any) -> set[str]:
@@ -157,7 +154,6 @@ def test_workers_listen_to_the_queue_of_the_launcher_and_publishers_to_theirs():
     assert queues() == {default, "docindex-publisher", "docindex-publisher-0", "docindex-publisher-1"}
 
 
-@WITH_PUBLISHING
 @pytest.mark.parametrize(
     "name", ["docindex/publisher", "docindex-publisher", "docindex_embedding", "dagster-celery/queue"]
 )
