@@ -182,7 +182,7 @@ class _Copy:
             changed += self._bring_over(table, holds, current)
             _verify(table, current)
             sync([path for path, now in self._made().items() if synced.get(path) != now])
-            lance_table.put_in_place(self.layout, table, self.layout.maintenance, self.base.table)
+            lance_table.put_in_place(self.layout, table, self.layout.maintenance, current.table)
             maintained = replace(
                 current,
                 table=name,
@@ -199,12 +199,10 @@ class _Copy:
         return Maintained(current.number, rows, since_base, time.monotonic() - began, locked_s)
 
     def _current(self) -> Generation | None:
-        """What is published now; None where it has another table than the copy was made of, or nobody wants that."""
+        """What is published now; None where it is of another model than the copy, or nobody wants that any more."""
         current = self.pointer.read(self.layout)
         is_wanted = (self.layout.maintenance / _MARK).exists()
-        if not is_wanted or current is None or not current.is_like(self.base) or current.table != self.base.table:
-            return None
-        return current
+        return current if is_wanted and current is not None and current.is_like(self.base) else None
 
     def _follow(self, table: "LanceTable") -> tuple[Generation, int]:
         """Bring over what is published until it is not much any more.

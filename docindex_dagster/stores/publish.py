@@ -117,6 +117,7 @@ def publish(
         is_candidate = start.serving is not None  # no search reads it
         if start.base is None or not (force or is_candidate):
             raise
+        clean_up.stop_maintenance(layout)  # of these very rows
         anew = start.anew(error.problem)
         return _publish(layout, rows, model, anew, plan=plan, force=force, ready=ready)
 

@@ -1,10 +1,12 @@
 """Maintenance compacts and indexes beside publications: it keeps none waiting, loses none, and changes no answer."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,12 +76,18 @@ def end_grace(layout: Layout) -> None:
         os.utime(file, (0, 0))
 
 
-@pytest.fixture
-def due(layout: Layout) -> Layout:
-    """Two sources, of which one was edited so often that its parts are many."""
+@pytest.fixture(scope="module")
+def due_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    layout = Layout(tmp_path_factory.mktemp("maintenance"))
     publish_files(layout, FILES, OTHER)
-    for number in range(maintenance._MOST_VERSIONS):
-        edit(layout, number)
+    edit(layout, *range(maintenance._MOST_VERSIONS))
+    return layout.home
+
+
+@pytest.fixture
+def due(layout: Layout, due_once: Path) -> Layout:
+    """Two sources, of which one was edited so often that its parts are many."""
+    shutil.copytree(due_once, layout.home)
     return layout
 
 
@@ -372,6 +380,33 @@ def test_a_writer_that_dies_after_it_costs_nothing_of_it(due, monkeypatch):
     edit(due, 67)
 
     assert fragments(due) == 2
+    assert list(examine(due)) == []
+
+
+def test_what_a_writer_that_died_left_is_not_published_by_it(due, monkeypatch):
+    rows = rows_of(due)
+    with monkeypatch.context() as patch:
+        patch.setattr(lance_table, "written_since", lambda *_: sys.exit())
+        with pytest.raises(SystemExit):
+            edit(due, 66)
+
+    maintenance.maintain(due)
+
+    assert rows_of(due) == rows
+    assert list(examine(due)) == []
+
+
+def test_a_rollback_to_the_table_before_is_brought_over(due, meanwhile, monkeypatch):
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 0)
+    maintenance.maintain(due)
+    tables, before = tables_in(due), read_generation(due, previous=True)
+    assert len(tables) == 2
+    meanwhile(roll_back)
+
+    assert len(maintenance.maintain(due)) == 1
+
+    assert published(due).table not in tables
+    assert published(due).sources == before.sources
     assert list(examine(due)) == []
 
 
