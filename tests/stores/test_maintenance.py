@@ -15,7 +15,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
-from docindex_dagster.stores import clean_up, lance_table, maintenance, matrix
+from docindex_dagster.stores import clean_up, erasure, lance_table, maintenance, matrix
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import Generation, read_generation, read_next, replace_next
 from docindex_dagster.stores.prune import prune
@@ -255,6 +255,18 @@ def test_after_an_erasure_meanwhile_nothing_is_left_either(layout, meanwhile):
 
     assert traces(layout.home, SECRET) == set()
     assert list(examine(layout)) == []
+
+
+def test_an_erasure_spares_no_table_that_was_replaced(due):
+    publish_files(due, {f"{SECRET}.py": [f"{SECRET} = 'hunter2'"]}, NEW)
+    withdraw(due, NEW)
+    maintenance.maintain(due)
+    assert traces(due.lance, SECRET) != set()
+
+    erasure.erase(due)
+
+    assert traces(due.lance, SECRET) == set()
+    assert tables_in(due) == {published(due).table}
 
 
 def test_what_erasing_finds_of_a_maintenance_under_way_is_busy(layout):
