@@ -57,7 +57,15 @@ def load_project() -> Settings:
         SettingsError: as `core.settings.load_settings`.
         ObjectStoreError: its index is published elsewhere, where nobody answers, and none is here.
     """
-    settings = chosen().settings()
+    return up_to_date(chosen().settings())
+
+
+def up_to_date(settings: Settings) -> Settings:
+    """The same settings, whose home holds what is published where machines share the stores.
+
+    Raises:
+        ObjectStoreError: nobody answers there, and nothing is here.
+    """
     if settings.storage.url is not None:
         from docindex_dagster.objects.replica import follow
 

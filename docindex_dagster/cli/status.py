@@ -8,7 +8,7 @@ from rich.text import Text
 
 from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.common import Json
-from docindex_dagster.cli.project import load_settings
+from docindex_dagster.cli.project import load_settings, up_to_date
 from docindex_dagster.core import work
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
@@ -47,7 +47,7 @@ def status(
     from docindex_dagster.cli import launch
     from docindex_dagster.status import freshness, overview, source_status
 
-    settings = load_settings()
+    settings = up_to_date(load_settings())
     layout = Layout(settings.home)
     if skipped is not None:
         _show_skipped(layout, registry.find(settings, skipped).key, json=json)
