@@ -55,14 +55,14 @@ class _Clock:
     """CPU seconds by stage: all since the end of the last stage are those of the stage that ends now."""
 
     spent: dict[str, float] = field(default_factory=dict)
-    last: float = field(default_factory=lambda: _cpu_seconds(os.getpid()))
+    last: float = field(default_factory=lambda: cpu_seconds(os.getpid()))
 
     def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.StageEnded):
             self.end(event.stage)
 
     def end(self, stage: str) -> None:
-        now = _cpu_seconds(os.getpid())
+        now = cpu_seconds(os.getpid())
         self.spent[stage] = self.spent.get(stage, 0) + now - self.last
         self.last = now
 
@@ -117,7 +117,7 @@ def _sample(peak: list[float], done: threading.Event) -> None:
         peak[0] = max(peak[0], sum(proportional_kib(pid) for pid in tree(os.getpid())) / 1024)
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Of a process, those that it runs and those that it has run."""
     return sum(_own_seconds(process) for process in tree(pid))
 

@@ -1,0 +1,1 @@
+"""What runs and searches cost as an index grows: more sources, or more chunks."""
