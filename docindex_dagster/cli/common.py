@@ -39,9 +39,10 @@ TopK = Annotated[
 
 def reader_of(settings: Settings) -> "Reader":
     """The published index of a project."""
-    from docindex_dagster.stores.reader import open_reader
+    from docindex_dagster.objects.cells import homes
+    from docindex_dagster.stores.together import open_together
 
-    return open_reader(Layout(settings.home))
+    return open_together(homes(settings))
 
 
 @contextmanager

@@ -15,6 +15,11 @@ def cell_of(key: str, cells: int) -> int:
     return max(range(cells), key=lambda cell: digest_parts(name, str(cell)))
 
 
+def homes(settings: Settings) -> list[Layout]:
+    """The homes on this machine of all cells."""
+    return [home_of(settings, cell) for cell in range(settings.storage.cells)]
+
+
 def home_of(settings: Settings, cell: int) -> Layout:
     """The home on this machine in which the stores of a cell lie."""
     return Layout(settings.home if settings.storage.cells == 1 else settings.home / "cells" / str(cell))

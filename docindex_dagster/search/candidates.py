@@ -22,6 +22,7 @@ from docindex_dagster.stores.lance_table import VECTOR
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
+    from lancedb.table import LanceTable
     from tantivy import Query as Clause
     from tantivy import Searcher
 
@@ -168,7 +169,10 @@ class AskNearest:
         if reader.matrix is not None:
             nearest = reader.matrix.nearest(self.vector, self.filters, self.filters.to_mask, self.limit)
             return _ordered([chunk_id for chunk_id, _ in nearest], [cosine for _, cosine in nearest])
-        search = reader.table.search(self.vector, vector_column_name=VECTOR).distance_type("cosine")
+        return self.together([self._in_table(table) for table in reader.tables])
+
+    def _in_table(self, table: "LanceTable") -> Ranking:
+        search = table.search(self.vector, vector_column_name=VECTOR).distance_type("cosine")
         search = search.nprobes(_PROBES).refine_factor(_REFINE).select(["chunk_id", "_distance"]).limit(self.limit)
         found = search.where(self.filters.to_sql(), prefilter=True).to_arrow()
         return _ordered(found["chunk_id"].to_pylist(), [1 - distance for distance in found["_distance"].to_pylist()])

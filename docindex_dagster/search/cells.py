@@ -8,11 +8,10 @@ all cells is asked first, and goes with the question (distributed information re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from docindex_dagster.core.errors import StoreError
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.ballast import Lengths
 from docindex_dagster.stores.generation import Generation
@@ -118,24 +117,6 @@ class AskLengths:
 def ask(index: Index, question: Question[_Answer]) -> _Answer:
     """The answer of an index, or of all its cells."""
     return question.of(index) if isinstance(index, Reader) else index.ask(question)
-
-
-def generation_of(generations: Sequence[Generation]) -> Generation:
-    """What cells have published, as one generation, whose number grows with each publication of any of them.
-
-    Raises:
-        StoreError: they cannot be searched together: their vectors are of different models, or their schemas differ.
-    """
-    first = generations[0]
-    for other in generations:
-        if (other.model, other.endpoint, other.schema_version) != (first.model, first.endpoint, first.schema_version):
-            raise StoreError(
-                f"the cells are of different models or versions ({first.model}, {other.model}); "
-                "wait until all have gone over, or run `docindex index`"
-            )
-    sources = {key: source for one in generations for key, source in one.sources.items()}
-    number = sum(one.number for one in generations)
-    return replace(first, number=number, table="", table_version=0, tantivy="", sources=dict(sorted(sources.items())))
 
 
 def _in_context(call: Callable[..., _Answer]) -> Callable[..., _Answer]:

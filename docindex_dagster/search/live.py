@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.core.errors import CellError, DamagedStoreError, StoreError
 from docindex_dagster.core.files import stamp
-from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.objects.cells import cell_of
+from docindex_dagster.objects.cells import cell_of, homes
 from docindex_dagster.search.cells import Index
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import LatestReader, Reader
@@ -27,7 +26,7 @@ class Live:
     def __init__(self, settings: Settings) -> None:
         self._read = settings
         self._stamp = stamp(settings.config_file)
-        self._latest = LatestReader(Layout(settings.home))
+        self._latest = LatestReader(*homes(settings))
         self._cells = _cells_of(settings) if settings.serve.cells else None
         if settings.storage.url is not None and self._cells is None:
             from docindex_dagster.objects.replica import replicate

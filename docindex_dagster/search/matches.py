@@ -6,6 +6,7 @@ cut are whole, and text that chunks repeat counts once.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -125,9 +126,10 @@ def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) ->
 def _paths(reader: Reader, asked: AskMatches, patience: Patience) -> list[tuple[str, str]]:
     """The files of which a chunk may hold a pattern, in order: also if it was converted, or a line was cut."""
     found: set[tuple[str, str]] = set()
-    rows = reader.table.search().where(asked.filters.to_sql()).select(_COLUMNS).limit(None)
+    condition = asked.filters.to_sql()
+    rows = (table.search().where(condition).select(_COLUMNS).limit(None) for table in reader.tables)
     cut = []
-    for batch in rows.to_batches():
+    for batch in chain.from_iterable(one.to_batches() for one in rows):
         is_converted = pc.not_equal(
             pc.subtract(batch["end_byte"], batch["start_byte"]), pc.binary_length(batch["text"])
         )

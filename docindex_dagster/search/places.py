@@ -11,14 +11,14 @@ from typing import Any
 from docindex_dagster.chunking.chunkers import choice_of
 from docindex_dagster.core.errors import QueryError, SourceError, StoreError
 from docindex_dagster.core.keys import is_branch
-from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.objects.cells import homes
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.sources.why import Explanation, why
-from docindex_dagster.stores.reader import open_reader
+from docindex_dagster.stores.together import open_together
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _holding(settings: Settings, path: Path) -> list[Source]:
 def _sources_of_indexed(settings: Settings, path: Path) -> set[str]:
     """The sources in which a path is indexed, also if its file is gone."""
     try:
-        reader = open_reader(Layout(settings.home))
+        reader = open_together(homes(settings))
         found = find_chunks(reader, path_to_name(os.fsencode(os.path.normpath(path))))
     except (StoreError, QueryError):
         return set()
@@ -120,7 +120,7 @@ def _sources_of_indexed(settings: Settings, path: Path) -> set[str]:
 
 def _indexed_chunks(settings: Settings, source: Source, name: str) -> list[dict[str, Any]]:
     try:
-        found = find_chunks(open_reader(Layout(settings.home)), name, (source.key,))
+        found = find_chunks(open_together(homes(settings)), name, (source.key,))
     except (StoreError, QueryError):
         return []
     return [row for row in found if row["path"] == name]

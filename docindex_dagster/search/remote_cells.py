@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from docindex_dagster.core.errors import CellError, DamagedStoreError, QueryError, StoreError, first_line
 from docindex_dagster.search import wire
-from docindex_dagster.search.cells import Cells, Question, generation_of
+from docindex_dagster.search.cells import Cells, Question
 from docindex_dagster.stores.generation import Generation, parsed
+from docindex_dagster.stores.together import generation_of
 
 if TYPE_CHECKING:
     from httpx2 import Client, Response

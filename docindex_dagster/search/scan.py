@@ -6,7 +6,7 @@ Patterns have RE2's syntax, which takes time in proportion to the text whatever 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import numpy as np
 import pyarrow as pa
@@ -203,8 +203,9 @@ class AskHolding:
         """
         found = []
         patience = Patience.of(self.longest_s)
-        rows = reader.table.search().where(self.filters.to_sql()).select(_COLUMNS).limit(None)
-        for batch in rows.to_batches():
+        condition = self.filters.to_sql()
+        rows = (table.search().where(condition).select(_COLUMNS).limit(None) for table in reader.tables)
+        for batch in chain.from_iterable(one.to_batches() for one in rows):
             counts = counted(batch["text"], self.pattern, patience)
             is_match = pc.greater(counts, 0)
             hits = pa.record_batch([*batch.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"])

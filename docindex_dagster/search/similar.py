@@ -97,7 +97,10 @@ class AskVectors:
     def of(self, reader: Reader) -> Annotated[Vectors, PlainValidator(as_vector)]:
         """Those of one index: float32, (ids, dimension)."""
         wanted = pa.array(self.chunk_ids, pa.string())
-        parts = reader.matrix.parts.values() if reader.matrix else [lance_table.part_of(reader.table, self.chunk_ids)]
+        if reader.matrix:
+            parts = [*reader.matrix.parts.values()]
+        else:
+            parts = [lance_table.part_of(table, self.chunk_ids) for table in reader.tables]
         positions = [(part, np.flatnonzero(pc.is_in(part.rows["chunk_id"], wanted).to_numpy())) for part in parts]
         return np.concatenate([part.vectors[at] for part, at in positions])
 

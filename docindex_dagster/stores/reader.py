@@ -45,17 +45,30 @@ class Reader:
         """The LanceDB table at the published version."""
         return lance_table.open_for_reading(self.layout, self.generation.table, self.generation.table_version)
 
+    @property
+    def tables(self) -> "tuple[LanceTable, ...]":
+        """The tables that hold the rows of the sources."""
+        return (self.table,)
+
+    def table_of(self, _key: str) -> "LanceTable":
+        """The table that holds a source."""
+        return self.table
+
     @cached_property
     def matrix(self) -> "Matrix | None":
         """The vectors in memory; None where they are too many, and the table is to be asked."""
         sources = self.generation.sources
-        parts = {(key, source.version): self._at_hand(key, source) for key, source in sources.items()}
+        parts = {(key, source.version): self.at_hand(key, source) for key, source in sources.items()}
         dimension = next((part.stored.shape[1] for part in parts.values() if part is not None), None)
-        if not fits(sum(source.chunks for source in sources.values()), dimension or lance_table.dimension(self.table)):
+        if not fits(
+            sum(source.chunks for source in sources.values()), dimension or lance_table.dimension(self.tables[0])
+        ):
             return None
-        return Matrix({name: part or lance_table.read_part(self.table, name[0]) for name, part in parts.items()})
+        return Matrix(
+            {name: part or lance_table.read_part(self.table_of(name[0]), name[0]) for name, part in parts.items()}
+        )
 
-    def _at_hand(self, key: str, source: PublishedSource) -> Part | None:
+    def at_hand(self, key: str, source: PublishedSource) -> Part | None:
         """The vectors of a source that the reader before had, or those of its file."""
         part = self.known.get((key, source.version)) or vector_files.read(self.layout, key, source.version)
         return part if part is not None and part.rows.num_rows == source.chunks else None
@@ -110,10 +123,11 @@ def open_written(layout: Layout, model: str) -> Reader:
 class LatestReader:
     """Gives the reader of what is published now, and opens it once; for programs that answer many questions."""
 
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
+    def __init__(self, *layouts: Layout) -> None:
+        """What is published in one home, or in those of several cells."""
+        self._layouts = layouts
         self._lock = Lock()
-        self._stamp: tuple[int, ...] | None = None
+        self._stamp: list[tuple[int, ...] | None] = []
         self._reader: Reader | None = None
 
     def reader(self, *, anew: bool = False) -> Reader:
@@ -123,11 +137,18 @@ class LatestReader:
             StoreError: as `open_reader`.
         """
         with self._lock:
-            published = stamp(self._layout.current)
+            published = [stamp(layout.current) for layout in self._layouts]
             if self._reader is None or anew or published != self._stamp:
-                self._reader = replace(open_reader(self._layout), known=_read_by(self._reader))
+                self._reader = replace(self._opened(), known=_read_by(self._reader))
                 self._stamp = published
             return self._reader
+
+    def _opened(self) -> Reader:
+        if len(self._layouts) == 1:
+            return open_reader(self._layouts[0])
+        from docindex_dagster.stores.together import open_together
+
+        return open_together(self._layouts)
 
 
 def _read_by(reader: Reader | None) -> Mapping[tuple[str, str], Part]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import docindex_dagster
@@ -16,10 +18,11 @@ from docindex_dagster.core.errors import QueryError, StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.graph.walk import walk
 from docindex_dagster.objects.cells import cell_of
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.cells import Cells, Index, LocalCell, Question, generation_of
+from docindex_dagster.search.cells import Cells, Index, LocalCell, Question
 from docindex_dagster.search.closeness import AskSpelt
 from docindex_dagster.search.counts import AskCounts
 from docindex_dagster.search.engine import search
@@ -32,8 +35,11 @@ from docindex_dagster.search.naming import AskNaming
 from docindex_dagster.search.scan import Pattern
 from docindex_dagster.search.similar import similar
 from docindex_dagster.sources import registry
+from docindex_dagster.stores import matrix
 from docindex_dagster.stores.analysis import stems
-from docindex_dagster.stores.reader import Reader, open_reader
+from docindex_dagster.stores.reader import LatestReader, Reader, open_reader
+from docindex_dagster.stores.together import generation_of, open_together
+from tests.conftest import chunks_of, publish_rows, vectors_of
 
 PACKAGE = Path(docindex_dagster.__file__).parent
 ROOMS = ("stores", "search", "status", "llm", "pipeline", "embedding")
@@ -76,6 +82,12 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Split:
     return Split(indexed(root / "whole", SOURCES), parts)
 
 
+@pytest.fixture(params=["cells", "together"])
+def parts(split: Split, request: pytest.FixtureRequest) -> Index:
+    """The cells, each of which answers for itself, or all on one machine, whose stores are opened as one."""
+    return split.cells if request.param == "cells" else open_together([reader.layout for reader in split.parts])
+
+
 def queries() -> list[str]:
     """What each module and function of some packages is for, in the words of who wrote it."""
     found = []
@@ -84,7 +96,7 @@ def queries() -> list[str]:
         documented: list[ast.Module | ast.FunctionDef] = [module]
         documented += [part for part in module.body if isinstance(part, ast.FunctionDef)]
         found += [text.splitlines()[0] for part in documented if (text := ast.get_docstring(part))]
-    return found[::4]
+    return found[::5]
 
 
 def found_by(index: Index, query: str, **options) -> list[Hit]:
@@ -95,18 +107,19 @@ def ids(hits: Sequence[Hit]) -> list[str]:
     return [hit.chunk_id for hit in hits]
 
 
-def assert_alike(split: Split, texts: Sequence[str], **options) -> None:
+def assert_alike(split: Split, parts: Index, texts: Sequence[str], **options) -> None:
     """As near as can be: lengths are right to four digits, so that chunks that are as good may change places."""
-    both = [[ids(found_by(index, text, **options)) for index in (split.whole, split.cells)] for text in texts]
+    both = [[ids(found_by(index, text, **options)) for index in (split.whole, parts)] for text in texts]
     assert sum(len({*one} & {*two}) for one, two in both) >= 0.995 * sum(len(one) for one, _ in both)
     assert sum(one == two for one, two in both) >= 0.95 * len(both)
 
 
 @pytest.mark.parametrize("mode", [Mode.HYBRID, Mode.BM25, Mode.VECTOR])
-def test_a_search_finds_what_it_finds_in_one_index(split: Split, mode: Mode) -> None:
+def test_a_search_finds_what_it_finds_in_one_index(split: Split, parts: Index, mode: Mode) -> None:
     assert len(queries()) >= 100
 
-    assert_alike(split, queries(), mode=mode)
+    # Stores that are opened as one are asked what one index is asked.
+    assert_alike(split, parts, queries() if isinstance(parts, Cells) else queries()[:30], mode=mode)
 
 
 def test_answers_of_all_cells_are_put_together(split: Split) -> None:
@@ -122,12 +135,12 @@ def test_answers_of_all_cells_are_put_together(split: Split) -> None:
         assert question.of(split.whole) == split.cells.ask(question) not in parts
 
 
-def test_scores_are_those_of_one_index(split: Split) -> None:
+def test_scores_are_those_of_one_index(split: Split, parts: Index) -> None:
     text = "how a reader opens the published generation"
 
-    whole, parts = (found_by(index, text, mode=Mode.BM25) for index in (split.whole, split.cells))
+    whole, found = (found_by(index, text, mode=Mode.BM25) for index in (split.whole, parts))
 
-    assert [hit.score for hit in parts] == pytest.approx([hit.score for hit in whole], rel=1e-3)
+    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in whole], rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -140,31 +153,31 @@ def test_scores_are_those_of_one_index(split: Split) -> None:
     ],
     ids=repr,
 )
-def test_the_options_of_a_search_mean_the_same(split: Split, options: Mapping[str, object]) -> None:
-    assert_alike(split, queries()[:20], **options)
+def test_the_options_of_a_search_mean_the_same(split: Split, parts: Index, options: Mapping[str, object]) -> None:
+    assert_alike(split, parts, queries()[:20], **options)
 
 
 @pytest.mark.parametrize("text", ["publish in stores", "sensor", "patience in search", "open_reader", "opn_reader"])
-def test_names_of_sources_and_of_symbols_mean_the_same(split: Split, text: str) -> None:
-    assert ids(found_by(split.cells, text)) == ids(found_by(split.whole, text))
+def test_names_of_sources_and_of_symbols_mean_the_same(split: Split, parts: Index, text: str) -> None:
+    assert ids(found_by(parts, text)) == ids(found_by(split.whole, text))
 
 
 @pytest.mark.parametrize("text", ["zyzzyva quokka", "quokka", "reconcile the marmot", "publish", "publsih"])
-def test_what_is_nowhere_in_any_cell_is_doubted(split: Split, text: str) -> None:
-    whole, parts = list[str](), list[str]()
+def test_what_is_nowhere_in_any_cell_is_doubted(split: Split, parts: Index, text: str) -> None:
+    whole, found = list[str](), list[str]()
 
     found_by(split.whole, text, warn=whole.append)
-    found_by(split.cells, text, warn=parts.append)
+    found_by(parts, text, warn=found.append)
 
-    assert parts == whole
+    assert found == whole
 
 
 @pytest.mark.parametrize(("mode", "text"), [(Mode.LITERAL, "frozen=True, slots"), (Mode.REGEX, r"def _\w+\(")])
-def test_texts_are_read_in_all_cells(split: Split, mode: Mode, text: str) -> None:
+def test_texts_are_read_in_all_cells(split: Split, parts: Index, mode: Mode, text: str) -> None:
     whole = ids(found_by(split.whole, text, mode=mode, top_k=50))
 
     assert len(whole) == 50
-    assert ids(found_by(split.cells, text, mode=mode, top_k=50)) == whole
+    assert ids(found_by(parts, text, mode=mode, top_k=50)) == whole
 
 
 def test_every_place_of_a_text_is_listed(split: Split) -> None:
@@ -179,26 +192,72 @@ def test_every_place_of_a_text_is_listed(split: Split) -> None:
 
 
 @pytest.mark.parametrize("place", ["reader.py", "reader.py:30", "library/stores::reader.py::1", "__init__.py"])
-def test_places_are_found_in_whatever_cell_they_are(split: Split, place: str) -> None:
-    assert find_chunks(split.cells, place) == find_chunks(split.whole, place)
+def test_places_are_found_in_whatever_cell_they_are(split: Split, parts: Index, place: str) -> None:
+    assert find_chunks(parts, place) == find_chunks(split.whole, place)
 
 
-def test_a_place_that_no_cell_has_is_an_error(split: Split) -> None:
+def test_a_place_that_no_cell_has_is_an_error(split: Split, parts: Index) -> None:
     with pytest.raises(QueryError, match="last line that is indexed"):
-        find_chunks(split.cells, "reader.py:100000")
+        find_chunks(parts, "reader.py:100000")
     with pytest.raises(QueryError, match="no indexed file"):
-        check_filters(split.cells, Filters(languages=("cobol",)))
-    check_filters(split.cells, Filters(path_glob="reader.py"))
+        check_filters(parts, Filters(languages=("cobol",)))
+    check_filters(parts, Filters(path_glob="reader.py"))
 
 
-def test_what_resembles_a_place_is_found_in_all_cells(split: Split) -> None:
-    whole, parts = (
+def test_what_resembles_a_place_is_found_in_all_cells(split: Split, parts: Index) -> None:
+    whole, found = (
         similar(index, "reader.py:40", ("library/stores",), filters=Filters(), top_k=20)
-        for index in (split.whole, split.cells)
+        for index in (split.whole, parts)
     )
 
-    assert ids(parts) == ids(whole)
-    assert len({cell_of(hit.source, CELLS) for hit in parts}) == CELLS
+    assert ids(found) == ids(whole)
+    assert len({cell_of(hit.source, CELLS) for hit in found}) == CELLS
+
+
+def test_vectors_that_do_not_fit_into_memory_are_asked_of_each_table(split: Split, monkeypatch) -> None:
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    whole, together = open_reader(split.whole.layout), open_together([reader.layout for reader in split.parts])
+
+    assert together.matrix is None
+    assert_alike(split, together, queries()[:10], mode=Mode.VECTOR)
+    places = [
+        ids(similar(index, "reader.py:40", ("library/stores",), filters=Filters(), top_k=20))
+        for index in (whole, together)
+    ]
+    assert places[0] == places[1] != []
+
+
+def test_the_graph_of_all_cells_on_a_machine_is_one(split: Split) -> None:
+    together = open_together([reader.layout for reader in split.parts])
+
+    assert together.graph.nodes.num_rows == split.whole.graph.nodes.num_rows
+    assert together.graph.edges.num_rows == split.whole.graph.edges.num_rows
+    links = [walk(reader.links, {chunk_id: 1.0}) for reader in split.parts for chunk_id in _linked(reader)[:5]]
+    assert links == [
+        walk(together.links, {chunk_id: 1.0}) for reader in split.parts for chunk_id in _linked(reader)[:5]
+    ]
+    assert all(links)
+
+
+def _linked(reader: Reader) -> list[str]:
+    """The chunks that the graph links with others."""
+    links = reader.links
+    found: list[str] = links.chunk_ids.take(pa.array(np.flatnonzero(np.diff(links.begins)))).to_pylist()
+    return found
+
+
+def test_a_program_that_lives_sees_what_each_cell_publishes(tmp_path: Path) -> None:
+    first, second = (Layout(tmp_path / name) for name in ("first", "second"))
+    latest = LatestReader(first, second)
+    with pytest.raises(StoreError, match="nothing is indexed"):
+        latest.reader()
+
+    for layout, key, expected in ((first, "library/a", 1), (second, "library/b", 2)):
+        chunks = chunks_of({"field.py": ["wheat"]}, key)
+        publish_rows(layout, key, chunks, vectors_of(chunks))
+        reader = latest.reader()
+        assert len(found_by(reader, "wheat")) == len(reader.generation.sources) == expected
+        assert latest.reader() is reader
 
 
 def test_walks_in_the_graph_stay_within_a_cell(split: Split) -> None:
