@@ -99,7 +99,7 @@ test-prometheus: $(INSTALLED)  ## Let a real Prometheus scrape docindex serve un
 	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { echo "there is no Prometheus: apt-get install prometheus" >&2; exit 1; }
 	$(BIN)/pytest -m prometheus -s tests/serving/telemetry
 
-test-scale: $(INSTALLED_SCALE)  ## Start what a deployment on several machines stands on, and disturb it.
+test-scale: $(INSTALLED_SCALE)  ## Deploy on several hosts of this machine; compare with one machine, kill, pause, fail.
 	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_KILLS=$(DOCINDEX_TEST_KILLS) DOCINDEX_TEST_SOURCES=$(DOCINDEX_TEST_SOURCES) $(VENV_SCALE)/bin/pytest -m scale -s
 
 # An environment of its own: the package must not need any of it.

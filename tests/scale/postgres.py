@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scale.processes import free_port, running
+from tests.scale.processes import free_port, running, wait_for
 
 _USER = "docindex"
 _DATABASE = "docindex"
@@ -46,6 +46,12 @@ class Postgres:
         program = (self.programs / "postgres", "-D", self.folder / "data", "-p", str(self.port))
         command: list[str | Path] = [*as_owner(), *program, *options]
         self._process.enter_context(running(command, self.log, self.port, ends_with=signal.SIGINT))
+        wait_for(self._is_ready, "Postgres to be ready")
+
+    def _is_ready(self) -> bool:
+        """Whether it takes sessions: it listens before that."""
+        command: list[str | Path] = [self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        return subprocess.run(command, check=False).returncode == 0
 
     def stop(self) -> None:
         """Stop the server; sessions that are open end."""

@@ -1,0 +1,319 @@
+"""A deployment, as `deploy/` describes it, on hosts of this machine.
+
+Of each host's disk, the others see nothing. The control host has the code location and the daemon, workers and the
+publisher take runs from the queue, and a search server has nothing but the URL of the object store.
+"""
+
+import contextlib
+import http.client
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import yaml
+
+from docindex_dagster.core.layout import Layout
+from tests.scale.faults import NO_FAULTS, Faults, Proxy, proxy
+from tests.scale.hosts import DISK, Host, Program, host
+from tests.scale.postgres import Postgres, postgres
+from tests.scale.processes import CHECKOUT, answers, free_port, tail, wait_for
+from tests.scale.redis import redis
+from tests.scale.repositories import Repositories, Repository, repositories, revisions
+from tests.scale.s3 import ObjectStore, s3
+
+PREFIX = "team"
+_DEPLOY = CHECKOUT / "deploy"
+_PROJECT = Path("project")
+_DAGSTER = Path("dagster")
+_PUBLISHER_QUEUE = "docindex-publisher"
+_SEARCH_TIMEOUT_S = 30
+_NO_SUCH_SOURCE = "/problems/source"
+_REMOTE_INTERVAL_S = 30  # as often as the settings allow
+_START_S = 120.0
+OVER = {"SUCCESS", "FAILURE", "CANCELED"}
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What runs on a host, by the names of its logs; it is started again whenever the host is."""
+
+    programs: tuple[tuple[str, tuple[str, ...]], ...]
+    has_project: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run, as Dagster records it."""
+
+    id: str
+    job: str
+    status: str
+    source: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A result of a search."""
+
+    chunk_id: str
+    source: str
+    path: str
+    text: str
+    score: float
+
+
+class NoAnswerError(Exception):
+    """The search server is not up, or has no index yet."""
+
+
+@dataclass(slots=True)
+class Deployment:
+    """Hosts and what they share."""
+
+    database: Postgres
+    proxy: Proxy
+    repositories: Repositories
+    search_port: int
+    control: Host
+    publisher: Host
+    searcher: Host
+    workers: list[Host]
+    files: dict[Path, str]
+    _roles: dict[str, Role] = field(default_factory=dict)
+    _started: dict[tuple[str, str], Program] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return self.proxy.store.url(PREFIX)
+
+    @property
+    def hosts(self) -> list[Host]:
+        return [self.control, *self.workers, self.publisher, self.searcher]
+
+    def start(self, made: Host, role: Role | None = None) -> None:
+        """Start what a host is for, but for what runs already."""
+        role = self._roles[made.name] = role or self._roles[made.name]
+        if role.has_project:
+            self._lay(made)
+        for name, command in role.programs:
+            started = self._started.get((made.name, name))
+            if started is None or not started.is_running:
+                self._started[made.name, name] = made.start(name, command)
+
+    def revive(self, made: Host) -> None:
+        """Boot a host that crashed, or start those of its programs that ended, as whoever watches over it does."""
+        if not made.is_up:
+            made.boot()
+        self.start(made)
+
+    def _lay(self, made: Host) -> None:
+        """Put onto a host what the image of `deploy/Dockerfile` holds, and the project."""
+        for path, text in self.files.items():
+            file = made.folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.with_suffix(".new").write_text(text)
+            file.with_suffix(".new").replace(file)
+
+    def declare(self) -> None:
+        """Let the project name the present repositories, on all hosts that have it: `docindex.toml` is distributed."""
+        self.files[_PROJECT / "docindex.toml"] = "\n".join(one.declaration for one in self.repositories.all)
+        for made in (self.control, *self.workers, self.publisher):
+            self._lay(made)
+
+    @property
+    def replica(self) -> Layout:
+        """The home of the search server."""
+        return Layout(self.searcher.folder / ".docindex")
+
+    def ask_for(self, edited: Sequence[Repository]) -> None:
+        """Ask for runs by `docindex index`, and let it follow them."""
+        program = Path(sys.executable).with_name("docindex")
+        self.control.start("index", [program, "index", *(one.key for one in edited)], DISK / _PROJECT)
+
+    def docindex(self, *arguments: str, patience_s: float = 600.0) -> "subprocess.CompletedProcess[str]":
+        """Run a command of docindex on the control host."""
+        program = Path(sys.executable).with_name("docindex")
+        return self.control.run([program, *arguments], DISK / _PROJECT, patience_s)
+
+    def runs(self) -> list[Run]:
+        """All runs, the oldest first."""
+        tag = "(SELECT value FROM run_tags t WHERE t.run_id = r.run_id AND t.key = '{}' LIMIT 1)"
+        source = f"coalesce({tag.format('dagster/partition')}, {tag.format('docindex/source')}, '')"
+        where = f"coalesce({tag.format('.dagster/docindex/host')}, '')"
+        rows = self.database.ask(f"SELECT run_id, pipeline_name, status, {source}, {where} FROM runs r ORDER BY r.id")
+        return [Run(*row.split("|")) for row in rows]
+
+    def unfinished(self) -> list[Run]:
+        """The runs that are not over."""
+        return [run for run in self.runs() if run.status not in OVER]
+
+    def search(self, query: str, **options: Any) -> list[Hit]:
+        """Ask the search server.
+
+        Raises:
+            NoAnswerError: it is not up, or has no index yet.
+        """
+        connection = http.client.HTTPConnection("127.0.0.1", self.search_port, timeout=_SEARCH_TIMEOUT_S)
+        try:
+            connection.request("GET", "/api/v1/search?" + urlencode({"query": query, **options}, doseq=True))
+            answer = connection.getresponse()
+            body = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise NoAnswerError(repr(error)) from error
+        finally:
+            connection.close()
+        if answer.status == 422 and json.loads(body)["type"] == _NO_SUCH_SOURCE:
+            return []
+        if answer.status != 200:
+            raise NoAnswerError(f"{answer.status}: {body.decode(errors='replace')[:500]}")
+        found = json.loads(body)["items"]
+        return [Hit(**{name: hit[name] for name in ("chunk_id", "source", "path", "text", "score")}) for hit in found]
+
+    def stamp(self, repository: Repository) -> list[Hit]:
+        """What searches find of the revision of a repository."""
+        hits = self.search("stamp revision", sources=repository.key, path="stamp", mode="bm25", limit=50)
+        return [hit for hit in hits if hit.source == repository.key]
+
+    def found_revision(self, repository: Repository) -> int:
+        """The revision that searches find of a repository; 0 where it is not there, or no search is answered."""
+        with contextlib.suppress(NoAnswerError):
+            return max(revisions([hit.text for hit in self.stamp(repository)]), default=0)
+        return 0
+
+    def behind(self) -> list[str]:
+        """The repositories of which searches do not find the newest revision."""
+        return [one.name for one in self.repositories.all if self.found_revision(one) != one.revision]
+
+    def settle(self, patience_s: float) -> None:
+        """Wait until searches find the newest revision of all, and no run is under way.
+
+        Raises:
+            AssertionError: they do not; it says what is missing.
+        """
+        self.wait(lambda: not self.behind() and not self.unfinished(), "everything to settle", patience_s)
+
+    def wait(self, condition: Callable[[], object], what: str, patience_s: float) -> None:
+        """Ask every second until the answer is true.
+
+        Raises:
+            AssertionError: it is not; it says how everything stands.
+        """
+        try:
+            wait_for(condition, what, patience_s, 1.0)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.report()}") from None
+
+    def report(self) -> str:
+        """What is not as it should be, and the ends of the logs."""
+        parts = [
+            f"behind: {self.behind()}",
+            f"unfinished: {self.unfinished()}",
+            f"locks: {self.database.advisory_locks()}",
+        ]
+        for made in self.hosts:
+            logs = sorted((made.folder / "logs").glob("*.log"))
+            parts += [f"--- {made.name}: {file.name}\n{tail(file, 1500)}" for file in logs]
+        return "\n".join(parts)
+
+
+@contextmanager
+def deployment(
+    folder: Path, sources: int, *, workers: int = 2, seed: int = 0, faults: Faults = NO_FAULTS
+) -> Iterator[Deployment]:
+    """Start a deployment that indexes so many small repositories.
+
+    Args:
+        folder: for the disks of its hosts.
+        sources: how many repositories.
+        workers: how many workers.
+        seed: decides what the repositories hold, and what goes wrong.
+        faults: of the object store.
+    """
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        served = enter(repositories(folder / "repositories", sources, seed))
+        database, broker = enter(postgres()), enter(redis())
+        between = enter(proxy(enter(s3()), seed, faults, PREFIX))
+        shared = _variables(database, broker, between.store)
+        code_port, search_port = free_port(), free_port()
+        names = [f"worker{number}" for number in range(1, workers + 1)]
+        made = {name: enter(host(folder / "hosts", name, **shared)) for name in ("control", *names, "publisher")}
+        searcher = enter(host(folder / "hosts", "search", **_of_the_store(between.store)))
+        deployed = Deployment(
+            database,
+            between,
+            served,
+            search_port,
+            made["control"],
+            made["publisher"],
+            searcher,
+            [made[name] for name in names],
+            _files(code_port, workers),
+        )
+        deployed.declare()
+        deployed.start(deployed.control, _control(code_port))
+        wait_for(lambda: answers(code_port), "the code location", _START_S)
+        for name in names:
+            deployed.start(made[name], _celery("dagster"))
+        deployed.start(deployed.publisher, _celery(_PUBLISHER_QUEUE))
+        deployed.start(searcher, _search(search_port))
+        yield deployed
+
+
+def _variables(database: Postgres, broker: str, store: ObjectStore) -> dict[str, str]:
+    """As `deploy/env.example` has them."""
+    return {
+        **_of_the_store(store),
+        "DAGSTER_PG_HOST": "127.0.0.1",
+        "DAGSTER_PG_PORT": str(database.port),
+        "DAGSTER_PG_DB": "docindex",
+        "DAGSTER_PG_USERNAME": "docindex",
+        "DAGSTER_PG_PASSWORD": "of nobody",
+        "DAGSTER_CELERY_BROKER_URL": broker,
+        "DAGSTER_CELERY_BACKEND_URL": broker.removesuffix("/0") + "/1",
+        "DAGSTER_HOME": str(DISK / _DAGSTER),
+        "DOCINDEX_ROOT": str(DISK / _PROJECT),
+        "DOCINDEX_HOME": str(DISK / "index"),
+        "DOCINDEX_SCHEDULE__REMOTE_INTERVAL_S": str(_REMOTE_INTERVAL_S),
+        "PYTHONPATH": f"{_DEPLOY / 'celery'}:{CHECKOUT}",
+    }
+
+
+def _of_the_store(store: ObjectStore) -> dict[str, str]:
+    return {**store.environment, "DOCINDEX_STORAGE__URL": store.url(PREFIX), "PYTHONPATH": str(CHECKOUT)}
+
+
+def _files(code_port: int, workers: int) -> dict[Path, str]:
+    """The files of `deploy/`, for so many workers."""
+    instance = yaml.safe_load(
+        "".join((_DEPLOY / "dagster" / name).read_text() for name in ("base.yaml", "celery.yaml"))
+    )
+    runs = instance["concurrency"]["runs"]
+    runs["max_concurrent_runs"] = workers + 1
+    runs["tag_concurrency_limits"][0]["limit"] = workers
+    workspace = (_DEPLOY / "workspace.yaml").read_text()
+    workspace = workspace.replace("host: code", "host: 127.0.0.1").replace("port: 4000", f"port: {code_port}")
+    return {_DAGSTER / "dagster.yaml": yaml.safe_dump(instance), _DAGSTER / "workspace.yaml": workspace}
+
+
+def _control(port: int) -> Role:
+    code = ("dagster", "api", "grpc", "--host", "127.0.0.1", "--port", str(port))
+    daemon = ("dagster-daemon", "run", "--workspace", str(DISK / _DAGSTER / "workspace.yaml"))
+    return Role((("code", (*code, "--module-name", "docindex_dagster.definitions")), ("daemon", daemon)))
+
+
+def _celery(queue: str) -> Role:
+    return Role(
+        (("celery", ("celery", "--app", "dagster_celery.app", "worker", "--queues", queue, "--loglevel", "info")),)
+    )
+
+
+def _search(port: int) -> Role:
+    return Role((("serve", ("docindex", "serve", "--port", str(port), "--no-jobs")),), has_project=False)

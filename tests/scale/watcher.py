@@ -1,0 +1,83 @@
+"""A client that searches all the time, and notices half a publication, and one that was lost."""
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.scale.deployment import Deployment, NoAnswerError
+from tests.scale.repositories import STAMPED, Repository, revisions
+
+
+@dataclass(slots=True)
+class Watcher:
+    """What it saw.
+
+    Attributes:
+        problems: answers that must not be, in words.
+        answered: how many answers came.
+        unanswered: how many did not, while the search server was down or had no index.
+        longest_s: the longest time without an answer.
+        slowest_s: the slowest answer.
+    """
+
+    deployed: Deployment
+    chance: random.Random
+    problems: list[str] = field(default_factory=list)
+    answered: int = 0
+    unanswered: int = 0
+    longest_s: float = 0.0
+    slowest_s: float = 0.0
+    _seen: dict[str, int] = field(default_factory=dict)
+    _last_answer: float = field(default_factory=time.monotonic)
+
+    def look(self, repository: Repository) -> None:
+        """Search for a repository once, and note what is wrong with the answer."""
+        begun, newest = time.monotonic(), repository.revision
+        try:
+            hits = self.deployed.stamp(repository)
+        except NoAnswerError:
+            self.unanswered += 1
+            time.sleep(0.2)
+            return
+        now = time.monotonic()
+        self.answered += 1
+        self.slowest_s = max(self.slowest_s, now - begun)
+        self.longest_s, self._last_answer = max(self.longest_s, now - self._last_answer), now
+        paths, found = {hit.path for hit in hits}, revisions([hit.text for hit in hits])
+        before = self._seen.get(repository.name, 0)
+        if hits and (paths != set(STAMPED) or len(found) != 1):
+            self.problems.append(f"half of {repository.key}: {sorted(paths)} of revisions {sorted(found)}")
+        elif not hits and before:
+            self.problems.append(f"{repository.key} was at revision {before}, and is lost")
+        elif hits and not before <= max(found) <= max(newest, repository.revision):
+            self.problems.append(f"{repository.key} was at revision {before}, and is at {max(found)}")
+        else:
+            self._seen[repository.name] = max(found, default=0)
+
+    def run(self, is_over: threading.Event) -> None:
+        """Look at one after the other until it is over."""
+        while not is_over.wait(0.05):
+            self.look(self.chance.choice(self.deployed.repositories.all))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.answered} searches answered, {self.unanswered} not; slowest {self.slowest_s:.1f} s; "
+            f"longest without an answer {self.longest_s:.1f} s; wrong answers: {len(self.problems)}"
+        )
+
+
+@contextmanager
+def watching(deployed: Deployment, seed: int) -> Iterator[Watcher]:
+    """Search in a thread; at the end, no answer may have been wrong."""
+    watcher, is_over = Watcher(deployed, random.Random(seed)), threading.Event()
+    thread = threading.Thread(target=watcher.run, args=(is_over,), daemon=True)
+    thread.start()
+    try:
+        yield watcher
+    finally:
+        is_over.set()
+        thread.join()
+    assert watcher.problems == []
