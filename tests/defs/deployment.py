@@ -72,13 +72,15 @@ class Deployment:
 
 
 @contextmanager
-def new_deployment(root: Path, patch: pytest.MonkeyPatch) -> Iterator[Deployment]:
-    """A library of one file below `root`, an object store in memory, and an instance."""
+def new_deployment(root: Path, patch: pytest.MonkeyPatch, *, has_files: bool = False) -> Iterator[Deployment]:
+    """A library of one file below `root`, an object store in memory, an instance: in files, where threads use it."""
     (root / "docindex.toml").write_text(CONFIG + STORAGE)
     (root / "notes").mkdir()
     (root / "notes" / "guide.md").write_text(GUIDE)
     shared = Bucket("memory", MemoryStore())
     for module in (cell, replica):
         patch.setattr(module, "bucket_of", lambda _: shared)
-    with dg.DagsterInstance.ephemeral() as instance:
+    (root / "dagster").mkdir()
+    made = dg.DagsterInstance.local_temp(str(root / "dagster")) if has_files else dg.DagsterInstance.ephemeral()
+    with made as instance:
         yield Deployment(root, instance, shared, patch)

@@ -12,9 +12,15 @@ from docindex_dagster.core import events
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs.requests import Request, pending
 from tests.defs.conftest import KEY
-from tests.defs.deployment import Deployment
+from tests.defs.deployment import Deployment, new_deployment
 
 _LONGEST_S = 300
+
+
+@pytest.fixture
+def deployment(tmp_path, monkeypatch):
+    with new_deployment(tmp_path, monkeypatch, has_files=True) as made:
+        yield made
 
 
 class Machines:

@@ -1,16 +1,19 @@
 """The golden query: what was just published must be found by its own text, at a cost that others do not raise."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from lancedb.table import LanceTable
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.golden import golden_query
 from docindex_dagster.stores import lance_table, matrix, vector_files
 from tests.conftest import chunks_of, publish_rows, vectors_of
+
+if TYPE_CHECKING:
+    from lancedb.table import LanceTable  # who imports it first decides what it logs
 
 ONE, OTHER = "library/one", "library/other"
 # More than a retriever gives, so that what is far from a query is not among them.
@@ -41,7 +44,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         keys.append(key)
         return reading(layout, key, version)
 
-    def read_table(table: LanceTable, key: str) -> matrix.Part:
+    def read_table(table: "LanceTable", key: str) -> matrix.Part:
         keys.append(key)
         return reading_table(table, key)
 
@@ -82,7 +85,7 @@ def test_where_vectors_are_too_many_to_be_compared_the_table_is_asked(layout, mo
     asked: list[Path] = []
     opening = lance_table.open_for_reading
 
-    def open_table(layout: Layout, name: str, version: int) -> LanceTable:
+    def open_table(layout: Layout, name: str, version: int) -> "LanceTable":
         asked.append(layout.home)
         return opening(layout, name, version)
 
