@@ -479,6 +479,7 @@ def test_one_at_a_time(due):
     assert len(maintenance.maintain(due)) == 1
 
 
+@pytest.mark.slow
 def test_the_folder_stays_within_three_times_its_rows(layout):
     publish_files(layout, FILES, OTHER)
     largest = 0

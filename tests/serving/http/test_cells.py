@@ -18,6 +18,8 @@ from docindex_dagster.pipeline.run import index
 from docindex_dagster.sources import registry
 from tests.serving.http.server import Server, running
 
+pytestmark = pytest.mark.slow  # four servers
+
 TOKEN = "a-long-secret-of-all-servers-of-the-deployment"
 TEXTS = {
     "pumps": "# Pumps\n\nA pump is started when its valve is open and it was primed with water.\n",
