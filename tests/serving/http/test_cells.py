@@ -166,6 +166,9 @@ def test_what_a_cell_that_is_down_holds_is_named(deployment: Deployment) -> None
     of_lost = deployment.search(deployment.front, "pump", sources=[f"library/{lost[0]}"])
     assert of_lost["items"] == []
     assert down.url in of_lost["warnings"][0]
+    # No error says that there is no such file: nobody knows.
+    narrowed = deployment.search(deployment.front, "pump", sources=[f"library/{lost[0]}"], types=["doc"])
+    assert down.url in narrowed["warnings"][0]
 
     of_others = deployment.search(deployment.front, "pump", sources=[f"library/{there[0]}"])
     assert not any(down.url in warning for warning in of_others["warnings"])
