@@ -19,6 +19,8 @@ _OUTCOMES: dict[dg.DagsterRunStatus, Outcome] = {
 _FINISHED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
 _DISCOVERY = dg.AssetKey("discovered_files")
 _SMALLEST_PAGE = 50
+# So many of the newest runs mostly have those of all sources; to read more of them takes longer than to ask again.
+_PAGE_A_SOURCE = 1.25
 _MOST_PAGES = 40
 # The log of each failed run is a file of its own, which takes some milliseconds to open.
 _MOST_REASONS = 100
@@ -49,7 +51,7 @@ def _newest(instance: dg.DagsterInstance, keys: Collection[str], ending: dg.Dags
     """
     found: dict[str, Runs] = {}
     is_settled: set[str] = set()
-    size = max(_SMALLEST_PAGE, 2 * len(keys))
+    size = max(_SMALLEST_PAGE, round(_PAGE_A_SOURCE * len(keys)))
     left, cursor = set(keys), None
     for page_number in range(_MOST_PAGES):
         wanted = dg.RunsFilter(tags={PARTITION_TAG: sorted(left)}) if page_number else dg.RunsFilter()
