@@ -23,7 +23,7 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.generation import read_generation
 
 LIMIT = 1.5  # times a fresh build, the kept generation aside
-_PARTS = ("tables", "stores/lance", "stores/tantivy", "stores/graph")
+_PARTS = ("tables", "stores/lance", "stores/tantivy", "stores/graph", "stores/packs")
 _MIB = 1 << 20
 
 
@@ -42,8 +42,10 @@ def _kept(layout: Layout) -> int:
     now, before = read_generation(layout), read_generation(layout, previous=True)
     if now is None or before is None:
         return 0
-    used = {_identity(file) for file in _of(layout, now.tantivy, now.graph_files())}
-    return _bytes(file for file in _of(layout, before.tantivy, before.graph_files()) if _identity(file) not in used)
+    used = {_identity(file) for file in _of(layout, now.tantivy, now.loose_graph_files())}
+    return _bytes(
+        file for file in _of(layout, before.tantivy, before.loose_graph_files()) if _identity(file) not in used
+    )
 
 
 def _of(layout: Layout, tantivy: str, graph: set[str]) -> list[Path]:

@@ -137,7 +137,9 @@ def _without_edges(layout: Layout, entry: "CatalogEntry") -> dict[str, str]:
 
     generation = read_generation(layout) if entry.graph_failures else None
     published = generation.sources.get(entry.source) if generation else None
-    graph = graph_files.read(layout, published.graph) if published and published.graph else None
+    if generation is None or published is None or published.graph is None:
+        return {}
+    graph = graph_files.read(graph_files.mapped(layout, generation), published.graph)
     return graph.problems if graph else {}
 
 

@@ -134,6 +134,11 @@ class Layout:
         return self.stores / "vectors"
 
     @property
+    def packs(self) -> Path:
+        """The folder of the packs, each the graphs and vectors of many small sources."""
+        return self.stores / "packs"
+
+    @property
     def links(self) -> Path:
         """The folder of the link files."""
         return self.stores / "links"

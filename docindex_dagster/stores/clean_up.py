@@ -5,7 +5,7 @@ from dataclasses import replace
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import remove_tree, reporting_full_disk, sync_new
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.stores import graph_files, lance_table, link_files, takeover, vector_files
+from docindex_dagster.stores import graph_files, lance_table, link_files, packs, takeover, vector_files
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
 
@@ -43,8 +43,9 @@ def remove_old_generations(layout: Layout) -> None:
     for file in layout.all_previous:
         if current is None or file.name != current.previous:
             file.unlink(missing_ok=True)
-    graph_files.remove_unused(layout, {name for generation in needed for name in generation.graph_files()})
+    graph_files.remove_unused(layout, {name for generation in needed for name in generation.loose_graph_files()})
     vector_files.remove_unused(layout, {name for generation in needed for name in vector_files.names(generation)})
+    packs.remove_unused(layout, {pack for generation in needed for pack in packs.of_packs(generation)})
     link_files.remove_unused(layout, {name for generation in needed for name in link_files.names(generation)})
     lance_table.remove_unused(layout, {generation.table for generation in needed})
 

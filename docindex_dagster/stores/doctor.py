@@ -13,10 +13,11 @@ from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.links import links
 from docindex_dagster.graph.verify import stray_edges
-from docindex_dagster.stores import graph_files, lance_table, link_files, takeover, tantivy_index, vector_files
+from docindex_dagster.stores import graph_files, lance_table, link_files, packs, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_next
+from docindex_dagster.stores.matrix import Part
 from docindex_dagster.stores.publish import rows_version
 from docindex_dagster.stores.reader import Reader, open_generation, open_reader
 from docindex_dagster.stores.rows import SourceRows
@@ -81,7 +82,7 @@ def check(layout: Layout, generation: Generation) -> None:
         for key, published in generation.sources.items():
             in_lance = lance_table.held(reader.table, [key])
             in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, [key])
-            for store, problem in _among_stores(layout, key, published, in_lance, in_tantivy).items():
+            for store, problem in _among_stores(reader, key, published, in_lance, in_tantivy).items():
                 if problem:
                     raise damaged(f"{key}: {store}: {problem}")
 
@@ -97,7 +98,7 @@ def _source(
     in_lance = lance_table.held(reader.table, [key])
     in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, [key])
     if not has_tables:
-        problems = _among_stores(layout, key, published, in_lance, in_tantivy)
+        problems = _among_stores(reader, key, published, in_lance, in_tantivy)
         yield from (Finding(key, store, problem) for store, problem in problems.items() if problem)
         return
     chunks, embeddings = (tables.read(layout.table(asset, key)) for asset in ("chunks", "embeddings"))
@@ -113,34 +114,38 @@ def _source(
             "LanceDB": disagreement(in_lance, lance_table.expected(chunks, embeddings)),
             "Tantivy": disagreement(in_tantivy, chunks),
             "vector file": _vector_file(layout, key, published, in_lance),
-            "graph": _graph(layout, published, chunks),
+            "graph": _graph(reader, published, chunks),
         }
     else:  # a rollback, or a run that was stopped before it published: the stores must still agree with each other
-        problems = _among_stores(layout, key, published, in_lance, in_tantivy)
+        problems = _among_stores(reader, key, published, in_lance, in_tantivy)
     yield from (Finding(key, store, problem) for store, problem in problems.items() if problem)
 
 
 def _among_stores(
-    layout: Layout, key: str, published: PublishedSource, in_lance: pa.Table, in_tantivy: pa.Table
+    reader: Reader, key: str, published: PublishedSource, in_lance: pa.Table, in_tantivy: pa.Table
 ) -> dict[str, str]:
     """What is wrong between what the stores hold of a source."""
     return {
         "stores": disagreement(lance_table.without_vectors(in_lance), in_tantivy),
-        "vector file": _vector_file(layout, key, published, in_lance),
-        "graph": _graph(layout, published, in_lance),
+        "vector file": _vector_file(reader.layout, key, published, in_lance),
+        "graph": _graph(reader, published, in_lance),
     }
 
 
 def _vector_file(layout: Layout, key: str, published: PublishedSource, in_lance: pa.Table) -> str:
     """What is wrong with the vectors that searches use; a file that is missing is not: the table is asked instead."""
-    part = vector_files.read(layout, key, published.version)
+    if published.pack is None:
+        part = vector_files.read(layout, key, published.version)
+    else:
+        rows = packs.vector_rows(layout, published.pack, [key])
+        part = Part.of(rows, lance_table.VECTOR) if rows is not None and rows.num_rows else None
     return "" if part is None else disagreement(lance_table.part_alone(part), lance_table.vectors_alone(in_lance))
 
 
-def _graph(layout: Layout, published: PublishedSource, chunks: pa.Table) -> str:
+def _graph(reader: Reader, published: PublishedSource, chunks: pa.Table) -> str:
     if published.graph is None:
         return ""
-    graph = graph_files.read(layout, published.graph)
+    graph = graph_files.read(reader.graphs, published.graph)
     return "its files are missing or damaged" if graph is None else stray_edges(graph, chunks)
 
 

@@ -1,5 +1,6 @@
 """The files that name generations, and what a generation is made of. Readers use the one that `CURRENT` names."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -45,6 +46,7 @@ class PublishedSource:
     fallbacks: int = 0  # files that were cut as text, since they could not be parsed
     graph_failures: int = 0  # files of which the graph has no edges but those to their definitions
     inputs: str | None = None  # identifies what it was made from; None where making it again may give something else
+    pack: str | None = None  # that has its graph and vectors; None where it has files of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,17 @@ class Generation:
         return replace(self, sources=dict(sorted({**others, **({key: source} if source else {})}.items())))
 
     def graph_files(self) -> set[str]:
-        """The names of all graph files that it uses."""
-        graphs = [source.graph for source in self.sources.values() if source.graph]
-        return {name for graph in graphs for name in (graph.nodes, graph.triples)}
+        """The names of all graph files that it uses, also of those in packs."""
+        return _files_of(self.sources.values())
+
+    def loose_graph_files(self) -> set[str]:
+        """The names of the graph files that are in no pack."""
+        return _files_of(source for source in self.sources.values() if source.pack is None)
+
+
+def _files_of(sources: Iterable[PublishedSource]) -> set[str]:
+    graphs = [source.graph for source in sources if source.graph]
+    return {name for graph in graphs for name in (graph.nodes, graph.triples)}
 
 
 def read_generation(layout: Layout, *, previous: bool = False) -> Generation | None:

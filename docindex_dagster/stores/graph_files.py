@@ -1,4 +1,4 @@
-"""The graph: one Parquet file of nodes and one of triples a source, opened together.
+"""The graph: one Parquet file of nodes and one of triples a source, opened together; those of small sources in packs.
 
 A reader maps the files of its generation when it opens it, and reads them when the graph is first asked. So a search
 that never asks it pays at most some 0.1 ms a file, and one that does finds them, though they may be removed by then.
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.graph.source_graph import Graph
+from docindex_dagster.stores import packs
 from docindex_dagster.stores.damage import damaged
 from docindex_dagster.stores.generation import Generation, GraphFiles
 
@@ -38,16 +39,24 @@ def write(layout: Layout, source: str, graph: Graph, version: str) -> GraphFiles
     return GraphFiles(**names)
 
 
-def read(layout: Layout, files: GraphFiles) -> Graph | None:
-    """The graph of one source, or None where a file is missing or damaged."""
-    nodes, triples = (tables.read(layout.graph / name) for name in (files.nodes, files.triples))
+def read(files: Mapping[str, pa.Buffer], graph: GraphFiles) -> Graph | None:
+    """The graph of one source out of mapped files, or None where one is missing or damaged."""
+    nodes, triples = (
+        tables.read(pa.BufferReader(files[name])) if name in files else None for name in (graph.nodes, graph.triples)
+    )
     return None if nodes is None or triples is None else Graph(nodes, triples)
 
 
 def mapped(layout: Layout, generation: Generation) -> dict[str, pa.Buffer]:
     """The graph files of a generation by their names, as they lie on the disk; without those that are not there."""
-    found = {}
-    for name in generation.graph_files():
+    wanted = generation.graph_files()
+    found = {
+        name: data
+        for pack in packs.of_packs(generation)
+        for name, data in packs.graphs(layout, pack).items()
+        if name in wanted
+    }
+    for name in generation.loose_graph_files():
         with suppress(FileNotFoundError), pa.memory_map(str(layout.graph / name)) as file:
             found[name] = file.read_buffer()
     return found
@@ -69,7 +78,10 @@ def open_graph(generation: Generation, files: Mapping[str, pa.Buffer], keys: Ite
     from docindex_dagster.graph.opened import open_graphs
 
     wanted = {key: graph for key in keys if (graph := generation.sources[key].graph)}
-    return open_graphs({key: _read_mapped(key, files, graph) for key, graph in wanted.items()})
+    found = {key: read(files, graph) for key, graph in wanted.items()}
+    if lost := [key for key, graph in found.items() if graph is None]:
+        raise damaged(f"the graph of {lost[0]} is missing or cannot be read")
+    return open_graphs({key: graph for key, graph in found.items() if graph is not None})
 
 
 def batches(files: Mapping[str, pa.Buffer], name: str, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
@@ -84,12 +96,3 @@ def batches(files: Mapping[str, pa.Buffer], name: str, columns: Sequence[str], r
                 yield pa.Table.from_batches([batch])
     except (KeyError, OSError, pa.ArrowException) as error:
         raise damaged(f"{name} of the graph is missing or cannot be read") from error
-
-
-def _read_mapped(key: str, files: Mapping[str, pa.Buffer], graph: GraphFiles) -> Graph:
-    nodes, triples = (
-        tables.read(pa.BufferReader(files[name])) if name in files else None for name in (graph.nodes, graph.triples)
-    )
-    if nodes is None or triples is None:
-        raise damaged(f"the graph of {key} is missing or cannot be read")
-    return Graph(nodes, triples)

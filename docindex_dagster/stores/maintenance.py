@@ -1,18 +1,17 @@
-"""Maintenance: compacting the LanceDB table and training its indexes, beside the publications and in none of them.
+"""Maintenance: what keeps searches fast and the disk free, and takes too long for a publication.
 
 A copy of the published table, made of links, is compacted and indexed in a folder aside, which may take minutes, while
-publications go on. Then, under their lock and for a moment, the rows that they published meanwhile are brought over,
-and the same generation names the copy. Killed anywhere before that, it leaves rubbish that the next one removes.
+publications go on; the files of small sources are packed there. Then, under their lock and for a moment, the rows that
+they published meanwhile are brought over, and the same generation names what was made. Killed anywhere before that, it
+leaves rubbish that the next one removes.
 """
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pyarrow as pa
 
@@ -20,41 +19,28 @@ from docindex_dagster.core.errors import DocindexError, StoreError
 from docindex_dagster.core.files import remove_tree, reporting_full_disk, stamp, sync
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive, exclusive_if_free
-from docindex_dagster.stores import clean_up, lance_table, takeover
-from docindex_dagster.stores.damage import damaged, reading_stores
-from docindex_dagster.stores.difference import disagreement
-from docindex_dagster.stores.generation import (
-    Generation,
-    PublishedSource,
-    read_generation,
-    replace_generation,
-    replace_next,
-)
+from docindex_dagster.stores import clean_up, compaction, packing, packs, takeover
+from docindex_dagster.stores.compaction import Copy
+from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.generation import Generation, read_generation, replace_generation, replace_next
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
-if TYPE_CHECKING:
-    from lancedb.table import LanceTable
-
-# A search looks into each part of the table that no index covers, and a manifest lists all parts. Publications of one
-# file leave such a part each; to take up 20 or 300 of them costs the same 0.2 s.
-_MOST_VERSIONS = 20
-# Rows outside of the vector index are compared one by one, and deleted ones are skipped one by one. Fewer than these
-# are not felt, and the larger the table, the more there may be for the same share of the time.
-_FEWEST_ROWS, _MOST_CHANGED = 10_000, 0.1
-# So many rows are brought over under the lock, in less than a second; more are before it is taken.
-_FEW_ROWS = 5_000
 _ROUNDS = 5
-_ROWS_A_BATCH = 20_000
-_MARK = "wanted"  # a file in the folder aside: the copy is of use as long as it is there
-_waited: Callable[[str], None] = lambda _: None  # noqa: E731
+_MARK = "wanted"  # a file in the folder aside: what is done there is of use as long as it is there
+_PACKS = "packs"  # a folder there
+
+
+def _say_nothing(_owner: str) -> None:
+    """Nobody wants to know who is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """What was done to the table of a generation."""
+    """What was done to the stores of a generation."""
 
     generation: int
-    rows: int
+    rows: int  # of the table that was compacted; 0 where none was
+    packed: int  # sources
     brought_over: int  # sources that were published or withdrawn meanwhile
     seconds: float
     locked_s: float  # for which no publication could go on
@@ -86,21 +72,9 @@ def _due(layout: Layout) -> Iterator[tuple[_Pointer, Generation, str]]:
     for pointer in _POINTERS:
         with suppress(StoreError):
             generation = pointer.read(layout)
-            reason = _why(generation) if generation else None
-            if generation and reason:
+            reason = (compaction.why_due(generation) or packing.why_due(generation)) if generation else None
+            if generation and reason and generation.schema_version == SCHEMA_VERSION:  # others are on their way out
                 yield pointer, generation, reason
-
-
-def _why(generation: Generation) -> str | None:
-    if generation.schema_version != SCHEMA_VERSION:  # it is on its way out
-        return None
-    versions = generation.table_version - generation.optimized_version
-    if versions >= _MOST_VERSIONS:
-        return f"{versions} versions of the table since the last"
-    rows = sum(source.chunks for source in generation.sources.values())
-    if generation.changed_rows >= max(_FEWEST_ROWS, rows * _MOST_CHANGED):
-        return f"{generation.changed_rows:,} rows of {rows:,} changed since the last"
-    return None
 
 
 def bring_up_to_date(layout: Layout) -> bool:
@@ -117,7 +91,7 @@ def bring_up_to_date(layout: Layout) -> bool:
 def maintain(
     layout: Layout,
     *,
-    on_wait: Callable[[str], None] = _waited,
+    on_wait: Callable[[str], None] = _say_nothing,
     publishing: AbstractContextManager[object] | None = None,
 ) -> list[Maintained]:
     """Compact and index the tables for which it is due, and publish them; nothing where another process is at it.
@@ -141,37 +115,34 @@ def maintain(
         if due is None:
             return []
         pointer, base, _ = due
-        done = _Copy(layout, pointer, base).maintain(held)
+        done = _Work(layout, pointer, base).done(held)
         return [done] if done else []
 
 
 @dataclass(frozen=True, slots=True)
-class _Copy:
-    """The copy of the table of a generation, while it is made and maintained."""
+class _Work:
+    """What is done for a generation, in a folder aside, until it can be named."""
 
     layout: Layout
     pointer: _Pointer
     base: Generation
 
-    def maintain(self, publishing: AbstractContextManager[object]) -> Maintained | None:
-        """Make it, and put it in place; None where it is of no use any more."""
+    def done(self, publishing: AbstractContextManager[object]) -> Maintained | None:
+        """Do it, and put it in place; None where it is of no use any more."""
         folder = self.layout.maintenance
         remove_tree(folder)  # what a process that was killed left
         try:
             folder.mkdir(parents=True)
             (folder / _MARK).touch()
             with reading_stores(), reporting_full_disk(folder):
-                return self._maintain(publishing)
+                return self._done(publishing)
         finally:
             remove_tree(folder)
 
-    def _maintain(self, publishing: AbstractContextManager[object]) -> Maintained | None:
+    def _done(self, publishing: AbstractContextManager[object]) -> Maintained | None:
         began = time.monotonic()
-        name = f"{lance_table.table_name(self.base.model)}-{uuid4().hex[:8]}"
-        table = lance_table.linked(self.layout, self.base.table, self.base.table_version, self.layout.maintenance, name)
-        trained = lance_table.maintain(table, self.base.trained_rows)
-        optimized = table.version
-        holds, changed = self._follow(table)
+        copy = self._follow(Copy.made(self.layout, self.base)) if compaction.why_due(self.base) else None
+        packed = self._packed()
         synced = self._made()
         sync(synced)
         with publishing:
@@ -179,114 +150,47 @@ class _Copy:
             current = self._current()
             if current is None:
                 return None
-            changed += self._bring_over(table, holds, current)
-            _verify(table, current)
-            sync([path for path, now in self._made().items() if synced.get(path) != now])
-            lance_table.put_in_place(self.layout, table, self.layout.maintenance, current.table)
-            maintained = replace(
-                current,
-                table=name,
-                table_version=table.version,
-                optimized_version=optimized,
-                changed_rows=changed,
-                trained_rows=trained,
-            )
+            maintained = packing.naming(current, self.base, packed)
+            if copy is not None:
+                copy = copy.brought_to(current)
+                copy.verify()
+                sync([path for path, now in self._made().items() if synced.get(path) != now])
+                maintained = copy.put_in_place(maintained)
+            if packed:
+                sync(packs.move(self.layout, self.layout.maintenance / _PACKS))
             self.pointer.replace(self.layout, maintained)
             clean_up.remove_old_generations(self.layout)
             locked_s = time.monotonic() - locked
-        since_base = len(_differing(self.base, current))
-        rows = sum(source.chunks for source in current.sources.values())
-        return Maintained(current.number, rows, since_base, time.monotonic() - began, locked_s)
+        return Maintained(
+            current.number,
+            sum(source.chunks for source in current.sources.values()) if copy else 0,
+            len(packed),
+            len(compaction.differing(self.base, current)),
+            time.monotonic() - began,
+            locked_s,
+        )
+
+    def _packed(self) -> dict[str, str]:
+        """Pack what is due; returns the pack of each source."""
+        if packing.why_due(self.base) is None:
+            return {}
+        return packing.pack(self.layout, self.base, packs.to_pack(self.base), self.layout.maintenance / _PACKS)
 
     def _current(self) -> Generation | None:
-        """What is published now; None where it is of another model than the copy, or nobody wants that any more."""
+        """What is published now; None where it is of another model than the base, or nobody wants that any more."""
         current = self.pointer.read(self.layout)
         is_wanted = (self.layout.maintenance / _MARK).exists()
         return current if is_wanted and current is not None and current.is_like(self.base) else None
 
-    def _follow(self, table: "LanceTable") -> tuple[Generation, int]:
-        """Bring over what is published until it is not much any more.
-
-        Returns the generation whose rows the copy holds, and how many rows were written or deleted.
-        """
-        holds, changed = self.base, 0
+    def _follow(self, copy: Copy) -> Copy:
+        """Bring over what is published until it is not much any more."""
         for _ in range(_ROUNDS):
             current = self._current()
-            if current is None or _rows(_differing(holds, current), current) <= _FEW_ROWS:
+            if current is None or not copy.is_far_behind(current):
                 break
-            changed += self._bring_over(table, holds, current)
-            holds = current
-        return holds, changed
-
-    def _bring_over(self, table: "LanceTable", holds: Generation, current: Generation) -> int:
-        """Let the copy, which holds the rows of one generation, hold those of another.
-
-        Returns how many rows were written or deleted.
-
-        Raises:
-            DamagedStoreError: it does not hold them.
-        """
-        differing = _differing(holds, current)
-        if not differing:
-            return 0
-        published = lance_table.open_for_reading(self.layout, current.table, current.table_version)
-        changed = 0
-        for key in sorted(differing - current.sources.keys()):
-            lance_table.remove(table, key)
-            changed += holds.sources[key].chunks
-        for keys in _batches({key: current.sources[key] for key in sorted(differing & current.sources.keys())}):
-            chunks, vectors = lance_table.rows_of(published, keys)
-            expected = lance_table.expected(chunks, vectors)
-            changed += lance_table.reconcile(table, keys, chunks, vectors, expected).written
-            if text := disagreement(lance_table.held(table, keys), expected):
-                raise damaged(f"maintenance of {keys[0]}: {text}")
-        return changed
+            copy = copy.brought_to(current)
+        return copy
 
     def _made(self) -> dict[Path, tuple[int, ...] | None]:
-        """The files and folders of the copy, with what changes when they do."""
+        """The files and folders aside, with what changes when they do."""
         return {path: stamp(path) for path in self.layout.maintenance.rglob("*")}
-
-
-def _differing(left: Generation, right: Generation) -> set[str]:
-    """The sources of which two generations hold other rows."""
-    return {
-        key
-        for key in left.sources.keys() | right.sources.keys()
-        if _version(left.sources.get(key)) != _version(right.sources.get(key))
-    }
-
-
-def _version(source: PublishedSource | None) -> str | None:
-    return source.version if source else None
-
-
-def _rows(keys: Iterable[str], generation: Generation) -> int:
-    """How many rows a generation holds of some sources."""
-    return sum(generation.sources[key].chunks for key in keys if key in generation.sources)
-
-
-def _batches(sources: Mapping[str, PublishedSource]) -> Iterator[list[str]]:
-    """Keys of sources by some thousand rows."""
-    batch: list[str] = []
-    rows = 0
-    for key, source in sources.items():
-        batch.append(key)
-        rows += source.chunks
-        if rows >= _ROWS_A_BATCH:
-            yield batch
-            batch, rows = [], 0
-    if batch:
-        yield batch
-
-
-def _verify(table: "LanceTable", generation: Generation) -> None:
-    """Compare how many rows a table holds of each source with what is published.
-
-    Raises:
-        DamagedStoreError: they differ.
-    """
-    held = lance_table.numbers(table)
-    expected = {key: source.chunks for key, source in generation.sources.items() if source.chunks}
-    if held != expected:
-        key = min(key for key in held.keys() | expected.keys() if held.get(key, 0) != expected.get(key, 0))
-        raise damaged(f"maintenance: LanceDB holds {held.get(key, 0)} rows of {key}, {expected.get(key, 0)} published")

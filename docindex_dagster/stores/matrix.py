@@ -67,16 +67,20 @@ class Part:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Matrix:
-    """The vectors of all sources, by their key and version."""
+    """The vectors of all sources, by their key and version, or by the pack that has those of many.
+
+    `published` says which rows of a pack are, where not all are: one boolean a row.
+    """
 
     parts: dict[tuple[str, str], Part]
+    published: dict[tuple[str, str], NDArray[np.bool_]] = field(default_factory=dict)
 
     def nearest(self, query: NDArray[np.float32], key: Hashable, choose: Choose, limit: int) -> list[tuple[str, float]]:
         """So many of the ids nearest to a unit vector of shape (dimension,), in no order, and their cosines.
 
         Only rows that `choose` picks are looked at; the same key has the same answer.
         """
-        chosen = [(part, part.choose(key, choose)) for part in self.parts.values()]
+        chosen = [(part, self._published(name, part.choose(key, choose))) for name, part in self.parts.items()]
         cosines = np.concatenate([np.empty(0, np.float32), *(part.cosines(query, rows) for part, rows in chosen)])
         best = np.sort(np.argpartition(-cosines, limit)[:limit]) if limit < len(cosines) else np.arange(len(cosines))
         ids: list[str] = []
@@ -86,3 +90,7 @@ class Matrix:
             ids += part.rows["chunk_id"].take(pa.array(rows[best[first:end] - start])).to_pylist()
             start += len(rows)
         return list(zip(ids, cosines[best].tolist(), strict=True))
+
+    def _published(self, name: tuple[str, str], positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        mask = self.published.get(name)
+        return positions if mask is None else positions[mask[positions]]

@@ -1,25 +1,30 @@
 """Reading the published generation: a reader follows `CURRENT` alone, is never blocked, never sees half a change."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from docindex_dagster.core.errors import DamagedStoreError, StoreError
 from docindex_dagster.core.files import stamp
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.links import Links, links
-from docindex_dagster.stores import graph_files, lance_table, link_files, takeover, tantivy_index, vector_files
+from docindex_dagster.stores import graph_files, lance_table, link_files, packs, takeover, tantivy_index, vector_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.matrix import Matrix, Part, fits
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from lancedb.table import LanceTable
+    from numpy.typing import NDArray
     from tantivy import Index, Searcher
 
     from docindex_dagster.graph.opened import OpenGraph
@@ -27,6 +32,15 @@ if TYPE_CHECKING:
 # A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
 _ATTEMPTS = 5
 _Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class PackedVectors:
+    """The vectors of a pack, the sources that it has whole, and which of its rows are theirs: one boolean a row."""
+
+    part: Part
+    keys: list[str]
+    mask: "NDArray[np.bool_]"
 
 
 @dataclass(frozen=True)
@@ -58,15 +72,30 @@ class Reader:
     def matrix(self) -> "Matrix | None":
         """The vectors in memory; None where they are too many, and the table is to be asked."""
         sources = self.generation.sources
-        parts = {(key, source.version): self.at_hand(key, source) for key, source in sources.items()}
+        packed = self.packed(self.known)
+        found = {name: pack.part for name, pack in packed.items()}
+        there = {key for pack in packed.values() for key in pack.keys}
+        left = {key: source for key, source in sources.items() if key not in there}
+        parts = found | {(key, source.version): self.at_hand(key, source) for key, source in left.items()}
         dimension = next((part.stored.shape[1] for part in parts.values() if part is not None), None)
         if not fits(
             sum(source.chunks for source in sources.values()), dimension or lance_table.dimension(self.tables[0])
         ):
             return None
-        return Matrix(
-            {name: part or lance_table.read_part(self.table_of(name[0]), name[0]) for name, part in parts.items()}
-        )
+        whole = {name: part or lance_table.read_part(self.table_of(name[0]), name[0]) for name, part in parts.items()}
+        return Matrix(whole, {name: pack.mask for name, pack in packed.items() if not pack.mask.all()})
+
+    def packed(self, known: Mapping[tuple[str, str], Part]) -> "dict[tuple[str, str], PackedVectors]":
+        """The vectors in packs, of which some may be `known`; a source that a pack has in part is none of it."""
+        found = {}
+        for pack, keys in packs.of_packs(self.generation).items():
+            part = known.get((pack, "")) or packs.vectors(self.layout, pack, lance_table.VECTOR)
+            if part is not None:
+                counts = Counter(part.rows["source"].to_pylist())
+                whole = [key for key in keys if counts[key] == self.generation.sources[key].chunks]
+                mask = np.asarray(pc.is_in(part.rows["source"], pa.array(whole, pa.string())))
+                found[pack, ""] = PackedVectors(part, whole, mask)
+        return found
 
     def at_hand(self, key: str, source: PublishedSource) -> Part | None:
         """The vectors of a source that the reader before had, or those of its file."""

@@ -4,7 +4,7 @@ Tantivy's folders are opened as one index, so that every score and statistic is 
 from each. Walks in the graph stay within a home, as they do where cells are on several machines.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import chain
@@ -20,7 +20,7 @@ from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource
 from docindex_dagster.stores.matrix import Part
-from docindex_dagster.stores.reader import Reader, open_reader
+from docindex_dagster.stores.reader import PackedVectors, Reader, open_reader
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
@@ -49,6 +49,10 @@ class Together(Reader):
     def at_hand(self, key: str, source: PublishedSource) -> Part | None:
         """The vectors of a source that the reader before had, or those of its file."""
         return self.known.get((key, source.version)) or self._part(key).at_hand(key, source)
+
+    def packed(self, known: Mapping[tuple[str, str], Part]) -> dict[tuple[str, str], PackedVectors]:
+        """The vectors in the packs of each home."""
+        return {name: pack for part in self.parts for name, pack in part.packed(known).items()}
 
     def _part(self, key: str) -> Reader:
         return next(part for part in self.parts if key in part.generation.sources)

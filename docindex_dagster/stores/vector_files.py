@@ -39,16 +39,25 @@ def write(
 
 def read(layout: Layout, source: str, version: str) -> Part | None:
     """The vectors of a version of a source; None where its file is missing or damaged."""
+    rows = read_rows(layout, source, version)
+    try:
+        return None if rows is None else Part.of(rows, VECTOR)
+    except (pa.ArrowException, KeyError):
+        return None
+
+
+def read_rows(layout: Layout, source: str, version: str) -> pa.Table | None:
+    """The same as they lie in the file."""
     try:
         with pa.memory_map(str(_path(layout, source, version))) as file:
-            return Part.of(pa.ipc.open_file(file).read_all(), VECTOR)
-    except (OSError, pa.ArrowException, KeyError):
+            return pa.ipc.open_file(file).read_all()
+    except (OSError, pa.ArrowException):
         return None
 
 
 def names(generation: Generation) -> set[str]:
-    """The names of the files of a generation."""
-    return {_name(key, source.version) for key, source in generation.sources.items()}
+    """The names of the files of a generation; what is in a pack needs none."""
+    return {_name(key, source.version) for key, source in generation.sources.items() if source.pack is None}
 
 
 def remove_unused(layout: Layout, used: set[str]) -> None:

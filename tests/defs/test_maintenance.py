@@ -10,7 +10,7 @@ from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.jobs import MAINTENANCE_TAG
 from docindex_dagster.defs.resources import LAUNCHER_TAG, REASON_TAG
 from docindex_dagster.defs.sensors import stores
-from docindex_dagster.stores import maintenance
+from docindex_dagster.stores import compaction, maintenance
 from docindex_dagster.stores.generation import read_generation
 from tests.defs.conftest import QUIET, Project, new_project
 from tests.defs.daemon import Daemon
@@ -21,7 +21,7 @@ TAGS = {MAINTENANCE_TAG: "true"}
 
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Iterator[Project]:
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 1)
     with new_project(tmp_path) as project:
         yield project
 

@@ -21,7 +21,7 @@ from docindex_dagster.sources.commits import read_history
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores import graph_files, link_files, tantivy_index, vector_files
+from docindex_dagster.stores import graph_files, link_files, packs, tantivy_index, vector_files
 from docindex_dagster.stores.analysis import stems, terms
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
@@ -31,7 +31,7 @@ from docindex_dagster.stores.reader import Reader, open_reader
 _IGNORED = {"discovered_files": ["mtime_ns"]}
 _ASSETS = ("discovered_files", "commits", "chunks", "embeddings", "graph_nodes", "graph_triples")
 # When a version was published, and how files are named, is not what was published.
-_NOT_CONTENT = ("changed_at", "graph")
+_NOT_CONTENT = ("changed_at", "graph", "pack")
 
 Contents = dict[str, Any]
 
@@ -63,7 +63,7 @@ def stores_of(layout: Layout, words: Iterable[str] = ()) -> Contents:
     for key, source in reader.generation.sources.items():
         found[f"published {key}"] = _published(source)
         found[f"Tantivy keys of {key}"] = _rows(tantivy_index.held(reader.searcher, reader.index.schema, [key]))
-        graph = graph_files.read(layout, source.graph) if source.graph else None
+        graph = graph_files.read(reader.graphs, source.graph) if source.graph else None
         found[f"nodes of {key}"] = _rows(graph.nodes) if graph else None
         found[f"triples of {key}"] = _rows(graph.triples) if graph else None
     return found
@@ -139,11 +139,13 @@ def leftovers(layout: Layout) -> list[str]:
     """Files that no generation needs, and temporary ones."""
     generations = [generation for previous in (False, True) if (generation := _generation(layout, previous=previous))]
     folders = {generation.tantivy for generation in generations}
-    graphs = {name for generation in generations for name in generation.graph_files()}
+    graphs = {name for generation in generations for name in generation.loose_graph_files()}
     strangers = [path for path in layout.tantivy.glob("*") if path.name not in folders]
     strangers += [path for path in layout.graph.glob("*") if path.name not in graphs]
     vectors = {name for generation in generations for name in vector_files.names(generation)}
     strangers += [path for path in layout.vectors.glob("*") if path.name not in vectors]
+    packed = {pack for generation in generations for pack in packs.of_packs(generation)}
+    strangers += [path for path in layout.packs.glob("*") if path.name.partition(".")[0] not in packed]
     linked = {name for generation in generations for name in link_files.names(generation)}
     strangers += [path for path in layout.links.glob("*") if path.name not in linked]
     strangers += [path for path in layout.home.rglob("*.tmp") if path.is_file()]

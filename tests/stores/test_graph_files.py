@@ -54,7 +54,7 @@ def test_after_a_failed_extraction_the_whole_graph_is_extracted_again(layout, mo
     publication = publish_files(layout, {"a.py": TEXTS, "b.py": TEXTS})
 
     assert publication.source.graph
-    graph = graph_files.read(layout, publication.source.graph)
+    graph = graph_files.read(graph_files.mapped(layout, publication.generation), publication.source.graph)
     assert graph.triples.replace_schema_metadata(None).equals(
         build_graph(chunks_of({"a.py": TEXTS, "b.py": TEXTS})).triples
     )

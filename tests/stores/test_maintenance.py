@@ -15,7 +15,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
-from docindex_dagster.stores import clean_up, erasure, lance_table, maintenance, matrix
+from docindex_dagster.stores import clean_up, compaction, erasure, lance_table, maintenance, matrix
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import Generation, read_generation, read_next, replace_next
 from docindex_dagster.stores.prune import prune
@@ -80,7 +80,7 @@ def end_grace(layout: Layout) -> None:
 def due_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     layout = Layout(tmp_path_factory.mktemp("maintenance"))
     publish_files(layout, FILES, OTHER)
-    edit(layout, *range(maintenance._MOST_VERSIONS))
+    edit(layout, *range(compaction._MOST_VERSIONS))
     return layout.home
 
 
@@ -117,7 +117,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
 
 def test_a_publication_compacts_nothing_and_trains_nothing(layout, monkeypatch):
     monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
-    publications = 2 * maintenance._MOST_VERSIONS
+    publications = 2 * compaction._MOST_VERSIONS
     for number in range(publications):
         publish_files(layout, {f"{one}.py": ["gamma sorts"] for one in range(number + 1)})
 
@@ -155,7 +155,7 @@ def test_it_is_due_after_many_publications_and_not_again_after_it(layout):
     edit(layout, -1)
     assert not maintenance.is_due(layout)
 
-    for number in range(maintenance._MOST_VERSIONS):
+    for number in range(compaction._MOST_VERSIONS):
         edit(layout, number)
     assert "versions of the table" in maintenance.why_due(layout)
     assert maintenance.bring_up_to_date(layout)
@@ -165,7 +165,7 @@ def test_it_is_due_after_many_publications_and_not_again_after_it(layout):
 
 
 def test_it_is_due_after_one_publication_of_many_rows(layout, monkeypatch):
-    monkeypatch.setattr(maintenance, "_FEWEST_ROWS", 10)
+    monkeypatch.setattr(compaction, "_FEWEST_ROWS", 10)
     publish_files(layout, FILES)
     assert maintenance.bring_up_to_date(layout)
     edit(layout, 1)
@@ -197,7 +197,7 @@ CHANGES: dict[str, Change] = {
 @pytest.mark.parametrize("few", [0, 5_000], ids=["before the lock", "under it"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_is_published_meanwhile_is_brought_over(due, meanwhile, monkeypatch, change, few):
-    monkeypatch.setattr(maintenance, "_FEW_ROWS", few)
+    monkeypatch.setattr(compaction, "_FEW_ROWS", few)
     expected: list[Any] = []
 
     def happens(layout: Layout) -> None:
@@ -248,7 +248,7 @@ def test_a_copy_of_rows_that_were_mended_or_erased_meanwhile_is_given_up(due, me
 
 def test_after_an_erasure_meanwhile_nothing_is_left_either(layout, meanwhile):
     publish_files(layout, {**FILES, f"{SECRET}.py": [f"{SECRET} = 'hunter2'"]})
-    edit(layout, *range(maintenance._MOST_VERSIONS))
+    edit(layout, *range(compaction._MOST_VERSIONS))
     meanwhile(lambda layout: prune(layout, [KEY], erase=True))
 
     assert maintenance.maintain(layout) == []
@@ -409,7 +409,7 @@ def test_what_a_writer_that_died_left_is_not_published_by_it(due, monkeypatch):
 
 
 def test_a_rollback_to_the_table_before_is_brought_over(due, meanwhile, monkeypatch):
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 0)
+    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 0)
     maintenance.maintain(due)
     tables, before = tables_in(due), read_generation(due, previous=True)
     assert len(tables) == 2
@@ -430,7 +430,7 @@ def test_the_table_that_was_replaced_last_stays_for_readers_and_no_other(due):
     assert reader.table.count_rows() == 81  # it is opened now
     first = tables_in(due) - {read_generation(due).table}
 
-    for number in range(maintenance._MOST_VERSIONS):
+    for number in range(compaction._MOST_VERSIONS):
         edit(due, number)
     maintenance.maintain(due)
     edit(due, 1)
@@ -445,7 +445,7 @@ def test_the_table_that_was_replaced_last_stays_for_readers_and_no_other(due):
 
 def test_the_vector_index_is_trained_again_when_there_are_several_times_as_many(layout, monkeypatch):
     monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
-    monkeypatch.setattr(maintenance, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(compaction, "_FEWEST_ROWS", 1)
     trained = []
     for files in (10, 12, 20):
         publish_files(layout, dict(list(FILES.items())[:files]), OTHER)
@@ -483,12 +483,12 @@ def test_one_at_a_time(due):
 def test_the_folder_stays_within_three_times_its_rows(layout):
     publish_files(layout, FILES, OTHER)
     largest = 0
-    for number in range(3 * maintenance._MOST_VERSIONS):
+    for number in range(3 * compaction._MOST_VERSIONS):
         edit(layout, number)
         maintenance.bring_up_to_date(layout)
         largest = max(largest, len(list(layout.lance.glob("*.lance/data/*"))))
 
-    assert largest < 3 * maintenance._MOST_VERSIONS
+    assert largest < 3 * compaction._MOST_VERSIONS
 
 
 def test_the_copy_shares_the_files_of_the_table(due):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.stores import lance_table, maintenance
+from docindex_dagster.stores import compaction, lance_table, maintenance, packing
 from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.rollback import roll_back
@@ -19,14 +19,17 @@ def maintain_with_news(layout: Layout) -> None:
     """Maintain the stores while a source is published."""
     compact = lance_table.maintain
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(maintenance, "_MOST_VERSIONS", 1)
+        patch.setattr(compaction, "_MOST_VERSIONS", 1)
+        patch.setattr(packing, "_MOST_LOOSE", 0)
 
         def publish_and_compact(*rest: Any) -> int:
             publish_files(layout, {"c.py": ["epsilon is new"]}, "git/new")
             return compact(*rest)
 
         patch.setattr(lance_table, "maintain", publish_and_compact)
-        assert maintenance.maintain(layout)
+        [done] = maintenance.maintain(layout)
+    assert done.rows
+    assert done.packed
 
 
 COMMANDS: dict[str, Callable[[Layout], object]] = {
@@ -65,6 +68,9 @@ def unsynced(layout, monkeypatch) -> list[set[str]]:
 
     publish_files(layout, FILES)
     publish_files(layout, {"a.py": ["other text"]}, "git/other")
+    with monkeypatch.context() as patch:
+        patch.setattr(packing, "_MOST_LOOSE", 2)
+        assert maintenance.bring_up_to_date(layout)
     before = _names(layout)
     monkeypatch.setattr(os, "fsync", record)
     monkeypatch.setattr(Path, "replace", check)

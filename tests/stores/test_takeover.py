@@ -14,7 +14,7 @@ from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores import clean_up, lance_table, maintenance, start, takeover
+from docindex_dagster.stores import clean_up, compaction, lance_table, maintenance, start, takeover
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, read_next
 from docindex_dagster.stores.prune import orphans, prune
@@ -375,7 +375,7 @@ def test_the_former_model_can_come_back_beside_the_generation_that_a_rollback_ne
 
 def test_maintaining_the_table_of_the_former_model_spares_the_one_that_a_rollback_needs(old, monkeypatch):
     monkeypatch.setattr(lance_table, "_GRACE", timedelta(0))
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 1)
     index_all(old, NEW)
     assert maintenance.bring_up_to_date(old)
     for text in ("one", "two"):

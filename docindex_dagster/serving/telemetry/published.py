@@ -145,7 +145,15 @@ def _by_source(name: str, help_text: str, values: Iterable[tuple[str, float | No
 
 def sizes(layout: Layout) -> dict[str, int]:
     """Bytes on disk of the stores that are published, and of the tables that they are made of."""
-    folders = (layout.lance, layout.tantivy, layout.graph, layout.vectors, layout.links, layout.home / "tables")
+    folders = (
+        layout.lance,
+        layout.tantivy,
+        layout.graph,
+        layout.vectors,
+        layout.packs,
+        layout.links,
+        layout.home / "tables",
+    )
     return {folder.name: _size(folder) for folder in folders}
 
 

@@ -1,0 +1,332 @@
+"""The files of many small sources in packs: opened as one, and nothing is lost, found twice, or left behind."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.graph.links import links
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.model import Mode
+from docindex_dagster.stores import erasure, lance_table, link_files, maintenance, matrix, packing, packs
+from docindex_dagster.stores.doctor import check, examine
+from docindex_dagster.stores.generation import Generation, read_generation
+from docindex_dagster.stores.publish import withdraw
+from docindex_dagster.stores.reader import LatestReader, check_published, open_reader
+from docindex_dagster.stores.rollback import roll_back
+from tests.conftest import chunks_of, publish_rows, vectors_of
+from tests.traces import hiding_places, traces
+
+KEYS = [f"library/{name}" for name in ("pumps", "valves", "relays", "tanks", "pipes", "gears")]
+SECRET = "xkqzvwjhpfmbtrgd"
+
+
+def publish_files(layout: Layout, key: str, files: dict[str, list[str]], **options: Any) -> None:
+    chunks = chunks_of(files, key)
+    vectors = vectors_of(chunks)
+    tables.write(layout.table("chunks", key), chunks)
+    tables.write(layout.table("embeddings", key), vectors)
+    publish_rows(layout, key, chunks, vectors, **options)
+
+
+def files_of(key: str, text: str = "fills the tank") -> dict[str, list[str]]:
+    name = key.rpartition("/")[2]
+    return {f"{name}.py": [f"fill_{name} {text}", f"drain_{name} empties it"]}
+
+
+def published(layout: Layout) -> Generation:
+    generation = read_generation(layout)
+    assert generation is not None
+    return generation
+
+
+def hits(layout: Layout, mode: Mode = Mode.VECTOR) -> list[tuple[str, float]]:
+    found = search(open_reader(layout), "empty the valves of the tank", StaticEmbedder, mode=mode, top_k=20)
+    return [(hit.chunk_id, round(hit.score, 6)) for hit in found]
+
+
+def edges(layout: Layout) -> list[Any]:
+    graph = open_reader(layout).graph
+    return sorted(
+        (graph.ids[row["subject"]], row["predicate"], graph.ids[row["object"]]) for row in graph.edges.to_pylist()
+    )
+
+
+@pytest.fixture
+def loose(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """Sources that are due to be packed."""
+    monkeypatch.setattr(packing, "_MOST_LOOSE", len(KEYS))
+    for key in KEYS:
+        publish_files(layout, key, files_of(key))
+    return layout
+
+
+@pytest.fixture
+def packed(loose: Layout, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """Sources in one pack, of which the generation before has files of its own no more."""
+    assert maintenance.bring_up_to_date(loose)
+    publish_files(loose, KEYS[0], files_of(KEYS[0], "fills two tanks"))
+    publish_files(loose, KEYS[0], files_of(KEYS[0]))
+    return loose
+
+
+def test_packing_changes_no_answer_and_no_entry_but_for_the_pack(loose):
+    link_files.bring_up_to_date(loose)
+    before, expected = published(loose), [hits(loose), hits(loose, Mode.GRAPH), edges(loose)]
+    assert maintenance.why_due(loose) == "6 small sources have files of their own"
+
+    [done] = maintenance.maintain(loose)
+
+    assert (done.packed, done.rows) == (6, 0)
+    assert {source.pack for source in published(loose).sources.values()} == {*packs.of_packs(published(loose))}
+    assert len(packs.of_packs(published(loose))) == 1
+    assert [hits(loose), hits(loose, Mode.GRAPH), edges(loose)] == expected
+    assert published(loose).graph_files() == before.graph_files()
+    assert link_files.read(loose, published(loose)) is not None
+    assert list(examine(loose)) == []
+    assert not maintenance.is_due(loose)
+
+
+def test_a_packed_source_is_opened_without_files_of_its_own_and_without_lancedb(packed):
+    assert {file.name.partition(".")[0] for file in packed.packs.iterdir()} == set(packs.of_packs(published(packed)))
+    assert len(list(packed.vectors.iterdir())) == 2  # of the source that was published again, twice
+    reader = open_reader(packed)
+
+    assert reader.matrix is not None
+    assert len(reader.matrix.parts) == 2
+    assert "table" not in vars(reader)
+
+
+def test_what_is_published_again_is_found_once_and_as_it_is_now(packed):
+    publish_files(packed, KEYS[1], files_of(KEYS[1], "closes the valves"))
+
+    found = [chunk_id for chunk_id, _ in hits(packed)]
+    assert len(found) == len(set(found)) == 2 * len(KEYS)
+    assert [source.pack is None for source in published(packed).sources.values()].count(True) == 2
+    assert list(examine(packed)) == []
+    nearest = search(open_reader(packed), "closes the valves", StaticEmbedder, mode=Mode.VECTOR)[0]
+    assert nearest.source == KEYS[1]
+
+
+def test_what_is_gone_is_not_found(packed):
+    withdraw(packed, KEYS[2])
+
+    assert len(hits(packed)) == 2 * (len(KEYS) - 1)
+    assert not any(KEYS[2] in edge[0] for edge in edges(packed))
+    assert list(examine(packed)) == []
+
+
+def test_a_rollback_finds_what_is_in_packs_and_what_is_not(packed):
+    publish_files(packed, KEYS[1], files_of(KEYS[1], "closes the valves"))
+    expected = hits(packed)
+    roll_back(packed)
+    assert list(examine(packed)) == []
+
+    roll_back(packed)
+
+    assert hits(packed) == expected
+    check(packed, published(packed))
+
+
+def test_publishing_the_same_again_leaves_it_in_its_pack(packed):
+    before = published(packed)
+
+    publish_files(packed, KEYS[3], files_of(KEYS[3]))
+
+    assert published(packed).sources == before.sources
+
+
+def test_a_pack_that_is_half_empty_is_written_anew_with_others(packed, monkeypatch):
+    monkeypatch.setattr(packing, "_MOST_LOOSE", 3)
+    first = set(packs.of_packs(published(packed)))
+    for key in KEYS[1:3]:
+        publish_files(packed, key, files_of(key, "is another"))
+    assert maintenance.bring_up_to_date(packed)
+    assert len(packs.of_packs(published(packed))) == 1
+
+    for key in KEYS[:2]:
+        publish_files(packed, key, files_of(key, "is a third"))
+
+    assert not first & packs.of_packs(published(packed)).keys()
+    assert not any(pack in file.name for pack in first for file in packed.packs.iterdir())
+    assert list(examine(packed)) == []
+
+
+def test_a_full_pack_stays_as_it_is(packed, monkeypatch):
+    monkeypatch.setattr(packing, "_MOST_LOOSE", 2)
+    monkeypatch.setattr(packs, "_FULL", 4)
+    publish_files(packed, KEYS[1], files_of(KEYS[1], "is another"))
+
+    assert maintenance.bring_up_to_date(packed)
+
+    assert sorted(len(keys) for keys in packs.of_packs(published(packed)).values()) == [2, 4]
+
+
+def test_a_source_whose_vectors_were_lost_before_is_searched_all_the_same(loose):
+    expected = hits(loose)
+    next(loose.vectors.glob("*valves*")).unlink()
+
+    maintenance.maintain(loose)
+
+    assert hits(loose) == expected
+    check(loose, published(loose))
+
+
+def test_a_pack_holds_so_many_sources(loose, monkeypatch):
+    monkeypatch.setattr(packs, "_MOST_SOURCES", 4)
+
+    maintenance.maintain(loose)
+
+    assert sorted(len(keys) for keys in packs.of_packs(published(loose)).values()) == [2, 4]
+    assert list(examine(loose)) == []
+    assert len(hits(loose)) == 2 * len(KEYS)
+
+
+def test_a_large_source_has_files_of_its_own(loose, monkeypatch):
+    monkeypatch.setattr(packs, "_SMALL", 1)
+
+    assert not maintenance.is_due(loose)
+
+
+@pytest.mark.parametrize("change", [lambda layout: publish_files(layout, KEYS[1], files_of(KEYS[1], "is new"))])
+def test_what_is_published_meanwhile_has_files_of_its_own(loose, monkeypatch, change: Callable[[Layout], object]):
+    packing_ = packing.pack
+
+    def pack(*rest: Any) -> dict[str, str]:
+        done = packing_(*rest)
+        change(loose)
+        withdraw(loose, KEYS[2])
+        return done
+
+    monkeypatch.setattr(packing, "pack", pack)
+    maintenance.maintain(loose)
+
+    sources = published(loose).sources
+    assert sources.keys() == set(KEYS) - {KEYS[2]}
+    assert [key for key, source in sources.items() if source.pack is None] == [KEYS[1]]
+    assert list(examine(loose)) == []
+
+
+@pytest.mark.parametrize("step", ["write", "move", "of_packs"])
+def test_killed_anywhere_it_leaves_a_whole_index(loose, step):
+    expected = hits(loose)
+    code = (
+        "import os, sys; from pathlib import Path; from docindex_dagster.core.layout import Layout;"
+        "from docindex_dagster.stores import maintenance, packing, packs, clean_up;"
+        f"packing._MOST_LOOSE = {len(KEYS)}; done = packs.{step};"
+        f"packs.{step} = lambda *rest: (done(*rest), os._exit(9)) if '{step}' != 'of_packs' else done(*rest);"
+        f"clean_up.remove_old_generations = lambda *_: os._exit(9);"
+        "maintenance.maintain(Layout(Path(sys.argv[1])))"
+    )
+    assert subprocess.run([sys.executable, "-c", code, loose.home], check=False).returncode == 9
+    assert hits(loose) == expected
+    assert list(examine(loose)) == []
+
+    maintenance.bring_up_to_date(loose)
+    publish_files(loose, KEYS[0], files_of(KEYS[0], "is new"))
+
+    assert len(list(loose.packs.iterdir())) == 2
+    assert list(examine(loose)) == []
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:300])
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, cut, lambda file: file.write_bytes(b"\0" * 500)])
+def test_without_its_vectors_a_pack_is_searched_all_the_same(packed, damage: Callable[[Path], object]):
+    expected = hits(packed)
+    [file] = packed.packs.glob("*.vectors.arrow")
+    damage(file)
+
+    assert hits(packed) == expected
+    check(packed, published(packed))
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, cut, lambda file: file.write_bytes(b"\0" * 500)])
+def test_a_pack_of_graphs_that_is_damaged_is_reported_and_mended_by_full_runs(packed, damage: Callable[[Path], object]):
+    expected = edges(packed)
+    [file] = packed.packs.glob("*.graphs.arrow")
+    damage(file)
+    with pytest.raises(DamagedStoreError, match="the graph lost its file"):
+        check_published(packed)
+    assert {finding.store for finding in examine(packed)} == {"graph"}
+
+    for key in KEYS:
+        publish_files(packed, key, files_of(key), force=True)
+
+    assert list(examine(packed)) == []
+    assert edges(packed) == expected
+
+
+def test_vectors_of_a_pack_that_are_others_are_found_by_the_doctor(packed):
+    [file] = packed.packs.glob("*.vectors.arrow")
+    with pa.ipc.open_file(str(file)) as opened:
+        table = opened.read_all()
+    turned = table["vector"].take(pa.array([*range(1, table.num_rows), 0]))
+    turned = table.set_column(table.schema.get_field_index("vector"), table.schema.field("vector"), turned)
+    file.unlink()
+    with pa.ipc.new_file(str(file), turned.schema) as out:
+        out.write_table(turned)
+
+    assert {finding.store for finding in examine(packed)} == {"vector file"}
+
+
+def test_an_erasure_leaves_nothing_in_packs_of_what_is_gone(loose):
+    publish_files(loose, KEYS[0], {f"{SECRET}.py": [f"{SECRET} = 'hunter2'"]})
+    maintenance.maintain(loose)
+    publish_files(loose, KEYS[0], files_of(KEYS[0]))
+    withdraw(loose, KEYS[1])
+    expected = hits(loose), edges(loose)
+
+    erasure.erase(loose)
+
+    assert {place for place in traces(loose.home, SECRET, KEYS[1]) if not place.startswith("tables/")} == set()
+    assert hiding_places(loose.home) == []
+    [pack] = packs.of_packs(published(loose))
+    assert packs.graphs(loose, pack).keys() == published(loose).graph_files() - published(loose).loose_graph_files()
+    assert packs.vectors(loose, pack, "vector").rows.num_rows == 2 * (len(KEYS) - 2)
+    assert (hits(loose), edges(loose)) == expected
+    assert list(examine(loose)) == []
+
+
+def test_a_program_that_goes_on_reads_a_pack_once(packed):
+    latest = LatestReader(packed)
+    before = latest.reader().matrix.parts
+    publish_files(packed, KEYS[1], files_of(KEYS[1], "closes the valves"))
+
+    after = latest.reader().matrix
+
+    [pack] = packs.of_packs(published(packed))
+    assert after.parts[pack, ""] is before[pack, ""]
+    assert after.published[pack, ""].sum() == 2 * (len(KEYS) - 2)
+
+
+def test_a_graph_that_is_read_before_its_pack_is_removed_is_whole(packed):
+    reader = open_reader(packed)
+    expected = links(open_reader(packed).graph)
+    for file in packed.packs.iterdir():
+        file.unlink()
+
+    assert links(reader.graph).targets.tolist() == expected.targets.tolist()
+
+
+def test_what_does_not_fit_into_memory_is_packed_without_vectors(loose, monkeypatch):
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    for file in loose.vectors.iterdir():
+        file.unlink()
+
+    maintenance.maintain(loose)
+
+    assert [file.suffixes[0] for file in loose.packs.iterdir()] == [".graphs"]
+    monkeypatch.setattr(lance_table, "read_part", lambda *_: pytest.fail("it was read"))
+    assert open_reader(loose).matrix is None
+    assert list(examine(loose)) == []
