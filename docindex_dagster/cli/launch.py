@@ -181,7 +181,7 @@ def index(
         return followed(settings, request, opened)
     check_main_guard()
     if not only:  # this run makes up for them; others are left to the sensor, which asks for them again
-        report_dead_runs(opened, {PARTITION_TAG: key})
+        report_dead_runs(opened, settings, {PARTITION_TAG: key})
     shared.forget_taken_out(opened, settings, key)
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
     run_id = run_id or str(uuid4())

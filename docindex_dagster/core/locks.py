@@ -45,6 +45,14 @@ class Locks(Protocol):
         """
         ...
 
+    def is_held(self, name: str) -> bool:
+        """Whether a lock is held by one who was heard of lately.
+
+        Raises:
+            LockError: what keeps the locks cannot be reached.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:

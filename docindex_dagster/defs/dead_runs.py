@@ -1,8 +1,8 @@
 """Runs whose process is gone. Dagster does not notice, and would wait for them; each run says which process it is.
 
 The number of a process means something within its PID namespace alone, of one boot of one machine; containers may share
-the name of a host. Whether a run elsewhere goes on is unknown here, so it is left to those who know, and to
-Dagster's `run_monitoring`, which ends what takes too long.
+the name of a host. Whether a run elsewhere goes on is unknown here: where machines share the stores, runs give a sign
+(`signs`); else it is left to those who know, and to Dagster's `run_monitoring`, which ends what takes too long.
 """
 
 import os
@@ -13,7 +13,8 @@ from pathlib import Path
 import dagster as dg
 
 from docindex_dagster.core.files import is_running
-from docindex_dagster.defs import connections
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.defs import connections, signs
 
 _UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
@@ -40,22 +41,31 @@ def process_tags(run_id: str) -> dict[str, str]:
     return {**_place(), _PID: str(pid), _STARTED: _started(pid) or "", _RUN: run_id}
 
 
-def begin(instance: dg.DagsterInstance, run_id: str) -> None:
+def begin(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None:
     """Note in a run that it works in this process, and let that hold its connections until it ends."""
     connections.hold(instance)
     instance.add_run_tags(run_id, process_tags(run_id))
+    signs.give(instance, settings, run_id)
 
 
-def report_dead_runs(instance: dg.DagsterInstance, tags: Mapping[str, str] | None = None) -> list[dg.DagsterRun]:
-    """Report unfinished runs of this machine whose process is gone as failed, and return them.
+def report_dead_runs(
+    instance: dg.DagsterInstance, settings: Settings, tags: Mapping[str, str] | None = None
+) -> list[dg.DagsterRun]:
+    """Report unfinished runs whose process is gone as failed, and return them.
 
     Args:
         instance: where the runs are.
+        settings: they say whether there are runs of other machines, which are known by their signs.
         tags: what they are tagged with; all runs by default.
+
+    Raises:
+        LockError: the signs cannot be looked for.
     """
-    here = _place()
-    unfinished = dg.RunsFilter(statuses=_UNFINISHED, tags={**(tags or {}), _HOST: here[_HOST]})
+    here, wanted = _place(), dict(tags or {})
+    unfinished = dg.RunsFilter(statuses=_UNFINISHED, tags={**wanted, _HOST: here[_HOST]})
     dead = [run for run in instance.get_runs(unfinished) if _is_its_own(run) and _is_dead(run.tags, here)]
+    elsewhere = signs.without(instance, settings, wanted)
+    dead += [run for run in elsewhere if run.run_id not in {one.run_id for one in dead}]
     for run in dead:
         _report(instance, run)
     return dead
@@ -78,7 +88,8 @@ def live_process(run: dg.DagsterRun) -> int | None:
 
 def _report(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
     instance.add_run_tags(run.run_id, {LOST_TAG: "true"})
-    instance.report_run_failed(run, f"process {run.tags.get(_PID)} of this run is gone")
+    process = f"process {run.tags[_PID]}" if _PID in run.tags else "the process"
+    instance.report_run_failed(run, f"{process} of this run is gone")
 
 
 def _place() -> dict[str, str]:

@@ -54,8 +54,8 @@ class RemoveSource(dg.Config):
 @dg.op(description="Publish a generation without the source, then delete its tables, its runs and its partition.")
 def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, project: Project) -> None:
     """Take a source out of the index. Its files, and its table in `docindex.toml`, are not touched."""
-    dead_runs.begin(context.instance, context.run_id)
     settings, key = project.read_settings(), config.source
+    dead_runs.begin(context.instance, settings, context.run_id)
     with _withdrawn(context, settings, key):
         if key in registry.sources(settings):
             shared.note_taken_out(context.instance, settings, key)  # or the sensor would add it again
@@ -113,8 +113,9 @@ def remove_source(project: Project) -> dg.JobDefinition:
 @dg.op(description="Compact the LanceDB table and bring its indexes up to date, where publications have left much.")
 def compact_and_index(context: dg.OpExecutionContext, project: Project) -> None:
     """Maintain the stores, if it is due; publications go on meanwhile."""
-    dead_runs.begin(context.instance, context.run_id)
-    with writing(project.read_settings()) as layout:
+    settings = project.read_settings()
+    dead_runs.begin(context.instance, settings, context.run_id)
+    with writing(settings) as layout:
         done = maintenance.maintain(layout, on_wait=lambda owner: context.log.info(f"waits for {owner}"))
     context.add_output_metadata(asdict(done[0]) if done else {})
     context.log.info("the table is compacted and indexed" if done else "there was nothing to do")
@@ -133,12 +134,13 @@ def maintain_stores() -> None:
 @dg.op(description="Delete old runs and events that are not the newest of their kind, and the files of deleted runs.")
 def delete_old_runs(context: dg.OpExecutionContext, project: Project) -> None:
     """Clean up as the settings say; the numbers stand at the output of the step."""
-    dead_runs.begin(context.instance, context.run_id)
+    settings = project.read_settings()
+    dead_runs.begin(context.instance, settings, context.run_id)
     from docindex_dagster.defs.retention import (
         clean_up,  # with Dagster's databases, which take most of a second to load
     )
 
-    days = project.read_settings().retention.days
+    days = settings.retention.days
     done = clean_up(context.instance, datetime.now(UTC) - timedelta(days=days))
     context.log.info(
         f"Runs older than {days} days: {done.runs} deleted, {done.spared} kept as the newest of an asset, a check, a "

@@ -48,8 +48,8 @@ def memory(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.M
     last one, and erases what is forgotten. The sensor `memory` asks for it. See docs/operations.md, “Memory”.
     """
     started = time.perf_counter()
-    dead_runs.begin(context.instance, context.run.run_id)
     settings, key = project.read_settings(), context.partition_key
+    dead_runs.begin(context.instance, settings, context.run.run_id)
     flaws = _flaws(settings, key)
     done = _folded(context, settings, key)
     yield dg.MaterializeResult(

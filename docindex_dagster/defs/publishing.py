@@ -59,8 +59,8 @@ def publish(
     context: dg.OpExecutionContext, config: Publishing, project: Project, embedding_model: EmbeddingModel
 ) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
     """Publish a cell, and say so of each source once searches everywhere can find it."""
-    dead_runs.begin(context.instance, context.run_id)
     settings = project.read_settings()
+    dead_runs.begin(context.instance, settings, context.run_id)
 
     def wait(owner: str) -> None:
         report_event(context.log, Waiting(f"cell {config.cell}", f"another publication ({owner})"))

@@ -79,7 +79,7 @@ class RunResource(Project):
         self._settings, self._source = self.read_settings(), None
         run_id = context.run.run_id if context.run else ""
         if context.instance and run_id:
-            dead_runs.begin(context.instance, run_id)
+            dead_runs.begin(context.instance, self._settings, run_id)
 
         def wait(owner: str) -> None:
             report_event(context.log, Waiting(key, f"another run of this source ({owner})"))

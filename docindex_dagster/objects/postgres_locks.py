@@ -77,6 +77,19 @@ class PostgresLocks:
             with _beating(session, min(self.lease_s / _BEATS_A_LEASE, _LONGEST_BEAT_S)):
                 yield session
 
+    def is_held(self, name: str) -> bool:
+        """Whether a lock is held by one who was heard of within the lease; the session of another is ended.
+
+        Raises:
+            LockError: Postgres cannot be reached.
+        """
+        try:
+            with closing(_Session.begin(self.url, digest_parts(self.namespace, name), name, "a look")) as session:
+                session.end_silent_holder(self.lease_s)
+                return session.has_holder()
+        except psycopg2.Error as error:
+            raise _unusable(error) from error
+
 
 def _wait_for(session: "_Session", lease_s: float, on_wait: Callable[[str], None]) -> None:
     if session.take():
@@ -143,6 +156,10 @@ class _Session:
         for _, _, name, place in self._ask(_HOLDER):
             return " at ".join(filter(None, (name, place)))
         return "one that has just ended"
+
+    def has_holder(self) -> bool:
+        """Whether any session holds it."""
+        return bool(self._ask(_HOLDER))
 
     def end_silent_holder(self, lease_s: float) -> None:
         """End the session that holds the lock if it was silent for too long."""

@@ -390,7 +390,7 @@ class TestKilledRuns:
         elsewhere = {f".dagster/docindex/{place}": "another", ".dagster/docindex/machine": ""}
         run = killed_run(project, others=elsewhere)
 
-        assert report_dead_runs(project.instance) == []
+        assert report_dead_runs(project.instance, load_settings(project.root)) == []
         assert status_of(project, run) is dg.DagsterRunStatus.STARTED
 
     def test_a_run_of_a_boot_before_this_one_is_dead_whatever_process_has_its_number(self, project, monkeypatch):
@@ -400,11 +400,11 @@ class TestKilledRuns:
         tags = {**process_tags(""), ".dagster/docindex/boot": "the one before"}
         run = project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
 
-        assert [dead.run_id for dead in report_dead_runs(project.instance)] == [run.run_id]
+        assert [dead.run_id for dead in report_dead_runs(project.instance, load_settings(project.root))] == [run.run_id]
 
     def test_where_the_system_tells_nothing_of_itself_the_number_decides(self, project, monkeypatch):
         here = dict.fromkeys(dead_runs._place(), "") | {".dagster/docindex/host": "a-mac"}
         monkeypatch.setattr(dead_runs, "_place", lambda: here)
         run = killed_run(project)
 
-        assert [dead.run_id for dead in report_dead_runs(project.instance)] == [run.run_id]
+        assert [dead.run_id for dead in report_dead_runs(project.instance, load_settings(project.root))] == [run.run_id]

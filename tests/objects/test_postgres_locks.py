@@ -185,3 +185,21 @@ def test_a_server_that_is_not_there_is_reported(postgres, locks):
             pass
     finally:
         postgres.start()
+
+
+def test_a_lock_is_held_until_its_process_is_gone_or_silent_for_a_lease(postgres, locks):
+    assert not locks.is_held(KEY)
+    for ends_with in (signal.SIGKILL, signal.SIGSTOP):
+        holder = started(HOLD, postgres.url, str(LEASE_S))
+        assert holder.stdout.readline() == "held\n"
+        time.sleep(1.5 * LEASE_S)  # it is heard of meanwhile
+        assert locks.is_held(KEY)
+
+        holder.send_signal(ends_with)
+
+        time.sleep(1.5 * LEASE_S)
+        locks.is_held(KEY)  # ends the session, which takes a moment
+        time.sleep(0.2)
+        assert not locks.is_held(KEY)
+        holder.kill()
+        holder.communicate()

@@ -111,7 +111,7 @@ def sources_changed(remove_source: dg.JobDefinition) -> dg.SensorDefinition:
 def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Compare the declared sources with Dagster's partitions and with what is published."""
     instance, settings = context.instance, project.read_settings()
-    for run in report_dead_runs(instance):
+    for run in report_dead_runs(instance, settings):
         context.log.warning(f"the process of run {run.run_id} of {run.tags.get(PARTITION_TAG, run.job_name)} is gone")
     published = shared.known(instance, settings)
     declared, before = registry.sources(settings), Memory.of(context.cursor)
