@@ -25,7 +25,7 @@ from docindex_dagster.pipeline.stages import OURS
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores import maintenance
+from docindex_dagster.stores import compaction
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import PublishedSource, read_generation
 from docindex_dagster.stores.reader import open_reader
@@ -234,7 +234,7 @@ def test_a_further_cell_takes_its_sources_from_the_others(settings: Settings, bu
 def test_the_stores_are_maintained_for_all_machines(
     settings: Settings, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 3)
+    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 3)
     publisher = at(settings, "publisher")
     for number in range(4):
         (settings.root / "one" / "page.md").write_text(f"# Marmots\n\nThey whistle {number} times.\n")
