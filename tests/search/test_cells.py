@@ -219,7 +219,7 @@ def test_vectors_that_do_not_fit_into_memory_are_asked_of_each_table(split: Spli
     whole, together = open_reader(split.whole.layout), open_together([reader.layout for reader in split.parts])
 
     assert together.matrix is None
-    assert_alike(split, together, queries()[:10], mode=Mode.VECTOR)
+    assert_alike(split, together, queries()[:40], mode=Mode.VECTOR)
     places = [
         ids(similar(index, "reader.py:40", ("library/stores",), filters=Filters(), top_k=20))
         for index in (whole, together)
