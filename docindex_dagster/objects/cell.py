@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.locks import Locks, exclusive
+from docindex_dagster.core.locks import Held, Locks, exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket, open_bucket
@@ -26,6 +26,7 @@ class OpenCell:
         number: of the cell.
         cells: how many there are.
         manifest: what was published last.
+        lock: between machines, under which this is done; None where there is one machine.
     """
 
     bucket: Bucket
@@ -33,6 +34,7 @@ class OpenCell:
     number: int
     cells: int
     manifest: Manifest
+    lock: Held | None = None
     _published: dict[str, str] = field(default_factory=dict)
     _refused: dict[str, str] = field(default_factory=dict)
 
@@ -59,8 +61,11 @@ class OpenCell:
 
         Raises:
             ConflictError: another publisher was faster; nothing of this is published.
+            LostLockError: the lock was lost meanwhile, so another publisher is at work; nothing of this is published.
             ObjectStoreError: the store does not answer.
         """
+        if self.lock is not None:
+            self.lock.check()
         published = {**self.manifest.published, **self._published}
         refused = {
             name: tag for name, tag in {**self.manifest.refused, **self._refused}.items() if published.get(name) != tag
@@ -93,10 +98,9 @@ def opened(
     layout = home_of(settings, number)
     with ExitStack() as held:
         held.enter_context(writing(settings))
-        if locks is not None:
-            held.enter_context(locks.exclusive(f"publication {number}", owner, on_wait))
+        lock = held.enter_context(locks.exclusive(f"publication {number}", owner, on_wait)) if locks else None
         held.enter_context(exclusive(layout.publication_lock, owner, on_wait))
-        yield OpenCell(bucket, layout, number, settings.storage.cells, snapshots.pull(bucket, layout, number))
+        yield OpenCell(bucket, layout, number, settings.storage.cells, snapshots.pull(bucket, layout, number), lock)
 
 
 def bucket_of(settings: Settings) -> Bucket:

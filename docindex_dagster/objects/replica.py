@@ -17,6 +17,7 @@ from docindex_dagster.objects import snapshots
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.cell import bucket_of
 from docindex_dagster.objects.cells import home_of
+from docindex_dagster.stores import link_files
 
 _INTERVAL_S = 2.0  # a look is one request, which is answered without a body where nothing is new
 _LONGEST_S = 60.0  # between looks that fail
@@ -26,8 +27,8 @@ _lock = Lock()
 _ends: dict[tuple[Path, str | None], Event] = {}
 
 
-def follow(settings: Settings, on_problem: Callable[[str], None]) -> None:
-    """Let the homes of this machine hold what is published now.
+def follow(settings: Settings, on_problem: Callable[[str], None]) -> bool:
+    """Let the homes of this machine hold what is published now; whether anything came.
 
     Where the object store does not answer, and there is an index of an earlier look, `on_problem` is called, and that
     one stays.
@@ -37,15 +38,17 @@ def follow(settings: Settings, on_problem: Callable[[str], None]) -> None:
         FullDiskError: there is no space for it.
     """
     bucket = bucket_of(settings)
+    came = False
     with writing(settings):
         for cell in range(settings.storage.cells):
             layout = home_of(settings, cell)
             try:
-                _follow(bucket, layout, cell)
+                came |= _follow(bucket, layout, cell)
             except DocindexError as error:
                 if not layout.current.is_file():
                     raise
                 on_problem(f"{error}; answers are of the index that was here before")
+    return came
 
 
 def replicate(settings: Settings) -> Callable[[], None]:
@@ -59,22 +62,31 @@ def replicate(settings: Settings) -> Callable[[], None]:
 
 
 def _poll(settings: Settings, end: Event) -> None:
-    wait_s = _INTERVAL_S
+    wait_s, is_linked = _INTERVAL_S, False
     while not end.is_set():
         problems: list[str] = []
         try:
-            follow(settings, problems.append)
-        except (DocindexError, OSError) as error:
-            problems.append(str(error))
+            came = follow(settings, problems.append)
+            if not came and not problems and not is_linked:  # there is time for what no publisher makes
+                _link(settings)
+            is_linked = not came
+        except Exception as error:  # noqa: BLE001 a server whose thread ended would answer from an old index for ever
+            problems.append(f"{type(error).__name__}: {error}")
         for problem in problems:
             _log.warning("%s", problem)
         wait_s = min(2 * wait_s, _LONGEST_S) if problems else _INTERVAL_S
         end.wait(wait_s)
 
 
-def _follow(bucket: Bucket, layout: Layout, cell: int) -> None:
+def _link(settings: Settings) -> None:
+    for cell in range(settings.storage.cells):
+        link_files.bring_up_to_date(home_of(settings, cell))
+
+
+def _follow(bucket: Bucket, layout: Layout, cell: int) -> bool:
     if snapshots.read(bucket, cell, snapshots.followed(layout)) is None:
-        return
+        return False
     with exclusive_if_free(layout.publication_lock, "a replica") as is_free:
         if is_free:  # else a publisher works here, and brings the home up to date
             snapshots.pull(bucket, layout, cell)
+        return is_free

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from docindex_dagster.objects import replica as replicas
 from docindex_dagster.objects import snapshots
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.search.live import Live
+from docindex_dagster.stores import link_files
 from docindex_dagster.stores.generation import read_generation
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
@@ -86,6 +88,45 @@ def test_a_home_in_which_a_publisher_works_is_left_to_it(settings: Settings, buc
     with exclusive(Layout(settings.home).publication_lock, "a publisher", pytest.fail):
         replicas.follow(settings, pytest.fail)
     assert number(settings) == 0
+
+
+def test_where_nothing_is_new_the_links_of_the_graph_are_made(
+    settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, "_INTERVAL_S", 0.05)
+    publish(bucket, publisher, "alpha")
+    end = replicas.replicate(settings)
+    ends_at = time.monotonic() + 30
+    layout = Layout(settings.home)
+    while not list(layout.links.glob("*.arrow")) and time.monotonic() < ends_at:
+        time.sleep(0.02)
+    end()
+    generation = read_generation(layout)
+    assert generation is not None
+    assert link_files.read(layout, generation) is not None
+
+
+def test_a_failure_of_any_kind_ends_no_replica(
+    settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, "_INTERVAL_S", 0.05)
+    publish(bucket, publisher, "alpha")
+    failures = [ValueError("nobody thought of this")]
+
+    def read(*arguments: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return reading(*arguments)
+
+    reading = snapshots.read
+    monkeypatch.setattr(snapshots, "read", read)
+    end = replicas.replicate(settings)
+    ends_at = time.monotonic() + 30
+    while number(settings) < 1 and time.monotonic() < ends_at:
+        time.sleep(0.02)
+    end()
+    assert number(settings) == 1
+    assert failures == []
 
 
 def test_who_asks_again_and_again_finds_what_is_published_later(

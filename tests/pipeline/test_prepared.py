@@ -9,7 +9,7 @@ import pytest
 from obstore.store import MemoryStore
 
 from docindex_dagster.core import tables
-from docindex_dagster.core.errors import ConflictError, SettingsError, SourceError, VerificationError
+from docindex_dagster.core.errors import ConflictError, LostLockError, SettingsError, SourceError, VerificationError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
@@ -186,6 +186,24 @@ def test_a_publisher_that_was_overtaken_publishes_nothing(settings: Settings, bu
             list(batches)
     assert published(slow) == []
     assert set(sources(slow)) == {"library/one"}
+
+
+def test_a_publisher_that_lost_its_lock_publishes_nothing(settings: Settings, bucket: Bucket) -> None:
+    class Lost:
+        def __call__(self, text: str) -> None:
+            """Nobody looks."""
+
+        def check(self) -> None:
+            raise LostLockError("the session was ended")
+
+    publisher = at(settings, "publisher")
+    prepare(at(settings, "w1"), bucket, "library/one")
+    with opened(publisher) as cell:
+        cell.lock = Lost()
+        with pytest.raises(LostLockError):
+            list(publish_prepared(publisher, cell, StaticEmbedder))
+    assert snapshots.read(bucket, 0) is None
+    assert [each.pointer.source for each in published(publisher)] == ["library/one"]
 
 
 def test_stores_that_are_damaged_come_from_the_object_store(settings: Settings, bucket: Bucket) -> None:
