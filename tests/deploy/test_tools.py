@@ -98,7 +98,14 @@ def test_the_database_is_reached_by_the_driver_that_comes_with_dagster_postgres(
 def test_celery_workers_run_one_run_at_a_time_and_take_no_more(environment):
     pytest.importorskip("dagster_celery")
     script = "from dagster_celery.app import app; import json; print(json.dumps({k: app.conf[k] for k in %r}))"
-    names = ["broker_url", "result_backend", "worker_pool", "worker_disable_prefetch", "task_track_started"]
+    names = [
+        "broker_url",
+        "result_backend",
+        "worker_pool",
+        "worker_disable_prefetch",
+        "task_acks_late",
+        "task_track_started",
+    ]
     path = os.pathsep.join([str(DEPLOY / "celery"), *sys.path])
     done = run(sys.executable, "-c", script % names, env={**os.environ, "PYTHONPATH": path})
 
@@ -107,6 +114,7 @@ def test_celery_workers_run_one_run_at_a_time_and_take_no_more(environment):
         "result_backend": environment["DAGSTER_CELERY_BACKEND_URL"],
         "worker_pool": "solo",
         "worker_disable_prefetch": True,
+        "task_acks_late": True,
         "task_track_started": True,
     }
 
