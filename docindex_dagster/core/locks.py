@@ -53,6 +53,14 @@ class Locks(Protocol):
         """
         ...
 
+    def end_silent(self) -> None:
+        """Let the locks go of all who were not heard of lately.
+
+        Raises:
+            LockError: what keeps the locks cannot be reached.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:

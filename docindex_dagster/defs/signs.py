@@ -37,12 +37,15 @@ def give(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None:
 def without(instance: dg.DagsterInstance, settings: Settings, tags: dict[str, str]) -> list[dg.DagsterRun]:
     """The runs at work with these tags that give no sign; none where there is one machine alone.
 
+    Of those that were not heard of for a lease, all locks are free then, also those for which nobody waits.
+
     Raises:
         LockError: the locks cannot be reached, so nobody knows.
     """
     locks = shared.locks_of(instance, settings)
     if locks is None:
         return []
+    locks.end_silent()
     at_work = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING], tags=tags)
     return [record.dagster_run for record in instance.get_run_records(at_work) if _is_without(record, locks)]
 

@@ -2,8 +2,9 @@
 
 Each is held by a session of its own, so that a process that dies leaves none behind. A machine that is gone, or a
 process that was paused, sends nothing any more: who waits ends its session once that was silent for longer than the
-lease, by the server's clock alone. A session that was ended is never made anew. `Held.check` says that it was, before
-anything is published; and what is published by a conditional put is safe in any case.
+lease, by the server's clock alone, and who looks for runs that are lost ends all such sessions. One that was ended is
+never made anew. `Held.check` says that it was, before anything is published; and what is published by a conditional put
+is safe in any case.
 """
 
 import threading
@@ -25,6 +26,7 @@ _BEATS_A_LEASE = 6
 _LONGEST_BEAT_S = 5.0
 _CONNECT_TIMEOUT_S = 10
 _MOST_NAME = 63  # bytes of the name that Postgres shows of a session
+_MARK = "docindex "  # how that of each session of ours begins
 _ENDED_S = 5  # that the thread of the heartbeat may take to end
 # How soon each end of a connection notices that the other is gone: within half a minute.
 _KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
@@ -41,6 +43,11 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 _END_IF_SILENT = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE pid = %(pid)s AND clock_timestamp() - state_change > %(lease)s * interval '1 second'
+"""
+_END_ALL_SILENT = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE starts_with(application_name, %(mark)s) AND datname = current_database() AND pid <> pg_backend_pid()
+AND clock_timestamp() - state_change > %(lease)s * interval '1 second'
 """
 
 
@@ -87,6 +94,18 @@ class PostgresLocks:
             with closing(_Session.begin(self.url, digest_parts(self.namespace, name), name, "a look")) as session:
                 session.end_silent_holder(self.lease_s)
                 return session.has_holder()
+        except psycopg2.Error as error:
+            raise _unusable(error) from error
+
+    def end_silent(self) -> None:
+        """End all sessions that were silent for longer than the lease, whichever locks they hold.
+
+        Raises:
+            LockError: Postgres cannot be reached.
+        """
+        try:
+            with closing(_Session.begin(self.url, digest_parts(self.namespace), "all", "a look")) as session:
+                session.end_all_silent(self.lease_s)
         except psycopg2.Error as error:
             raise _unusable(error) from error
 
@@ -154,7 +173,7 @@ class _Session:
     def holder(self) -> str:
         """What the one who holds it is called, and where it is."""
         for _, _, name, place in self._ask(_HOLDER):
-            return " at ".join(filter(None, (name, place)))
+            return " at ".join(filter(None, (name.removeprefix(_MARK), place)))
         return "one that has just ended"
 
     def has_holder(self) -> bool:
@@ -165,6 +184,10 @@ class _Session:
         """End the session that holds the lock if it was silent for too long."""
         for pid, *_ in self._ask(_HOLDER):
             self._ask(_END_IF_SILENT, pid=pid, lease=lease_s)
+
+    def end_all_silent(self, lease_s: float) -> None:
+        """End each session of ours that was silent for too long."""
+        self._ask(_END_ALL_SILENT, mark=_MARK, lease=lease_s)
 
     def is_held(self) -> bool:
         """Whether this session holds the lock."""
@@ -202,7 +225,7 @@ class _Session:
 
 
 def _shown(text: str) -> str:
-    return text.encode("utf-8", "replace")[:_MOST_NAME].decode("utf-8", "ignore")
+    return f"{_MARK}{text}".encode("utf-8", "replace")[:_MOST_NAME].decode("utf-8", "ignore")
 
 
 def _unusable(error: psycopg2.Error) -> LockError:

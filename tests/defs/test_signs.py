@@ -1,20 +1,27 @@
 """A run of another machine that is gone is known by its lock, in a real Postgres."""
 
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
+import psycopg2
 import pytest
 
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs import dead_runs, signs
+from docindex_dagster.defs import dead_runs, shared, signs
 from tests.defs.conftest import CONFIG, KEY
 from tests.objects.postgres import serving
 
 pytestmark = pytest.mark.scale
+
+BEAT_S = 5.0  # a process that holds a lock is heard of so often
 
 # A process of another machine that begins a run, and is at it until its input ends; it may begin another one.
 AT_WORK = """
@@ -22,12 +29,13 @@ import socket, sys
 socket.gethostname = lambda: "elsewhere"
 import dagster as dg
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.defs import dead_runs
+from docindex_dagster.defs import dead_runs, shared
 with dg.DagsterInstance.get() as instance:
     for run_id in sys.argv[1:]:
         dead_runs.begin(instance, load_settings(), run_id)
-    print("at work", flush=True)
-    sys.stdin.read()
+    with shared.locks_of(instance, load_settings()).exclusive(f"work of {run_id}", "its work", print):
+        print("at work", flush=True)
+        sys.stdin.read()
 """
 
 
@@ -110,3 +118,29 @@ def test_a_repeated_run_does_not_inherit_a_sign(instance, settings):
     instance.add_run_tags(again.run_id, dict(tags))
 
     assert again.run_id not in reported(instance, settings)
+
+
+def test_a_run_that_was_paused_for_a_lease_is_lost_and_no_lock_of_it_stays(instance, settings, monkeypatch):
+    locks = replace(shared.locks_of(instance, settings), lease_s=BEAT_S + 1)
+    monkeypatch.setattr(shared, "locks_of", lambda *_: locks)
+    run = new_run(instance, settings)
+    process = at_work(run)
+    assert reported(instance, settings) == []
+    assert owners_of_locks(instance) == [f"docindex run {run.run_id}", "docindex its work"]
+
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(BEAT_S + 1.5)
+
+    assert reported(instance, settings) == [run.run_id]
+    time.sleep(0.2)
+    assert owners_of_locks(instance) == []
+    process.kill()
+    process.communicate()
+
+
+def owners_of_locks(instance: dg.DagsterInstance) -> list[str]:
+    """The names of the sessions that hold locks between machines; `is_held` would end those that are silent."""
+    url = instance.run_storage.postgres_url.replace("+psycopg2", "")
+    with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT application_name FROM pg_stat_activity WHERE application_name LIKE 'docindex %'")
+        return [name for (name,) in cursor.fetchall()]

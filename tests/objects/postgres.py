@@ -49,6 +49,12 @@ class Postgres:
         self.stop()
         self.start()
 
+    def holders(self) -> list[str]:
+        """The names of the sessions that hold advisory locks, in their order."""
+        names = "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory'"
+        psql = [str(_PROGRAMS[-1] / "psql"), "-XAtq", self.plain_url, "-c", f"{names} AND granted ORDER BY 1"]
+        return subprocess.run(psql, check=True, capture_output=True, text=True).stdout.splitlines()
+
     def _control(self, action: str, *arguments: str) -> None:
         self._run("pg_ctl", action, "--wait", "--silent", "--pgdata", str(self.folder / "data"), *arguments)
 

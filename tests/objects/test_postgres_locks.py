@@ -203,3 +203,17 @@ def test_a_lock_is_held_until_its_process_is_gone_or_silent_for_a_lease(postgres
         assert not locks.is_held(KEY)
         holder.kill()
         holder.communicate()
+
+
+def test_whoever_looks_ends_all_who_are_silent_for_a_lease_and_nobody_else(postgres, locks):
+    with another_holds(postgres.url) as process, locks.exclusive("library/other", "a run", nobody_waits) as other:
+        process.send_signal(signal.SIGSTOP)
+        locks.end_silent()
+        assert postgres.holders() == ["docindex a run", "docindex run 17: chunks"]
+
+        time.sleep(1.5 * LEASE_S)
+        locks.end_silent()
+
+        other.check()
+        time.sleep(0.2)
+        assert postgres.holders() == ["docindex a run"]
