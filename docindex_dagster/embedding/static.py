@@ -1,6 +1,8 @@
 """The default provider: a static model of our own, whose weights lie in the package. No network, no key, no GPU.
 
-A text's vector is the sum of its tokens' rows, each times the square root of how often it occurs, at unit length.
+A text's vector is the sum of its tokens' rows, each times the square root of how often it occurs, at unit length. It is
+summed in double precision: in single precision, the order in which a processor adds would show in what is stored, and
+machines that share an index would not agree on its version.
 `training/` makes the rows; docs/model.md says of what.
 """
 
@@ -38,13 +40,13 @@ class StaticEmbedder:
         A text without a single known token has no direction of its own; it gets a fixed one, since a zero vector could
         never be found nor verified.
         """
-        vectors = np.empty((len(texts), self.dimension), np.float32)
+        vectors = np.empty((len(texts), self.dimension), np.float64)
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             vectors[start : start + len(batch)] = _model().pooled(batch)
         vectors[~vectors.any(axis=1), 0] = 1.0
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors
+        return vectors.astype(np.float32)
 
     def embed_query(self, text: str) -> Vectors:
         """A vector of shape (256,) and unit length."""
@@ -75,12 +77,12 @@ class StaticModel:
         object.__setattr__(self, "_tokens", pa.array([token.encode() for token in self.vocabulary], pa.binary()))
         object.__setattr__(self, "_ids", {token: index for index, token in enumerate(self.vocabulary)})
 
-    def pooled(self, texts: Sequence[str]) -> Vectors:
-        """The sums of rows, float32 of shape (len(texts), dimension); zero where no token is known."""
+    def pooled(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """The sums of rows, of shape (len(texts), dimension); zero where no token is known."""
         bags = self.bags(texts)
-        found = np.empty((len(texts), self.rows.shape[1]), np.float32)
+        found = np.empty((len(texts), self.rows.shape[1]), np.float64)
         for text, (begin, end) in enumerate(pairwise(bags.begins)):
-            found[text] = bags.weights[begin:end] @ self.rows[bags.tokens[begin:end]]
+            found[text] = bags.weights[begin:end] @ self.rows[bags.tokens[begin:end]].astype(np.float64)
         return found
 
     def bags(self, texts: Sequence[str], most: int | None = None) -> "Bags":

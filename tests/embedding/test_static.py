@@ -1,6 +1,7 @@
 """The static model: its rows, how they are pooled, and the file that they are in."""
 
 import hashlib
+import os
 import subprocess
 import sys
 
@@ -48,6 +49,26 @@ def test_texts_are_embedded_alike_alone_and_among_others():
     assert together.dtype == np.float32
     assert np.allclose(together[:5], [StaticEmbedder().embed_query(text) for text in texts[:5]], atol=1e-6)
     assert np.array_equal(together[:5], together[5:10])
+
+
+EMBED = """
+import hashlib
+from pathlib import Path
+import numpy as np
+from docindex_dagster.embedding import static
+lines = Path(static.__file__).read_text().splitlines()
+texts = [" ".join(lines[start : start + 12]) for start in range(len(lines) - 12)]
+print(hashlib.sha256(static.StaticEmbedder().embed_documents(texts).astype(np.float16)).hexdigest())
+"""
+
+
+def test_machines_whose_processors_add_in_another_order_store_the_same_vectors():
+    kernels = ("", "Nehalem", "Haswell", "SkylakeX")  # of OpenBLAS, for four generations; "": that of this one
+    environments = [{**os.environ, "OPENBLAS_CORETYPE": kernel} for kernel in kernels]
+    command = [sys.executable, "-c", EMBED]
+    found = {subprocess.run(command, env=one, check=True, capture_output=True).stdout for one in environments}
+
+    assert len(found) == 1
 
 
 def test_what_is_meant_alike_is_nearer_than_what_is_not():
