@@ -6,8 +6,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import psycopg2
@@ -16,6 +16,7 @@ import pytest
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs import dead_runs, shared, signs
+from docindex_dagster.objects.postgres_locks import PostgresLocks
 from tests.defs.conftest import CONFIG, KEY
 from tests.objects.postgres import serving
 
@@ -121,7 +122,7 @@ def test_a_repeated_run_does_not_inherit_a_sign(instance, settings):
 
 
 def test_a_run_that_was_paused_for_a_lease_is_lost_and_no_lock_of_it_stays(instance, settings, monkeypatch):
-    locks = replace(shared.locks_of(instance, settings), lease_s=BEAT_S + 1)
+    locks = PostgresLocks(postgres_url(instance), settings.storage.url or "", lease_s=BEAT_S + 1)
     monkeypatch.setattr(shared, "locks_of", lambda *_: locks)
     run = new_run(instance, settings)
     process = at_work(run)
@@ -138,9 +139,14 @@ def test_a_run_that_was_paused_for_a_lease_is_lost_and_no_lock_of_it_stays(insta
     process.communicate()
 
 
+def postgres_url(instance: dg.DagsterInstance) -> str:
+    storage: Any = instance.run_storage
+    return str(storage.postgres_url)
+
+
 def owners_of_locks(instance: dg.DagsterInstance) -> list[str]:
     """The names of the sessions that hold locks between machines; `is_held` would end those that are silent."""
-    url = instance.run_storage.postgres_url.replace("+psycopg2", "")
+    url = postgres_url(instance).replace("+psycopg2", "")
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT application_name FROM pg_stat_activity WHERE application_name LIKE 'docindex %'")
         return [name for (name,) in cursor.fetchall()]

@@ -59,6 +59,18 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock between machines that is held: by whom, and for how many seconds that one has been silent."""
+
+    owner: str
+    silent_s: float
+
+    def is_of(self, run: Run) -> bool:
+        """Whether a run holds it, whatever it does."""
+        return self.owner.startswith(f"docindex run {run.id}")
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A result of a search."""
 
@@ -82,7 +94,7 @@ class Deployment:
     repositories: Repositories
     search_port: int
     control: Host
-    publisher: Host
+    publishers: list[Host]
     searcher: Host
     workers: list[Host]
     files: dict[Path, str]
@@ -95,7 +107,11 @@ class Deployment:
 
     @property
     def hosts(self) -> list[Host]:
-        return [self.control, *self.workers, self.publisher, self.searcher]
+        return [self.control, *self.workers, *self.publishers, self.searcher]
+
+    def host(self, name: str) -> Host:
+        """The host of a name."""
+        return next(made for made in self.hosts if made.name == name)
 
     def start(self, made: Host, role: Role | None = None) -> None:
         """Start what a host is for, but for what runs already."""
@@ -124,7 +140,7 @@ class Deployment:
     def declare(self) -> None:
         """Let the project name the present repositories, on all hosts that have it: `docindex.toml` is distributed."""
         self.files[_PROJECT / "docindex.toml"] = "\n".join(one.declaration for one in self.repositories.all)
-        for made in (self.control, *self.workers, self.publisher):
+        for made in (self.control, *self.workers, *self.publishers):
             self._lay(made)
 
     @property
@@ -132,10 +148,10 @@ class Deployment:
         """The home of the search server."""
         return Layout(self.searcher.folder / ".docindex")
 
-    def ask_for(self, edited: Sequence[Repository]) -> None:
+    def ask_for(self, edited: Sequence[Repository]) -> Program:
         """Ask for runs by `docindex index`, and let it follow them."""
         program = Path(sys.executable).with_name("docindex")
-        self.control.start("index", [program, "index", *(one.key for one in edited)], DISK / _PROJECT)
+        return self.control.start("index", [program, "index", *(one.key for one in edited)], DISK / _PROJECT)
 
     def docindex(self, *arguments: str, patience_s: float = 600.0) -> "subprocess.CompletedProcess[str]":
         """Run a command of docindex on the control host."""
@@ -153,6 +169,17 @@ class Deployment:
     def unfinished(self) -> list[Run]:
         """The runs that are not over."""
         return [run for run in self.runs() if run.status not in OVER]
+
+    def has_event(self, run_id: str, text: str) -> bool:
+        """Whether an event of a run holds a text."""
+        return self.database.ask(
+            f"SELECT count(*) FROM event_logs WHERE run_id = '{run_id}' AND event LIKE '%{text}%'"
+        ) != ["0"]
+
+    def locks(self) -> list[Lock]:
+        """The locks between machines that are held."""
+        found = (row.rpartition("|") for row in self.database.advisory_locks())
+        return [Lock(owner, float(silent_s)) for owner, _, silent_s in found]
 
     def search(self, query: str, **options: Any) -> list[Hit]:
         """Ask the search server.
@@ -197,16 +224,20 @@ class Deployment:
         Raises:
             AssertionError: they do not; it says what is missing.
         """
-        self.wait(lambda: not self.behind() and not self.unfinished(), "everything to settle", patience_s)
+        self.wait(self.is_settled, "everything to settle", patience_s)
 
-    def wait(self, condition: Callable[[], object], what: str, patience_s: float) -> None:
-        """Ask every second until the answer is true.
+    def is_settled(self) -> bool:
+        """Whether no run is under way, and searches find the newest revision of all."""
+        return not self.unfinished() and not self.behind()
+
+    def wait(self, condition: Callable[[], Any], what: str, patience_s: float, every_s: float = 1.0) -> Any:
+        """Ask again and again until the answer is true, and return it.
 
         Raises:
             AssertionError: it is not; it says how everything stands.
         """
         try:
-            wait_for(condition, what, patience_s, 1.0)
+            return wait_for(condition, what, patience_s, every_s)
         except AssertionError as error:
             raise AssertionError(f"{error}: {self.report()}") from None
 
@@ -225,7 +256,7 @@ class Deployment:
 
 @contextmanager
 def deployment(
-    folder: Path, sources: int, *, workers: int = 2, seed: int = 0, faults: Faults = NO_FAULTS
+    folder: Path, sources: int, *, workers: int = 2, publishers: int = 1, seed: int = 0, faults: Faults = NO_FAULTS
 ) -> Iterator[Deployment]:
     """Start a deployment that indexes so many small repositories.
 
@@ -233,6 +264,7 @@ def deployment(
         folder: for the disks of its hosts.
         sources: how many repositories.
         workers: how many workers.
+        publishers: how many hosts there are that publish, one at a time.
         seed: decides what the repositories hold, and what goes wrong.
         faults: of the object store.
     """
@@ -243,26 +275,30 @@ def deployment(
         between = enter(proxy(enter(s3()), seed, faults, PREFIX))
         shared = _variables(database, broker, between.store)
         code_port, search_port = free_port(), free_port()
-        names = [f"worker{number}" for number in range(1, workers + 1)]
-        made = {name: enter(host(folder / "hosts", name, **shared)) for name in ("control", *names, "publisher")}
+        control = enter(host(folder / "hosts", "control", **shared))
+        at_work = {
+            kind: [enter(host(folder / "hosts", f"{kind}{number}", **shared)) for number in range(1, count + 1)]
+            for kind, count in (("worker", workers), ("publisher", publishers))
+        }
         searcher = enter(host(folder / "hosts", "search", **_of_the_store(between.store)))
         deployed = Deployment(
             database,
             between,
             served,
             search_port,
-            made["control"],
-            made["publisher"],
+            control,
+            at_work["publisher"],
             searcher,
-            [made[name] for name in names],
-            _files(code_port, workers),
+            at_work["worker"],
+            _files(code_port, workers, publishers),
         )
         deployed.declare()
         deployed.start(deployed.control, _control(code_port))
         wait_for(lambda: answers(code_port), "the code location", _START_S)
-        for name in names:
-            deployed.start(made[name], _celery("dagster"))
-        deployed.start(deployed.publisher, _celery(_PUBLISHER_QUEUE))
+        for made in deployed.workers:
+            deployed.start(made, _celery("dagster"))
+        for made in deployed.publishers:
+            deployed.start(made, _celery(_PUBLISHER_QUEUE))
         deployed.start(searcher, _search(search_port))
         yield deployed
 
@@ -290,13 +326,13 @@ def _of_the_store(store: ObjectStore) -> dict[str, str]:
     return {**store.environment, "DOCINDEX_STORAGE__URL": store.url(PREFIX), "PYTHONPATH": str(CHECKOUT)}
 
 
-def _files(code_port: int, workers: int) -> dict[Path, str]:
-    """The files of `deploy/`, for so many workers."""
+def _files(code_port: int, workers: int, publishers: int) -> dict[Path, str]:
+    """The files of `deploy/`, for so many workers and publishers."""
     instance = yaml.safe_load(
         "".join((_DEPLOY / "dagster" / name).read_text() for name in ("base.yaml", "celery.yaml"))
     )
     runs = instance["concurrency"]["runs"]
-    runs["max_concurrent_runs"] = workers + 1
+    runs["max_concurrent_runs"] = workers + publishers
     runs["tag_concurrency_limits"][0]["limit"] = workers
     workspace = (_DEPLOY / "workspace.yaml").read_text()
     workspace = workspace.replace("host: code", "host: 127.0.0.1").replace("port: 4000", f"port: {code_port}")

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from docindex_dagster.core.layout import Layout
@@ -23,22 +23,26 @@ _WORD = re.compile(r"[A-Za-z]{4,}")
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A project with nothing set, in a folder."""
+    """A project with nothing set, in a folder; `indexed` are the revisions that it has."""
 
     folder: Path
+    indexed: dict[str, int] = field(default_factory=dict)
 
     @property
     def layout(self) -> Layout:
         return Layout(self.folder / ".docindex")
 
     def index(self, declared: Sequence[Repository]) -> None:
-        """Index these sources, and take out what is none of them."""
+        """Index those of these sources that are new or edited, and take out what is none of them."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if self.layout.current.exists():
-            for key in sources(self.layout).keys() - {one.key for one in declared}:
-                self._run("source", "remove", key)
+        wanted = {one.key: one.revision for one in declared}
+        for key in self.indexed.keys() - wanted.keys():
+            self._run("source", "remove", key)
         (self.folder / "docindex.toml").write_text("\n".join(one.declaration for one in declared))
-        self._run("index")
+        if edited := [key for key, revision in wanted.items() if self.indexed.get(key) != revision]:
+            self._run("index", *edited)
+        self.indexed.clear()
+        self.indexed.update(wanted)
 
     def _run(self, *arguments: str) -> None:
         environment = without_ours(os.environ) | {"PYTHONPATH": str(CHECKOUT), "HOME": str(self.folder)}

@@ -121,6 +121,43 @@ class _Message:
 
 
 @dataclass(slots=True)
+class Gate:
+    """Holds the next request of a kind until it is opened; those that come after it pass.
+
+    Attributes:
+        kind: of the request.
+        answer: the status that it got in the end.
+    """
+
+    kind: Kind
+    answer: str = ""
+    _is_taken: bool = False
+    _opened: Event = field(default_factory=Event)
+    _held: Event = field(default_factory=Event)
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether the request has come."""
+        return self._held.is_set()
+
+    def open(self) -> None:
+        """Let the request pass on, whoever waits for its answer."""
+        self._opened.set()
+
+    def takes(self, kind: Kind) -> bool:
+        """Whether a request is the one to hold."""
+        is_first = kind == self.kind and not self._is_taken
+        self._is_taken |= is_first
+        return is_first
+
+    async def wait(self) -> None:
+        """Hold the request."""
+        self._held.set()
+        while not self._opened.is_set():  # noqa: ASYNC110 it is opened by another thread
+            await asyncio.sleep(0.05)
+
+
+@dataclass(slots=True)
 class Proxy:
     """A proxy at work; `faults` may be changed while it is."""
 
@@ -133,6 +170,13 @@ class Proxy:
     _figures: dict[Kind, Figures] = field(default_factory=dict)
     _one_condition: asyncio.Lock = field(default_factory=asyncio.Lock)
     _in_work: set["asyncio.Task[None]"] = field(default_factory=set)
+    _gates: list[Gate] = field(default_factory=list)
+
+    def hold_next(self, method: str, folder: str) -> Gate:
+        """Hold the next request of a kind; whoever opens the gate lets it go on, as it was sent."""
+        gate = Gate(Kind(method, folder))
+        self._gates.append(gate)
+        return gate
 
     def traffic(self) -> Traffic:
         """All that was asked until now."""
@@ -207,6 +251,16 @@ class Proxy:
         return None
 
     async def _passed_on(self, request: _Message, *, is_conditional: bool) -> _Message:
+        kind = _kind(request, self.store.bucket, self.prefix)
+        for gate in self._gates:
+            if gate.takes(kind):
+                await gate.wait()
+                answer = await self._asked(request, is_conditional=is_conditional)
+                gate.answer = answer.first_line[1]
+                return answer
+        return await self._asked(request, is_conditional=is_conditional)
+
+    async def _asked(self, request: _Message, *, is_conditional: bool) -> _Message:
         if not is_conditional:
             return await _ask(self.behind.port, request)
         async with self._one_condition:

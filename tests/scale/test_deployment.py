@@ -8,15 +8,17 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
 from docindex_dagster.objects.postgres_locks import LEASE_S
 from tests.scale import embedded
-from tests.scale.deployment import Deployment, deployment
+from tests.scale.deployment import OVER, Deployment, Run, deployment
 from tests.scale.embedded import Embedded
-from tests.scale.faults import NO_FAULTS, Faults
+from tests.scale.faults import NO_FAULTS, Faults, Gate
+from tests.scale.hosts import Program
 from tests.scale.watcher import watching
 
 pytestmark = pytest.mark.scale
@@ -26,7 +28,11 @@ KILLS = int(os.environ.get("DOCINDEX_TEST_KILLS") or 8)
 SEED = int(os.environ.get("DOCINDEX_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
 # A first run, and what the sensors take to notice: they look at 32 repositories each 35 s.
 PATIENCE_S = 180.0 + 15.0 * SOURCES
-SETTLING_S = 300.0  # what is lost is noticed after a lease, and asked for again by sensors
+# A session that was silent for a lease is ended by who waits for its lock, or by a sensor that looks each 25 s.
+LONGEST_SILENCE_S = LEASE_S + 30
+# As long as a run takes, more or less.
+LONGEST_BETWEEN_KILLS_S = 16.0
+SETTLING_S = 900.0  # what is lost is noticed after a lease, and asked for again by sensors
 QUERIES = 50
 # A tenth of the requests fails.
 BAD_WEATHER = Faults(error=0.02, slow_down=0.02, conflict=0.05, cut=0.02, lost_answer=0.05, delay=0.05, delay_s=1.0)
@@ -44,9 +50,8 @@ def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
     return print_line
 
 
-def assert_equals_one_machine(deployed: Deployment, folder: Path) -> str:
+def assert_equals_one_machine(deployed: Deployment, alone: Embedded) -> str:
     """Compare what the search server has with an embedded index of the same sources; says how much that is."""
-    alone = Embedded(folder / "embedded")
     alone.index(deployed.repositories.all)
     held, wanted = embedded.rows(deployed.replica), embedded.rows(alone.layout)
     assert held == wanted
@@ -60,16 +65,17 @@ def assert_equals_one_machine(deployed: Deployment, folder: Path) -> str:
 
 
 def test_it_equals_one_machine_after_edits_removals_and_rollbacks(tmp_path, say):
-    begun = time.monotonic()
+    begun, alone = time.monotonic(), Embedded(tmp_path / "embedded")
     with deployment(tmp_path, SOURCES, seed=SEED) as deployed:
         deployed.settle(PATIENCE_S)
         first_s = time.monotonic() - begun
-        equal = assert_equals_one_machine(deployed, tmp_path)
+        say(f"{SOURCES} sources indexed in {first_s:.0f} s")
+        equal = assert_equals_one_machine(deployed, alone)
         with watching(deployed, SEED) as watcher:
             edited = deployed.repositories.edit(max(2, SOURCES // 10))
             deployed.ask_for(edited)
             deployed.settle(PATIENCE_S)
-        assert_equals_one_machine(deployed, tmp_path)
+        assert_equals_one_machine(deployed, alone)
         by = Counter(run.host for run in deployed.runs() if run.job == "index_source")
         say(f"{SOURCES} sources indexed in {first_s:.0f} s by {dict(by)}; {equal}; {len(edited)} edited: {watcher}")
 
@@ -80,7 +86,7 @@ def test_it_equals_one_machine_after_edits_removals_and_rollbacks(tmp_path, say)
         deployed.wait(
             lambda: not deployed.stamp(gone) and not deployed.unfinished(), f"{gone.key} to leave", PATIENCE_S
         )
-        assert_equals_one_machine(deployed, tmp_path)
+        assert_equals_one_machine(deployed, alone)
 
         last = deployed.repositories.edit(1)[0]
         deployed.ask_for([last])
@@ -89,43 +95,137 @@ def test_it_equals_one_machine_after_edits_removals_and_rollbacks(tmp_path, say)
             done = deployed.docindex("rollback")
             assert done.returncode == 0, done.stderr
             deployed.wait(lambda: deployed.found_revision(last) == revision, f"revision {revision}", 30)  # noqa: B023
-        assert_equals_one_machine(deployed, tmp_path)
+        assert_equals_one_machine(deployed, alone)
         ended = Counter(run.status for run in deployed.runs())
         say(f"{gone.key} removed, {last.key} rolled back and forth; runs: {dict(ended)}")
 
 
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """When a host is to fall asleep: in a run of a job, and why that is refused when the host wakes.
+
+    Attributes:
+        job: of the run.
+        refusal: what its events say in the end.
+        put: the folder of the object that it is about to replace then, so that the request comes while it sleeps; with
+            none, it has begun, and made nothing yet.
+    """
+
+    job: str
+    refusal: str
+    put: str = ""
+
+
+@pytest.mark.parametrize(
+    "sleep",
+    [
+        Sleep("index_source", "is lost: this process was paused"),
+        Sleep("index_source", "was replaced meanwhile", put="prepared"),
+        Sleep("publish_prepared", "is lost: this process was paused"),
+        Sleep("publish_prepared", "was replaced meanwhile", put="cells"),
+    ],
+    ids=["worker_at_work", "worker_in_its_last_put", "publisher_at_work", "publisher_in_its_last_put"],
+)
+def test_who_sleeps_through_a_lease_is_replaced_and_then_refused(tmp_path, say, sleep):
+    alone = Embedded(tmp_path / "embedded")
+    with deployment(tmp_path, 2, publishers=2, seed=SEED) as deployed:
+        deployed.settle(PATIENCE_S)
+        with watching(deployed, SEED) as watcher:
+            gate = deployed.proxy.hold_next("PUT", sleep.put) if sleep.put else None
+            edited = deployed.repositories.edit(1)
+            deployed.ask_for(edited)
+            at_work = partial(run_at_work, deployed, sleep.job, gate)
+            run = deployed.wait(at_work, f"a run of {sleep.job}", PATIENCE_S, every_s=0.1)
+            asleep = deployed.host(run.host)
+            asleep.pause()
+            began = time.monotonic()
+            assert [lock for lock in deployed.locks() if lock.is_of(run)]
+
+            edited[0].commit(deployed.repositories.chance)  # what the sleeper has is old now
+            silences: list[float] = []
+            deployed.wait(lambda: is_settled(deployed, silences), "others to do its work", PATIENCE_S + SETTLING_S)
+            assert LEASE_S < max(silences) < LONGEST_SILENCE_S
+            assert not [lock for lock in deployed.locks() if lock.is_of(run)]
+            replaced_s = time.monotonic() - began
+            if gate is not None:  # its request passes late, as one of a slow network
+                gate.open()
+                deployed.wait(lambda: gate.answer, "the request to be answered", 30)
+                assert gate.answer == "412"
+
+            asleep.resume()
+            deployed.wait(lambda: deployed.has_event(run.id, sleep.refusal), "the sleeper to be refused", SETTLING_S)
+            deployed.settle(PATIENCE_S)
+        assert {one.status for one in deployed.runs() if one.id == run.id} == {"FAILURE"}
+        say(f"{asleep.name} slept in {sleep.job}: replaced after {replaced_s:.0f} s, silent for {max(silences):.0f} s")
+        say(f"then refused ({sleep.refusal}); {assert_equals_one_machine(deployed, alone)}; {watcher}")
+
+
+def run_at_work(deployed: Deployment, job: str, gate: Gate | None) -> Run | None:
+    """The run of a job that has its locks, its sign of life and that of its work, or whose put is held at a gate."""
+    if gate is not None and not gate.is_holding:
+        return None
+    locks = deployed.locks()
+    for run in deployed.unfinished():
+        if run.job == job and sum(lock.is_of(run) for lock in locks) >= 2:
+            return run
+    return None
+
+
+def is_settled(deployed: Deployment, silences: list[float]) -> bool:
+    """Whether searches find what is new, and no run is under way; notes the longest silence."""
+    silences.append(longest_silence_s(deployed))
+    return deployed.is_settled()
+
+
 def test_hosts_are_killed_while_everything_else_goes_wrong(tmp_path, say):
-    chance = random.Random(SEED)
+    chance, alone = random.Random(SEED), Embedded(tmp_path / "embedded")
     victims = Counter[str]()
+    silences = [0.0]
     with deployment(tmp_path, SOURCES, seed=SEED) as deployed:
         deployed.settle(PATIENCE_S)
         deployed.proxy.faults = BAD_WEATHER
         begun = time.monotonic()
         with watching(deployed, SEED) as watcher:
+            asked: Program | None = None
             for number in range(KILLS):
-                deployed.ask_for(deployed.repositories.edit(chance.randint(1, 2)))
+                edited = deployed.repositories.edit(chance.randint(1, 2))
+                if asked is None or not asked.is_running:  # else the sensors ask
+                    asked = deployed.ask_for(edited)
                 if number % 10 == 5:
                     deployed.database.restart()
                     victims["Postgres"] += 1
-                time.sleep(chance.uniform(0, 8))
+                time.sleep(chance.uniform(0, LONGEST_BETWEEN_KILLS_S))
                 victims[kill_at_random(deployed, chance)] += 1
                 assert watcher.problems == []
-                assert longest_silence_s(deployed) < LEASE_S + 30
+                silences.append(longest_silence_s(deployed))
+                assert silences[-1] < LONGEST_SILENCE_S
+                if number % 10 == 9:
+                    ended = Counter(run.status for run in deployed.runs())
+                    say(f"{number + 1} kills in {time.monotonic() - begun:.0f} s; runs: {dict(ended)}; {watcher}")
             stormed_s = time.monotonic() - begun
             deployed.proxy.faults = NO_FAULTS
             settling = time.monotonic()
-            deployed.settle(PATIENCE_S + SETTLING_S)
+            deployed.wait(lambda: is_settled(deployed, silences), "everything to settle", PATIENCE_S + SETTLING_S)
             settled_s = time.monotonic() - settling
-        equal = assert_equals_one_machine(deployed, tmp_path)
-        ended = Counter(run.status for run in deployed.runs())
+        assert max(silences) < LONGEST_SILENCE_S
+        equal = assert_equals_one_machine(deployed, alone)
+        ended = Counter(f"{run.job} {run.status}" for run in deployed.runs())
         say(f"{KILLS} kills in {stormed_s:.0f} s: {dict(victims)}; the object store: {dict(deployed.proxy.happened)}")
-        say(f"settled after {settled_s:.0f} s; {equal}; runs: {dict(ended)}; {watcher}")
-        assert deployed.database.advisory_locks() == []
+        say(f"longest silence of a lock's holder {max(silences):.0f} s; settled after {settled_s:.0f} s; {equal}")
+        say(f"runs: {dict(ended)}; {watcher}")
+        assert_no_lock_is_held_but_signs(deployed)
+
+
+def assert_no_lock_is_held_but_signs(deployed: Deployment) -> None:
+    """No run holds a lock; a process holds the sign of life of the last that it did until it does another."""
+    owners = [lock.owner for lock in deployed.locks()]
+    assert len(owners) == len(set(owners)) <= len(deployed.workers) + len(deployed.publishers)
+    assert set(owners) <= {f"docindex run {run.id}" for run in deployed.runs() if run.status in OVER}
 
 
 def kill_at_random(deployed: Deployment, chance: random.Random) -> str:
     """Kill a host, or one of its processes, and start what is missing again; says which."""
-    victim = chance.choice([*deployed.workers, *deployed.workers, deployed.publisher, deployed.searcher])
+    victim = chance.choice([*deployed.workers, *deployed.workers, *deployed.publishers, deployed.searcher])
     kind = victim.name.rstrip("0123456789")
     how = chance.choice(("crash", "crash", "loss", "process"))
     if how == "process":
@@ -144,4 +244,4 @@ def kill_at_random(deployed: Deployment, chance: random.Random) -> str:
 
 def longest_silence_s(deployed: Deployment) -> float:
     """For how long the most silent holder of a lock has not been heard of."""
-    return max((float(row.rpartition("|")[2]) for row in deployed.database.advisory_locks()), default=0.0)
+    return max((lock.silent_s for lock in deployed.locks()), default=0.0)

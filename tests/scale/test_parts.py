@@ -11,7 +11,7 @@ import pytest
 
 from tests.scale.faults import Faults, Figures, Kind, proxy
 from tests.scale.postgres import Postgres
-from tests.scale.processes import answers
+from tests.scale.processes import answers, wait_for
 from tests.scale.s3 import ObjectStore
 
 pytestmark = pytest.mark.scale
@@ -106,6 +106,23 @@ def test_an_answer_that_is_cut_is_an_error(object_store):
                 obstore.head(client(object_store), f"cut/{number}")
                 done[True] += 1
         assert 0 < done[True] < 20
+
+
+def test_a_request_that_is_held_at_a_gate_passes_late_and_others_before_it(object_store):
+    with proxy(object_store, 1, prefix="team") as between, ThreadPoolExecutor(1) as pool:
+        bucket = client(between.store)
+        tag = obstore.put(bucket, "team/gate/a", b"1", mode="create")["e_tag"]
+        gate = between.hold_next("PUT", "gate")
+        late = pool.submit(obstore.put, bucket, "team/gate/a", b"2", mode={"e_tag": tag})
+        wait_for(lambda: gate.is_holding, "the request to come")
+
+        obstore.put(bucket, "team/gate/a", b"3", mode={"e_tag": tag})
+        gate.open()
+
+        with pytest.raises(obstore.exceptions.PreconditionError):
+            late.result()
+        assert gate.answer == "412"
+        assert bytes(obstore.get(bucket, "team/gate/a").bytes()) == b"3"
 
 
 def test_requests_are_counted_by_method_and_folder(object_store):

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from tests.scale.deployment import Deployment, NoAnswerError
 from tests.scale.repositories import STAMPED, Repository, revisions
 
+_BETWEEN_LOOKS_S = 0.2
+
 
 @dataclass(slots=True)
 class Watcher:
@@ -59,7 +61,7 @@ class Watcher:
 
     def run(self, is_over: threading.Event) -> None:
         """Look at one after the other until it is over."""
-        while not is_over.wait(0.05):
+        while not is_over.wait(_BETWEEN_LOOKS_S):
             self.look(self.chance.choice(self.deployed.repositories.all))
 
     def __str__(self) -> str:
