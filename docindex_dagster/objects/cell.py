@@ -35,8 +35,12 @@ class OpenCell:
     cells: int
     manifest: Manifest
     lock: Held | None = None
-    _published: dict[str, str] = field(default_factory=dict)
-    _refused: dict[str, str] = field(default_factory=dict)
+    _published: dict[str, str] = field(init=False)  # as the manifest has them, with what the next `push` says
+    _refused: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with what is published."""
+        self._published, self._refused = dict(self.manifest.published), dict(self.manifest.refused)
 
     def pending(self) -> Iterator[Prepared]:
         """The pointers of this cell's sources that are not published, and were not refused; oldest first.
@@ -44,17 +48,21 @@ class OpenCell:
         Raises:
             ObjectStoreError: the store does not answer.
         """
-        done = {**self.manifest.published, **self.manifest.refused, **self._published, **self._refused}
         listed = sorted(self.bucket.list(prepared.FOLDER), key=lambda found: (found.written, found.name))
         for found in listed:
-            if done.get(found.name) != found.tag:
+            if found.tag not in {self._published.get(found.name), self._refused.get(found.name)}:
                 pointer = prepared.read(self.bucket, found.name)
                 if pointer is not None and cell_of(pointer.source, self.cells) == self.number:
                     yield pointer
 
     def note(self, pointer: Prepared, *, is_refused: bool = False) -> None:
         """Let the next `push` say that the stores hold what a pointer names, or that its tables broke a rule."""
-        (self._refused if is_refused else self._published)[prepared.object_of(pointer.source)] = pointer.tag
+        name = prepared.object_of(pointer.source)
+        if is_refused:
+            self._refused[name] = pointer.tag
+        else:
+            self._published[name] = pointer.tag
+            self._refused.pop(name, None)
 
     def push(self) -> None:
         """Publish what the home holds.
@@ -66,14 +74,8 @@ class OpenCell:
         """
         if self.lock is not None:
             self.lock.check()
-        published = {**self.manifest.published, **self._published}
-        refused = {
-            name: tag for name, tag in {**self.manifest.refused, **self._refused}.items() if published.get(name) != tag
-        }
-        noted = replace(self.manifest, published=published, refused=refused)
+        noted = replace(self.manifest, published=dict(self._published), refused=dict(self._refused))
         self.manifest = snapshots.push(self.bucket, self.layout, self.number, self.manifest, noted)
-        self._published.clear()
-        self._refused.clear()
 
 
 @contextmanager

@@ -167,6 +167,7 @@ def test_tables_that_break_a_rule_are_refused_once_and_stop_no_other_source(sett
     assert published(publisher) == []
     prepare(worker, bucket, "library/one")
     assert [each.refusal for each in published(publisher)] == [None]
+    assert published(publisher) == []
 
 
 def test_a_source_that_nobody_declares_is_refused(settings: Settings, bucket: Bucket) -> None:
