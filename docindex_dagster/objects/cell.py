@@ -40,7 +40,11 @@ class OpenCell:
 
     def __post_init__(self) -> None:
         """Begin with what is published."""
-        self._published, self._refused = dict(self.manifest.published), dict(self.manifest.refused)
+        self._start_from(self.manifest)
+
+    def _start_from(self, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self._published, self._refused = dict(manifest.published), dict(manifest.refused)
 
     def pending(self) -> Iterator[Prepared]:
         """The pointers of this cell's sources that are not published, and were not refused; oldest first.
@@ -63,6 +67,16 @@ class OpenCell:
         else:
             self._published[name] = pointer.tag
             self._refused.pop(name, None)
+
+    def start_over(self) -> None:
+        """Bring the published stores here again, and look at every file; what was not pushed is pending again.
+
+        Raises:
+            ObjectStoreError: the store does not answer.
+            FullDiskError: there is no space for the stores.
+        """
+        snapshots.distrust(self.layout)
+        self._start_from(snapshots.pull(self.bucket, self.layout, self.number))
 
     def push(self) -> None:
         """Publish what the home holds.

@@ -14,7 +14,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.objects import garbage, prepared, snapshots
+from docindex_dagster.objects import garbage, prepared
 from docindex_dagster.objects.cell import OpenCell
 from docindex_dagster.objects.cells import cell_of
 from docindex_dagster.objects.prepared import Prepared
@@ -64,6 +64,7 @@ def publish_prepared(
     """Publish what is pending of a cell; each batch is given when searches everywhere can find it.
 
     Tables that break a rule, or belong to no source, are refused until their pointer is another one; the others go on.
+    Stores of this home that are damaged are replaced by those that the object store has.
 
     Args:
         settings: of the project.
@@ -75,9 +76,33 @@ def publish_prepared(
 
     Raises:
         ConflictError: another publisher was faster; what was not given is pending still.
+        DamagedStoreError: the stores are damaged in the object store, too.
         ObjectStoreError: the store does not answer.
         FullDiskError: there is no space.
     """
+
+    def pending() -> Iterator[list[Published]]:
+        return _publish_pending(settings, cell, load_embedder, only=only, report=report, before_push=before_push)
+
+    try:
+        yield from pending()
+    except DamagedStoreError:
+        cell.start_over()
+        yield from pending()
+    if maintenance.maintain(cell.layout, publishing=nullcontext()):  # the lock is held
+        cell.push()
+    garbage.collect_if_due(cell.bucket)
+
+
+def _publish_pending(
+    settings: Settings,
+    cell: OpenCell,
+    load_embedder: Callable[[], Embedder],
+    *,
+    only: Collection[str],
+    report: Callable[[Event], None],
+    before_push: Callable[[Layout], object],
+) -> Iterator[list[Published]]:
     waiting = [pointer for pointer in cell.pending() if not only or pointer.source in only]
     if _withdraw_strangers(cell):
         before_push(cell.layout)
@@ -99,9 +124,6 @@ def publish_prepared(
         before_push(cell.layout)
         cell.push()
         yield batch
-    if maintenance.maintain(cell.layout, publishing=nullcontext()):  # the lock is held
-        cell.push()
-    garbage.collect_if_due(cell.bucket)
 
 
 def _publish(
@@ -138,15 +160,10 @@ def _withdraw_strangers(cell: OpenCell) -> bool:
 
 
 def _store(run: SourceRun, cell: OpenCell) -> Outcome:
-    """Do the last stage; where the stores of this home are damaged, with those that the object store has."""
+    """Do the last stage."""
     if start_of(run.layout, run.load_embedder().name).base is None and run.layout.current.exists():
         _pull_all(cell)  # the stores are built from the tables of all sources
-    try:
-        return execute(STORES, run, _inputs(run.layout, run.key))
-    except DamagedStoreError:
-        snapshots.distrust(run.layout)
-        cell.manifest = snapshots.pull(cell.bucket, run.layout, cell.number)
-        return execute(STORES, run, _inputs(run.layout, run.key))
+    return execute(STORES, run, _inputs(run.layout, run.key))
 
 
 def _pull_all(cell: OpenCell) -> None:

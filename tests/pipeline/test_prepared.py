@@ -18,6 +18,7 @@ from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.cell import OpenCell
 from docindex_dagster.objects.cells import cell_of
+from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.pipeline.prepared import Published, publish_prepared
 from docindex_dagster.pipeline.run import execute, index, versions
 from docindex_dagster.pipeline.source_run import SourceRun
@@ -218,6 +219,32 @@ def test_stores_that_are_damaged_come_from_the_object_store(settings: Settings, 
     shutil.rmtree(publisher.home / "stores" / "lance")
     prepare(at(settings, "w1"), bucket, "library/two")
     assert [each.refusal for each in published(publisher)] == [None]
+    assert list(examine(Layout(publisher.home))) == []
+
+
+def test_what_was_stored_and_not_published_before_a_damage_was_met_is_published_all_the_same(
+    settings: Settings, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publisher = at(settings, "publisher")
+    for name in NAMES:
+        prepare(at(settings, "w1"), bucket, f"library/{name}")
+    published(publisher)
+    for name in NAMES:
+        (settings.root / name / "page.md").write_text("# Marmots\n\nThey hibernate.\n")
+        prepare(at(settings, "w1"), bucket, f"library/{name}")
+    before = sources(publisher)
+    note = OpenCell.note
+
+    def note_and_damage(cell: OpenCell, pointer: Prepared, **options: bool) -> None:
+        note(cell, pointer, **options)
+        monkeypatch.undo()
+        shutil.rmtree(publisher.home / "stores" / "lance")
+
+    with opened(publisher) as cell:
+        monkeypatch.setattr(OpenCell, "note", note_and_damage)
+        done = [each for batch in publish_prepared(publisher, cell, StaticEmbedder) for each in batch]
+    assert [each.pointer.source for each in done] == ["library/one", "library/two"]
+    assert all(entry.version != before[key].version for key, entry in sources(publisher).items())
     assert list(examine(Layout(publisher.home))) == []
 
 
