@@ -68,6 +68,11 @@ class OpenCell:
             self._published[name] = pointer.tag
             self._refused.pop(name, None)
 
+    def forget(self, key: str) -> None:
+        """Let the next `push` say nothing of a source, which the stores do not hold any more."""
+        for tags in (self._published, self._refused):
+            tags.pop(prepared.object_of(key), None)
+
     def start_over(self) -> None:
         """Bring the published stores here again, and look at every file; what was not pushed is pending again.
 

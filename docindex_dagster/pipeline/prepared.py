@@ -156,6 +156,7 @@ def _withdraw_strangers(cell: OpenCell) -> bool:
     strangers = [key for key in generation.sources if cell_of(key, cell.cells) != cell.number] if generation else []
     for key in strangers:
         withdraw(cell.layout, key)
+        cell.forget(key)  # it is pending again if it ever comes back
     return bool(strangers)
 
 

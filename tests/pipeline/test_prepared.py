@@ -261,7 +261,9 @@ def test_each_cell_publishes_its_own_repositories(settings: Settings, bucket: Bu
         assert set(read_generation(Layout(publisher.home / "cells" / str(cell))).sources) == {key}
 
 
-def test_a_further_cell_takes_its_sources_from_the_others(settings: Settings, bucket: Bucket) -> None:
+def test_a_further_cell_takes_its_sources_from_the_others_and_gives_them_back(
+    settings: Settings, bucket: Bucket
+) -> None:
     keys = [f"library/{name}" for name in NAMES]
     number = next(number for number in range(2, 100) if len({cell_of(key, number) for key in keys} - {0}) == len(keys))
     publisher = at(settings, "publisher")
@@ -275,6 +277,8 @@ def test_a_further_cell_takes_its_sources_from_the_others(settings: Settings, bu
         published(several, cell)
         found = read_generation(Layout(several.home / "cells" / str(cell)))
         assert [*found.sources] == [key for key in keys if cell_of(key, number) == cell]
+    published(publisher)
+    assert set(sources(publisher)) == set(keys)  # with fewer cells, they come back
 
 
 def test_the_stores_are_maintained_for_all_machines(
