@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.keys import base_key
@@ -20,6 +20,12 @@ def file_name(key: str) -> str:
     name = quote(key, safe="@ ")
     is_plain = len(name) <= _LONGEST_NAME and name.strip(".")
     return name if is_plain else f"{name[:_LONGEST_NAME]}~{digest(key.encode())}"
+
+
+def key_of(name: str) -> str | None:
+    """The key that a file name was made from; None where a hash may stand in the place of a part."""
+    key = unquote(name)
+    return key if file_name(key) == name and not name.lstrip(".").startswith("~") else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,10 +54,16 @@ class OpenCell:
         """
         listed = sorted(self.bucket.list(prepared.FOLDER), key=lambda found: (found.written, found.name))
         for found in listed:
-            if found.tag not in {self._published.get(found.name), self._refused.get(found.name)}:
+            if found.tag in {self._published.get(found.name), self._refused.get(found.name)}:
+                continue
+            key = prepared.source_of(found.name)
+            if key is None or self._holds(key):  # those of other cells, which are most, are not read
                 pointer = prepared.read(self.bucket, found.name)
-                if pointer is not None and cell_of(pointer.source, self.cells) == self.number:
+                if pointer is not None and self._holds(pointer.source):
                     yield pointer
+
+    def _holds(self, key: str) -> bool:
+        return cell_of(key, self.cells) == self.number
 
     def note(self, pointer: Prepared, *, is_refused: bool = False) -> None:
         """Let the next `push` say that the stores hold what a pointer names, or that its tables broke a rule."""

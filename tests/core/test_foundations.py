@@ -16,7 +16,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.layout import Layout, file_name
+from docindex_dagster.core.layout import Layout, file_name, key_of
 from docindex_dagster.core.locks import exclusive, exclusive_if_free, hold_for_life
 
 TABLE = pa.table({"name": ["a", "b"], "size": [1, 2]})
@@ -99,6 +99,17 @@ def test_every_source_key_has_a_file_of_its_own_below_its_folder(keys):
     assert first != second
     assert first.parent == Path("/home/tables/chunks")
     assert "/" not in file_name(keys[0])
+    assert all(key_of(file_name(key)) in {key, None} for key in keys)
+
+
+@pytest.mark.parametrize("key", ["git/a@main", "library/a b", "git/100%2F~é", "library/..."])
+def test_a_file_name_says_of_which_key_it_is(key):
+    assert key_of(file_name(key)) == key
+
+
+@pytest.mark.parametrize("key", ["git/" + "a" * 200, "..."])
+def test_a_file_name_with_a_hash_does_not_say_of_which_key_it_is(key):
+    assert key_of(file_name(key)) is None
 
 
 def _hold(path: Path, held: "multiprocessing.synchronize.Event") -> None:

@@ -261,6 +261,17 @@ def test_each_cell_publishes_its_own_repositories(settings: Settings, bucket: Bu
         assert set(read_generation(Layout(publisher.home / "cells" / str(cell))).sources) == {key}
 
 
+def test_a_cell_reads_no_pointers_of_other_cells(
+    settings: Settings, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several = settings.model_copy(update={"storage": settings.storage.model_copy(update={"cells": 2})})
+    key = "library/one"
+    prepare(at(several, "w1"), bucket, key)
+    with opened(at(several, "publisher"), 1 - cell_of(key, 2)) as cell:
+        monkeypatch.setattr(prepared, "read", pytest.fail)
+        assert list(cell.pending()) == []
+
+
 def test_a_further_cell_takes_its_sources_from_the_others_and_gives_them_back(
     settings: Settings, bucket: Bucket
 ) -> None:
