@@ -250,6 +250,10 @@ class ObjectStoreError(DocindexError):
     """The object store does not answer, refuses, or holds what cannot be read; what was published stays."""
 
 
+class DamagedObjectError(ObjectStoreError):
+    """An object is missing, or its bytes are not what they were; to ask for it again is of no use."""
+
+
 class ConflictError(ObjectStoreError):
     """Another process replaced meanwhile what this one was about to replace, so its work is given up."""
 

@@ -35,6 +35,7 @@ class SharedRun(RunResource):
     _base: Prepared | None = PrivateAttr(default=None)
     _held: Held | None = PrivateAttr(default=None)
     _run_id: str = PrivateAttr(default="")
+    _is_full: bool = PrivateAttr(default=False)
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["SharedRun"]:
@@ -42,6 +43,7 @@ class SharedRun(RunResource):
         with super().yield_for_execution(context), ExitStack() as stack:
             key, settings = self._tags[PARTITION_TAG], self._settings
             self._run_id = context.run.run_id if context.run else ""
+            self._is_full = self._tags.get(FULL_TAG) == "true"
 
             def wait(owner: str) -> None:
                 report_event(context.log, Waiting(key, f"a run of this source elsewhere ({owner})"))
@@ -51,7 +53,7 @@ class SharedRun(RunResource):
                 self._held = stack.enter_context(locks.exclusive(key, f"run {self._run_id}", wait))
                 self._note = _both(self._note, self._held)
             self._bucket = cell.bucket_of(settings)
-            if self._tags.get(FULL_TAG) == "true":  # nothing is reused, so that it can mend tables that are lost
+            if self._is_full:  # nothing is reused, so that it can mend tables that are lost
                 self._base = prepared.read(self._bucket, prepared.object_of(key))
             else:
                 self._base = prepared.pull(self._bucket, Layout(settings.home), key)
@@ -68,7 +70,8 @@ class SharedRun(RunResource):
         if self._held is not None:
             self._held.check()
         key = self._tags[PARTITION_TAG]
-        return prepared.push(self._bucket, Layout(self._settings.home), key, self._base, self._run_id)
+        layout = Layout(self._settings.home)
+        return prepared.push(self._bucket, layout, key, self._base, self._run_id, anew=self._is_full)
 
 
 def _both(first: Callable[[str], None], second: Callable[[str], None]) -> Callable[[str], None]:

@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
-from docindex_dagster.core.errors import ConflictError, ObjectStoreError
+from docindex_dagster.core.errors import ConflictError, DamagedObjectError
 from docindex_dagster.core.files import sync_new
 from docindex_dagster.objects.bucket import Bucket, in_parallel
 
@@ -71,7 +71,8 @@ def download(bucket: Bucket, wanted: Mapping[Path, Content], top: Path) -> None:
 
     Raises:
         FileNotFoundError: an object was removed, so what names it has been replaced.
-        ObjectStoreError: the store does not answer, or an object is not what it should be.
+        DamagedObjectError: an object is not what it should be.
+        ObjectStoreError: the store does not answer.
         FullDiskError: there is no space for a file.
     """
     places: dict[Content, list[Path]] = {}
@@ -85,7 +86,7 @@ def download(bucket: Bucket, wanted: Mapping[Path, Content], top: Path) -> None:
         try:
             bucket.download(content.name, temporary)
             if digest_of(temporary) != content.digest:
-                raise ObjectStoreError(f"{bucket.url}/{content.name} is damaged: its bytes are not those of its name")
+                raise DamagedObjectError(f"{bucket.url}/{content.name} is damaged: its bytes are not those of its name")
             temporary.replace(first)
         finally:
             temporary.unlink(missing_ok=True)

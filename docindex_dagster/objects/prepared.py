@@ -7,12 +7,11 @@ one wins, whatever became of the lock that should have kept them apart.
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
-from docindex_dagster.core.errors import ObjectStoreError
+from docindex_dagster.core.errors import DamagedObjectError, ObjectStoreError
 from docindex_dagster.core.layout import Layout, file_name, key_of
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.contents import Content, check_age, digest_of, download, upload
@@ -87,13 +86,18 @@ def pull(bucket: Bucket, layout: Layout, key: str) -> Prepared | None:
     The caller holds the lock of the source in this home. A table that is there already is not fetched.
 
     Raises:
+        DamagedObjectError: a table is missing in the store, or damaged there.
         ObjectStoreError: the store does not answer.
         FullDiskError: there is no space.
     """
     for _ in range(_ATTEMPTS):
-        with suppress(FileNotFoundError):  # the pointer was replaced, and what it named removed
+        try:
             return _pull(bucket, layout, key)
-    raise ObjectStoreError(f"{bucket.url}: a table of {key} is missing: index the source in full")
+        except FileNotFoundError:  # the pointer was replaced, and what it named removed
+            continue
+        except DamagedObjectError as error:
+            raise DamagedObjectError(f"{error}: index {key} in full") from error
+    raise DamagedObjectError(f"{bucket.url}: a table of {key} is missing: index the source in full")
 
 
 def _pull(bucket: Bucket, layout: Layout, key: str) -> Prepared | None:
@@ -112,10 +116,18 @@ def _holds(file: Path, content: Content) -> bool:
     return file.is_file() and file.stat().st_size == content.size and digest_of(file) == content.digest
 
 
-def push(bucket: Bucket, layout: Layout, key: str, base: Prepared | None, by: str) -> Prepared:
-    """Replace the pointer of a source by one to the tables that a home holds; `base` is what `pull` gave.
+def push(bucket: Bucket, layout: Layout, key: str, base: Prepared | None, by: str, *, anew: bool = False) -> Prepared:
+    """Replace the pointer of a source by one to the tables that a home holds.
 
     Also where they are the same: a run that ended is published, and so undoes a rollback.
+
+    Args:
+        bucket: where all find them.
+        layout: the home.
+        key: of the source.
+        base: what `pull` gave.
+        by: which run this is.
+        anew: also upload what `base` names: it may be lost.
 
     Raises:
         ConflictError: another run replaced the pointer meanwhile.
@@ -123,7 +135,7 @@ def push(bucket: Bucket, layout: Layout, key: str, base: Prepared | None, by: st
     """
     begun = time.monotonic()
     files = {path.relative_to(layout.home).as_posix(): path for path in files_of(layout, key)}
-    contents = upload(bucket, files, base.files.values() if base else ())
+    contents = upload(bucket, files, base.files.values() if base and not anew else ())
     check_age(begun)
     return _replace(bucket, Prepared(key, base.number + 1 if base else 1, contents, by), base)
 

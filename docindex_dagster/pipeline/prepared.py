@@ -5,10 +5,10 @@ Running the stages before it is no business of this module: `defs/` does that, w
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
-from docindex_dagster.core.errors import DamagedStoreError, StoreError, VerificationError
+from docindex_dagster.core.errors import DamagedObjectError, DamagedStoreError, VerificationError
 from docindex_dagster.core.events import Event, emit
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
@@ -44,7 +44,7 @@ class Published:
     Attributes:
         pointer: to the tables of a source.
         outcome: of the last stage; None where the source was taken out, or its tables were refused.
-        refusal: why they were: a rule that is broken, or a source that the settings do not declare.
+        refusal: why they were: a rule that is broken, a table that is lost, or a source that nobody declares.
     """
 
     pointer: Prepared
@@ -63,7 +63,8 @@ def publish_prepared(
 ) -> Iterator[list[Published]]:
     """Publish what is pending of a cell; each batch is given when searches everywhere can find it.
 
-    Tables that break a rule, or belong to no source, are refused until their pointer is another one; the others go on.
+    Tables that break a rule, are lost, or belong to no source, are refused until their pointer is another one; the
+    others go on.
     Stores of this home that are damaged are replaced by those that the object store has.
 
     Args:
@@ -137,7 +138,10 @@ def _publish(
 ) -> Published:
     key, layout = pointer.source, cell.layout
     with exclusive(layout.source_lock(key), "the publisher", lambda _: None):
-        pointer = prepared.pull(cell.bucket, layout, key) or pointer
+        try:
+            pointer = prepared.pull(cell.bucket, layout, key) or pointer
+        except DamagedObjectError as error:
+            return Published(pointer, None, error)
         if pointer.is_withdrawn:
             withdraw(layout, key)
             return Published(pointer, None)
@@ -146,7 +150,7 @@ def _publish(
         run = SourceRun(settings, declared[key], load_embedder, report=report, is_publishing=True)
         try:
             return Published(pointer, _store(run, cell))
-        except VerificationError as error:
+        except (VerificationError, DamagedObjectError) as error:
             return Published(pointer, None, error)
 
 
@@ -171,14 +175,15 @@ def _pull_all(cell: OpenCell) -> None:
     for name in cell.manifest.published:
         pointer = prepared.read(cell.bucket, name)
         if pointer is not None:
-            prepared.pull(cell.bucket, cell.layout, pointer.source)
+            with suppress(DamagedObjectError):  # of another source, which the publication leaves out, and says so
+                prepared.pull(cell.bucket, cell.layout, pointer.source)
 
 
 def _inputs(layout: Layout, key: str) -> dict[str, object]:
     """What the last stage reads.
 
     Raises:
-        StoreError: a table is missing or damaged.
+        DamagedObjectError: a table cannot be read.
     """
     known = by_name()
     found: dict[str, object] = {}
@@ -186,6 +191,6 @@ def _inputs(layout: Layout, key: str) -> dict[str, object]:
         storage = known[name].storage
         value = storage.read(layout, key) if storage else None
         if value is None:
-            raise StoreError(f"{name} of {key} is missing or damaged: index the source in full")
+            raise DamagedObjectError(f"{name} of {key} is missing or damaged: index the source in full")
         found[name] = value
     return found

@@ -58,16 +58,16 @@ def at(settings: Settings, home: str) -> Settings:
     return settings.model_copy(update={"home": settings.root / home})
 
 
-def prepare(settings: Settings, bucket: Bucket, key: str) -> None:
+def prepare(settings: Settings, bucket: Bucket, key: str, *, full: bool = False) -> None:
     """Do what a worker does: all stages but the last."""
-    run = SourceRun(settings, registry.find(settings, key), StaticEmbedder)
-    base = prepared.pull(bucket, run.layout, key)
+    run = SourceRun(settings, registry.find(settings, key), StaticEmbedder, is_full=full)
+    base = prepared.read(bucket, prepared.object_of(key)) if full else prepared.pull(bucket, run.layout, key)
     values: dict[str, object] = {}
     for stage in OURS[:-1]:
         inputs = {name: values[name] for name in stage.inputs}
         values[stage.name] = execute(stage, run, inputs).value
         stage.keep(run, values[stage.name], versions(inputs))
-    prepared.push(bucket, run.layout, key, base, "a worker")
+    prepared.push(bucket, run.layout, key, base, "a worker", anew=full)
 
 
 @contextmanager
@@ -169,6 +169,21 @@ def test_tables_that_break_a_rule_are_refused_once_and_stop_no_other_source(sett
     prepare(worker, bucket, "library/one")
     assert [each.refusal for each in published(publisher)] == [None]
     assert published(publisher) == []
+
+
+def test_a_table_that_is_lost_stops_no_other_source_and_a_run_in_full_brings_it_back(
+    settings: Settings, bucket: Bucket
+) -> None:
+    publisher, key = at(settings, "publisher"), "library/one"
+    for name in NAMES:
+        prepare(at(settings, "w1"), bucket, f"library/{name}")
+    bucket.delete([next(iter(prepared.read(bucket, prepared.object_of(key)).files.values())).name])
+    done = {each.pointer.source: each for each in published(publisher)}
+    assert "is missing: index the source in full" in str(done[key].refusal)
+    assert set(sources(publisher)) == {"library/two"}
+    assert published(publisher) == []
+    prepare(at(settings, "w2"), bucket, key, full=True)
+    assert [each.refusal for each in published(publisher)] == [None]
 
 
 def test_a_source_that_nobody_declares_is_refused(settings: Settings, bucket: Bucket) -> None:
