@@ -127,7 +127,11 @@ def opened(
         held.enter_context(writing(settings))
         lock = held.enter_context(locks.exclusive(f"publication {number}", owner, on_wait)) if locks else None
         held.enter_context(exclusive(layout.publication_lock, owner, on_wait))
-        yield OpenCell(bucket, layout, number, settings.storage.cells, snapshots.pull(bucket, layout, number), lock)
+        manifest = snapshots.pull(bucket, layout, number)
+        snapshots.change(
+            layout
+        )  # if the block ends otherwise than by a push, readers of this home get what is published
+        yield OpenCell(bucket, layout, number, settings.storage.cells, manifest, lock)
 
 
 def bucket_of(settings: Settings) -> Bucket:

@@ -21,6 +21,7 @@ from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.contents import Content, check_age, digest_of, download, link, upload
 
 _RECORD = "snapshot.json"  # in the home: which manifest it follows, and which of its files it has
+_CHANGING = "changing"  # in the home, while it may differ from the manifest that it follows
 _LEVEL = 3  # of gzip: names repeat, hashes do not
 _ATTEMPTS = 5
 
@@ -82,16 +83,24 @@ def pull(bucket: Bucket, layout: Layout, cell: int) -> Manifest:
         ObjectStoreError: the store does not answer.
         FullDiskError: there is no space.
     """
+    change(layout)
     for _ in range(_ATTEMPTS):
         manifest = read(bucket, cell) or Manifest()
         try:
             _follow(bucket, layout, manifest)
+            _changing(layout).unlink(missing_ok=True)
         except FileNotFoundError:  # it was replaced, and what it named removed
             continue
         return manifest
     raise ObjectStoreError(
         f"{bucket.url}: a file of the stores of cell {cell} is missing; see docs/scale.md, “Failures”"
     )
+
+
+def change(layout: Layout) -> None:
+    """Note that a home is about to differ from what is published, until a `pull` or `push` ends."""
+    with replacing(_changing(layout)) as temporary:
+        temporary.touch()
 
 
 def distrust(layout: Layout) -> None:
@@ -122,12 +131,14 @@ def push(bucket: Bucket, layout: Layout, cell: int, base: Manifest, noted: Manif
     pointers = {file.name: file.read_text(encoding="utf-8") for file in _pointers(layout)}
     found = replace(noted or base, pointers=pointers, files=files)
     if found == base and base.tag is not None:
+        _changing(layout).unlink(missing_ok=True)
         return base
     found = replace(found, number=base.number + 1, nonce=uuid4().hex)
     check_age(begun)
     tag = bucket.replace(object_of(cell), _encoded(found), base.tag)
     found = replace(found, tag=tag)
     _remember(layout, found)
+    _changing(layout).unlink(missing_ok=True)
     return found
 
 
@@ -217,6 +228,10 @@ def _record(layout: Layout) -> Path:
     return layout.home / _RECORD
 
 
+def _changing(layout: Layout) -> Path:
+    return layout.home / _CHANGING
+
+
 def _recorded(layout: Layout) -> dict[str, str]:
     """The hashes of the files that are still those of which they were noted."""
     try:
@@ -227,7 +242,9 @@ def _recorded(layout: Layout) -> dict[str, str]:
 
 
 def followed(layout: Layout) -> str | None:
-    """The tag of the manifest that a home follows; None where it follows none."""
+    """The tag of the manifest whose stores a home holds; None where it may hold other ones."""
+    if _changing(layout).exists():
+        return None
     try:
         tag = json.loads(_record(layout).read_bytes())["tag"]
     except (OSError, ValueError, TypeError, KeyError):

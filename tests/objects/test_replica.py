@@ -10,6 +10,7 @@ from docindex_dagster.core.errors import ObjectStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings, check_settings
+from docindex_dagster.objects import cell as cells
 from docindex_dagster.objects import replica as replicas
 from docindex_dagster.objects import snapshots
 from docindex_dagster.objects.bucket import Bucket
@@ -88,6 +89,40 @@ def test_a_home_in_which_a_publisher_works_is_left_to_it(settings: Settings, buc
     with exclusive(Layout(settings.home).publication_lock, "a publisher", pytest.fail):
         replicas.follow(settings, pytest.fail)
     assert number(settings) == 0
+
+
+def test_a_home_whose_publication_failed_goes_back_to_what_is_published(
+    settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cells, "bucket_of", lambda _: bucket)
+    publish(bucket, publisher, "alpha")
+    with cells.opened(settings, 0, None, "a publisher", pytest.fail) as cell:
+        chunks = chunks_of({"a.py": ["gamma reads a file"]}, KEY)
+        publish_rows(cell.layout, KEY, chunks, vectors_of(chunks))  # and no push
+    assert number(settings) == 2
+    replicas.follow(settings, pytest.fail)
+    assert number(settings) == 1
+
+
+def test_a_server_that_was_killed_as_it_went_over_to_a_generation_does_so_later(
+    settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(BaseException):
+        """The process is gone."""
+
+    def kill(*_: object) -> None:
+        raise KilledError
+
+    publish(bucket, publisher, "alpha")
+    replicas.follow(settings, pytest.fail)
+    publish(bucket, publisher, "gamma")
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots, "_write", kill)
+        with pytest.raises(KilledError):
+            replicas.follow(settings, pytest.fail)
+    assert number(settings) == 1
+    replicas.follow(settings, pytest.fail)
+    assert number(settings) == 2
 
 
 def test_where_nothing_is_new_the_links_of_the_graph_are_made(
