@@ -66,10 +66,11 @@ def _poll(settings: Settings, end: Event) -> None:
     while not end.is_set():
         problems: list[str] = []
         try:
-            came = follow(settings, problems.append)
-            if not came and not problems and not is_linked:  # there is time for what no publisher makes
+            if follow(settings, problems.append):
+                is_linked = False
+            elif not problems and not is_linked:  # there is time for what no publisher makes
                 _link(settings)
-            is_linked = not came
+                is_linked = True
         except Exception as error:  # noqa: BLE001 a server whose thread ended would answer from an old index for ever
             problems.append(f"{type(error).__name__}: {error}")
         for problem in problems:

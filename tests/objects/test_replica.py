@@ -130,6 +130,16 @@ def test_where_nothing_is_new_the_links_of_the_graph_are_made(
 ) -> None:
     monkeypatch.setattr(replicas, "_INTERVAL_S", 0.05)
     publish(bucket, publisher, "alpha")
+    replies: list[Exception | None] = [None, ObjectStoreError("nobody answers"), None]
+
+    def follow(*arguments: Any) -> bool:
+        if problem := replies.pop(0) if replies else None:
+            arguments[1](str(problem))
+            return False
+        return following(*arguments)
+
+    following = replicas.follow
+    monkeypatch.setattr(replicas, "follow", follow)
     end = replicas.replicate(settings)
     ends_at = time.monotonic() + 30
     layout = Layout(settings.home)
