@@ -83,6 +83,13 @@ def test_it_is_done_once_a_day(bucket: Bucket, publisher: Layout, monkeypatch: p
     assert garbage.collect_if_due(bucket) == 1
 
 
+def test_a_machine_whose_clock_was_ahead_by_years_ends_it_for_nobody(bucket: Bucket, publisher: Layout) -> None:
+    bucket.replace("garbage/last", b"2100-01-01T00:00:00+00:00 nonce", None)
+    garbage.collect_if_due(bucket)
+    assert bucket.get("garbage/last").data.startswith(b"20")
+    assert not bucket.get("garbage/last").data.startswith(b"2100")
+
+
 def test_what_took_so_long_that_it_may_be_gone_is_not_published(
     bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
