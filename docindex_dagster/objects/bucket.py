@@ -28,6 +28,7 @@ _RETRY = Retry(retries=6, first_wait_s=0.2, longest_wait_s=10.0)
 # The library tries again itself, and waits twice as long each time.
 _RETRIES, _TRYING = 5, timedelta(seconds=90)
 _THREADS = 8
+_PART = 8 << 20  # bytes of a request: the library ends one that takes half a minute, however large the object is
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +157,13 @@ class Bucket:
         with self._reporting(f"writing {name}"):
             obstore.put(self._store, name, file)
 
-    def download(self, name: str, file: Path) -> None:
-        """Write an object into a file, which the caller has chosen so that nobody looks at it yet.
+    def download(self, name: str, size: int, file: Path) -> None:
+        """Write the first bytes of an object into a file, which the caller has chosen so that nobody looks at it yet.
+
+        Args:
+            name: of the object.
+            size: how many bytes; of an object that has fewer, all of them.
+            file: where to.
 
         Raises:
             FileNotFoundError: there is no such object.
@@ -167,8 +173,10 @@ class Bucket:
         import obstore
 
         with reporting_full_disk(file.parent), self._reporting(f"reading {name}"), file.open("wb") as out:
-            for part in obstore.get(self._store, name):
-                out.write(part)
+            while out.tell() < size:
+                part = obstore.get(self._store, name, options={"range": (out.tell(), min(out.tell() + _PART, size))})
+                size = min(size, part.meta["size"])
+                out.write(part.bytes())
 
     @contextmanager
     def _reporting(self, doing: str) -> Iterator[None]:

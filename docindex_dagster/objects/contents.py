@@ -84,7 +84,7 @@ def download(bucket: Bucket, wanted: Mapping[Path, Content], top: Path) -> None:
         first.parent.mkdir(parents=True, exist_ok=True)
         temporary = _temporary(first)
         try:
-            bucket.download(content.name, temporary)
+            bucket.download(content.name, content.size, temporary)
             if digest_of(temporary) != content.digest:
                 raise DamagedObjectError(f"{bucket.url}/{content.name} is damaged: its bytes are not those of its name")
             temporary.replace(first)

@@ -21,12 +21,14 @@ class S3:
 
     Attributes:
         faults: taken by the puts that come, one each: "do and refuse" puts the object, and answers 500 all the same.
+        most: bytes of an object that an answer may bring before its connection ends.
     """
 
     url: str
     objects: dict[str, bytes] = field(default_factory=dict)
     faults: deque[Fault] = field(default_factory=deque)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    most: int | None = None
 
 
 def tag_of(data: bytes) -> str:
@@ -83,6 +85,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404)
         elif self.headers.get("If-None-Match") == tag_of(data):
             self._answer(304)
+        elif wanted := re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")):
+            first, last = int(wanted[1]), min(int(wanted[2] or len(data)), len(data) - 1)
+            self._answer(206, data[first : last + 1], tag_of(data), f"bytes {first}-{last}/{len(data)}")
         else:
             self._answer(200, data)
 
@@ -114,10 +119,14 @@ class _Handler(BaseHTTPRequestHandler):
         deleted = "".join(f"<Deleted><Key>{name}</Key></Deleted>" for name in names)
         self._answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
 
-    def _answer(self, status: int, data: bytes = b"", tag: str | None = None) -> None:
+    def _answer(self, status: int, data: bytes = b"", tag: str | None = None, part: str | None = None) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.send_header("ETag", tag or tag_of(data))
         self.send_header("Last-Modified", "Tue, 24 Nov 2026 10:00:00 GMT")
+        if part is not None:
+            self.send_header("Content-Range", part)
         self.end_headers()
-        self.wfile.write(data)
+        most = self.server.held.most
+        self.wfile.write(data[:most])
+        self.close_connection = most is not None and len(data) > most

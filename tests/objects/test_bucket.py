@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from obstore.store import MemoryStore
@@ -129,3 +130,23 @@ def test_an_environment_that_makes_no_sense_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("AWS_ALLOW_HTTP", "perhaps")
     with pytest.raises((SettingsError, ObjectStoreError), match="s3://bucket"):
         open_bucket("s3://bucket/prefix").get("a")
+
+
+def test_an_object_that_is_too_large_for_any_one_answer_comes_in_parts(
+    server: s3.S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket, data = open_bucket("s3://bucket/prefix"), bytes(range(256)) * 100
+    bucket.replace("large", data, None)
+    monkeypatch.setattr(buckets, "_PART", 1000, raising=False)
+    server.most = 1000
+    bucket.download("large", len(data), tmp_path / "large")
+    assert (tmp_path / "large").read_bytes() == data
+
+
+def test_an_object_that_was_cut_is_read_to_its_end(server: s3.S3, tmp_path: Path) -> None:
+    bucket = open_bucket("s3://bucket/prefix")
+    bucket.replace("cut", b"123", None)
+    bucket.replace("empty", b"", None)
+    bucket.download("cut", 5, tmp_path / "cut")
+    bucket.download("empty", 0, tmp_path / "empty")
+    assert [(tmp_path / name).read_bytes() for name in ("cut", "empty")] == [b"123", b""]

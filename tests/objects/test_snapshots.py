@@ -134,12 +134,12 @@ def test_current_is_the_last_file_that_comes(
     snapshots.push(bucket, publisher, 0, first)
     left = 3
 
-    def download(self: Bucket, name: str, file: Path) -> None:
+    def download(self: Bucket, name: str, size: int, file: Path) -> None:
         nonlocal left
         left -= 1
         if left < 0:
             raise ObjectStoreError("the network is gone")
-        download_all(self, name, file)
+        download_all(self, name, size, file)
 
     download_all = Bucket.download
     monkeypatch.setattr(Bucket, "download", download)
