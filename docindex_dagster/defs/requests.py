@@ -50,16 +50,14 @@ def ask(instance: dg.DagsterInstance, request: Request) -> None:
     instance.add_dynamic_partitions(REQUESTS_NAME, [request.as_partition()])
 
 
-def pending(instance: dg.DagsterInstance) -> list[Request]:
-    """The requests whose runs are not there yet; those of others are forgotten."""
-    found = []
+def pending(instance: dg.DagsterInstance) -> Iterator[Request]:
+    """The requests whose runs are not there yet, the oldest one first; those of others are forgotten on the way."""
     for key in instance.get_dynamic_partitions(REQUESTS_NAME):
         request = Request.of_partition(key)
         if _run_of(instance, request) is None:
-            found.append(request)
+            yield request
         else:
             instance.delete_dynamic_partition(REQUESTS_NAME, key)
-    return found
 
 
 def follow(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun:

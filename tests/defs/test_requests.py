@@ -5,12 +5,16 @@ import signal
 import threading
 from typing import Self
 
+import dagster as dg
 import pytest
+from dagster._core.definitions.partitions.context import partition_loading_context
 
 from docindex_dagster.cli import launch
 from docindex_dagster.core import events
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.requests import Request, pending
+from docindex_dagster.defs.sensors.due import MOST_REQUESTS
 from tests.defs.conftest import KEY
 from tests.defs.deployment import Deployment, new_deployment
 
@@ -66,7 +70,7 @@ def test_a_command_asks_for_a_run_follows_it_and_ends_when_what_it_made_can_be_s
     assert [job for job, _ in machines.did] == ["index_source", "publish_prepared"]
     assert machines.did[0][1]["docindex/verify"] == "true"
     assert events.StageBegan(KEY, "chunks") in heard
-    assert pending(deployment.instance) == []
+    assert list(pending(deployment.instance)) == []
 
 
 def test_a_run_that_fails_is_reported_with_its_reason(deployment):
@@ -99,6 +103,39 @@ def test_a_user_who_does_not_wait_leaves_the_run_going(deployment):
 
     interrupt.join()
     assert [request.source for request in pending(deployment.instance)] == [KEY]
+
+
+def test_a_request_for_a_source_without_a_partition_gives_it_one_and_holds_back_no_other(deployment):
+    settings = load_settings(deployment.root)
+    for key in ("library/other", KEY):
+        launch.ask_for_index(settings, key, deployment.instance)
+    deployment.instance.delete_dynamic_partition(SOURCES_NAME, "library/other")
+    repository = deployment.at("daemon").get_repository_def()
+    with (
+        partition_loading_context(dynamic_partitions_store=deployment.instance),
+        dg.build_sensor_context(
+            instance=deployment.instance, repository_def=repository, sensor_name="run_requested"
+        ) as context,
+    ):
+        ticked = repository.get_sensor_def("run_requested").evaluate_tick(context)
+
+    assert [request.partition_key for request in ticked.run_requests] == ["library/other", KEY]
+
+
+def test_of_many_requests_a_tick_looks_at_those_alone_that_it_can_take(deployment, monkeypatch):
+    settings, asked = load_settings(deployment.root), []
+    for number in range(MOST_REQUESTS + 10):
+        launch.ask_for_index(settings, f"library/{number}", deployment.instance)
+    reading = dg.DagsterInstance.get_runs
+
+    def get_runs(*arguments, **options):
+        asked.append(arguments)
+        return reading(*arguments, **options)
+
+    monkeypatch.setattr(dg.DagsterInstance, "get_runs", get_runs)
+
+    assert len(deployment.tick("daemon", "run_requested").run_requests) == MOST_REQUESTS
+    assert len(asked) == MOST_REQUESTS
 
 
 def test_a_request_may_hold_any_name_of_a_file():
