@@ -382,15 +382,15 @@ def _age(table: "LanceTable", version: int) -> timedelta:
 
 def remove_unused(layout: Layout, used: set[str], *, spare_last: bool = True) -> None:
     """Delete the tables of which no generation is left, but for one that was replaced a moment ago, if `spare_last`."""
-    folders = [folder for folder in layout.lance.glob(f"*{_SUFFIX}") if folder.name.removesuffix(_SUFFIX) not in used]
+    folders = list(layout.lance.glob(f"*{_SUFFIX}"))
     spared = _replaced_last(folders) if spare_last else None
     for folder in folders:
-        if folder != spared:
+        if folder.name.removesuffix(_SUFFIX) not in used and folder != spared:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _replaced_last(folders: Iterable[Path]) -> Path | None:
-    """The table among some that readers may still use, since another one took its place a moment ago."""
+    """The table that another one took the place of last, if that was a moment ago and readers may still use it."""
     at = {folder: (folder / _REPLACED).stat().st_mtime for folder in folders if (folder / _REPLACED).is_file()}
     last = max(at, key=lambda folder: at[folder], default=None)
     return last if last is not None and time.time() - at[last] < _GRACE.total_seconds() else None

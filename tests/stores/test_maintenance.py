@@ -443,6 +443,17 @@ def test_the_table_that_was_replaced_last_stays_for_readers_and_no_other(due):
     assert tables_in(due) == {read_generation(due).table}
 
 
+def test_a_table_goes_when_the_next_one_is_replaced_though_the_generation_before_needs_that_one(due):
+    tables = []
+    for _ in range(2):
+        tables.append(published(due).table)
+        edit(due, *range(compaction._MOST_VERSIONS))
+        maintenance.maintain(due)
+
+    assert tables_in(due) == {tables[-1], published(due).table}
+    assert read_generation(due, previous=True).table == tables[-1]
+
+
 def test_the_vector_index_is_trained_again_when_there_are_several_times_as_many(layout, monkeypatch):
     monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
     monkeypatch.setattr(compaction, "_FEWEST_ROWS", 1)
