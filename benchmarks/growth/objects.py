@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from benchmarks.growth.project import Project
+from benchmarks.growth.project import Project, make_tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.static import StaticEmbedder
@@ -21,9 +21,7 @@ from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.cell import bucket_of
 from docindex_dagster.objects.snapshots import Manifest
 from docindex_dagster.pipeline.prepared import publish_prepared
-from docindex_dagster.pipeline.run import execute, versions
 from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.pipeline.stages import stages
 
 ENDPOINT = "AWS_ENDPOINT_URL"
 _CELL = 0
@@ -151,11 +149,7 @@ def _prepare(project: Project, settings: Settings, bucket: Bucket) -> None:
     """Do what a worker does: all stages but the last."""
     run = SourceRun(settings, project.edited, StaticEmbedder)
     base = prepared.pull(bucket, run.layout, run.key)
-    values: dict[str, object] = {}
-    for stage in stages()[:-1]:
-        inputs = {name: values[name] for name in stage.inputs}
-        values[stage.name] = execute(stage, run, inputs).value
-        stage.keep(run, values[stage.name], versions(inputs))
+    make_tables(run)
     prepared.push(bucket, run.layout, run.key, base, "a worker")
 
 

@@ -20,7 +20,9 @@ from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.extraction import extract
 from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.pipeline.run import execute, index, versions
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stages import stages
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
@@ -82,7 +84,7 @@ class Project:
         index(self.settings, self.edited, StaticEmbedder())
 
     def grow_sources(self, number: int) -> None:
-        """Index further libraries, one run each, until there are so many sources."""
+        """Index further libraries until there are so many sources: a run each makes its tables, one publishes all."""
         present = len(self.generation().sources)
         names = [f"libraries/library{each:05}" for each in range(present, number)]
         files = _files(self.repositories, present * _FILES_OF_A_LIBRARY)
@@ -90,11 +92,16 @@ class Project:
             _write_library(self.root / name, list(islice(files, _FILES_OF_A_LIBRARY)))
         with (self.root / CONFIG_NAME).open("a") as config:
             config.writelines(_table("library", name) for name in names)
+        if not names:
+            return
         settings, embedder = self.settings, StaticEmbedder()
         declared = registry.sources(settings)
         for name in names:
-            index(settings, declared[f"library/{Path(name).name}"], embedder)
-            maintenance.bring_up_to_date(self.layout)
+            make_tables(SourceRun(settings, declared[f"library/{Path(name).name}"], lambda: embedder))
+        self.layout.current.write_text("damaged")  # so the next publication builds the stores from all tables
+        index(settings, self.edited, embedder)
+        while maintenance.bring_up_to_date(self.layout):
+            pass
 
     def grow_chunks(self, number: int) -> None:
         """Publish copies of real chunks as further sources, without graphs, until there are so many chunks."""
@@ -123,6 +130,15 @@ class Project:
             with (self.root / "edits").open("a") as counted:
                 counted.write(".")
             yield word
+
+
+def make_tables(run: SourceRun) -> None:
+    """Do all stages of a run but the last, which publishes."""
+    values: dict[str, object] = {}
+    for stage in stages()[:-1]:
+        inputs = {name: values[name] for name in stage.inputs}
+        values[stage.name] = execute(stage, run, inputs).value
+        stage.keep(run, values[stage.name], versions(inputs))
 
 
 def _chunks_of(generation: Generation) -> int:
