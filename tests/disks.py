@@ -27,7 +27,7 @@ def mounted(folder: Path, size: int) -> Iterator[Path]:
 
 def leave_free(disk: Path, kib: int) -> None:
     """Fill the disk up to so much."""
-    ballast = disk / "ballast"
-    ballast.unlink(missing_ok=True)
+    filler = disk / "filler"
+    filler.unlink(missing_ok=True)
     state = os.statvfs(disk)
-    ballast.write_bytes(bytes(state.f_bavail * state.f_frsize - kib * _KIB))
+    filler.write_bytes(bytes(state.f_bavail * state.f_frsize - kib * _KIB))

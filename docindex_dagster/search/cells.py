@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from docindex_dagster.stores import tantivy_index
-from docindex_dagster.stores.ballast import Lengths
 from docindex_dagster.stores.generation import Generation
+from docindex_dagster.stores.padding import Lengths
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:

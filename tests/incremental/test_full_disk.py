@@ -78,7 +78,7 @@ def test_a_full_disk_is_reported_in_a_line_and_costs_nothing(project, disk):
         assert leftovers(project.layout) == []
 
     assert {"discovered_files", "stores"} <= failed_in  # the other tables are written while the stores are
-    (disk / "ballast").unlink()
+    (disk / "filler").unlink()
     for source in project.sources:
         index(project.settings, source, StaticEmbedder())
     assert difference(contents_of(project), anew(project, "library")) == ""
@@ -95,7 +95,7 @@ def test_a_first_run_on_a_full_disk_is_repaired_by_the_next(project, disk):
         except FullDiskError as error:
             assert "\n" not in str(error)  # noqa: PT017 the run succeeds once there is enough
             assert not project.layout.current.exists()
-    (disk / "ballast").unlink()
+    (disk / "filler").unlink()
 
     for source in project.sources:
         index(project.settings, source, StaticEmbedder())
@@ -146,7 +146,7 @@ def test_commands_say_that_the_disk_is_full(project, disk):
         assert difference(stores_of(project.layout), before) == ""
     assert docindex(project, "search", "open the pump").returncode == 0
 
-    (disk / "ballast").unlink()
+    (disk / "filler").unlink()
     index_by_command(project)
     assert difference(contents_of(project), anew(project, "command")) == ""
     assert leftovers(project.layout) == []

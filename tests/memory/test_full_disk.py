@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(log, disk, kib):
     assert any(outcome.values())
     assert texts(log) == acknowledged
     assert another(log).read().flaws == ()
-    (disk / "ballast").unlink()
+    (disk / "filler").unlink()
     for number in range(1, 8):
         write(log, text(number))
     assert sorted(texts(log)) == [text(number) for number in range(8)]
@@ -62,7 +62,7 @@ def test_a_first_message_that_does_not_fit_leaves_no_segment(log, disk):
         assert refused(log, number)
 
     assert log.cut().ends == {}
-    (disk / "ballast").unlink()
+    (disk / "filler").unlink()
     write(log, text(0))
     assert texts(log) == [text(0)]
 

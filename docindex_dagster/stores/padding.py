@@ -2,8 +2,8 @@
 
 BM25 weighs a term by how many documents have it, and a document by its length beside the average. Tantivy takes both
 from the index that is asked and from nowhere else. The first is set right by who asks, who can boost each term; the
-second by ballast: documents that no query finds, and that give each field the average length that it has in all cells.
-They are a segment of their own, made in memory and opened together with those of the cell.
+second by padding: documents that no query finds, and that give each field the average length that it has in all cells.
+They are a segment of their own, which is opened together with those of the cell.
 """
 
 import json
@@ -48,16 +48,16 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """A searcher whose averages are those of all cells, and how many documents it counts, of which some are ballast."""
+class Padded:
+    """A searcher whose averages are those of all cells, and how many documents it counts, of which some are padding."""
 
     searcher: "Searcher"
     documents: int
 
 
-def weighed(reader: Reader, averages: Mapping[str, float]) -> Weighed:
+def padded(reader: Reader, averages: Mapping[str, float]) -> Padded:
     """The searcher of a cell for average lengths of fields that are not its own."""
-    return _weighed(_folder(reader), tuple((name, _rounded(value)) for name, value in sorted(averages.items())))
+    return _padded(_folder(reader), tuple((name, _rounded(value)) for name, value in sorted(averages.items())))
 
 
 def _folder(reader: Reader) -> Path:
@@ -98,17 +98,17 @@ def _named(name: str, part: Mapping[str, Any]) -> float | None:
 
 
 @lru_cache(_CELLS * _CHANGES)
-def _weighed(folder: Path, averages: tuple[tuple[str, float], ...]) -> Weighed:
+def _padded(folder: Path, averages: tuple[tuple[str, float], ...]) -> Padded:
     own = _lengths(folder)
     excess = (own.tokens[name] / own.documents / value for name, value in averages if value and own.documents)
     empty = max(1, math.ceil(own.documents * (max(excess, default=1.0) - 1)))
     documents = own.documents + empty
     lacking = {name: max(0, round(value * documents - own.tokens[name])) for name, value in averages}
     with TemporaryDirectory(prefix="docindex-") as temporary:
-        ballast = Path(temporary) / "ballast"
-        _write(ballast, empty, lacking)
-        index = tantivy_index.open_together([folder, ballast])
-    return Weighed(index.searcher(), documents)
+        padding = Path(temporary) / "padding"
+        _write(padding, empty, lacking)
+        index = tantivy_index.open_together([folder, padding])
+    return Padded(index.searcher(), documents)
 
 
 def _write(folder: Path, documents: int, tokens: Mapping[str, int]) -> None:

@@ -7,7 +7,7 @@ from tantivy import Query
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import tantivy_index
-from docindex_dagster.stores.ballast import Lengths, weighed
+from docindex_dagster.stores.padding import Lengths, padded
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
@@ -24,7 +24,7 @@ def reader(layout: Layout) -> Reader:
 
 def of_searcher(reader: Reader, averages: dict[str, float]) -> dict[str, float]:
     """The average lengths by which a searcher ranks, as it explains a score."""
-    own = weighed(reader, averages)
+    own = padded(reader, averages)
     found = {}
     for name, word in (("body", "wheat"), ("symbols", "water"), ("path_terms", "farm")):
         query = Query.term_query(reader.index.schema, name, word)
@@ -75,8 +75,8 @@ def test_a_cell_ranks_by_the_averages_of_all_cells(reader: Reader, averages: dic
     assert found == pytest.approx({name: averages[name] for name in found}, rel=0.1)
 
 
-def test_no_search_finds_the_ballast(reader: Reader) -> None:
-    own = weighed(reader, {"body": 1.5, "symbols": 12.0, "path_terms": 3.0, "headings": 2.0})
+def test_no_search_finds_the_padding(reader: Reader) -> None:
+    own = padded(reader, {"body": 1.5, "symbols": 12.0, "path_terms": 3.0, "headings": 2.0})
 
     assert own.documents == own.searcher.num_docs > reader.searcher.num_docs
     rows = tantivy_index.held(own.searcher, reader.index.schema, [KEY])
