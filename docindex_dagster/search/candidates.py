@@ -18,7 +18,6 @@ from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.analysis import stems
 from docindex_dagster.stores.lance_table import VECTOR
-from docindex_dagster.stores.padding import padded
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ class AskWords:
 
     def _weighed(self, reader: Reader, known: Known) -> "tuple[Searcher, Iterable[float]]":
         """What ranks a cell's chunks by the lengths in all cells, and makes each term as rare as it is there."""
-        own = padded(reader, known.averages)
+        own = reader.padding.searcher(known.averages)
         frequencies = [reader.searcher.doc_freq(*term) for term, _ in self.terms]
         everywhere = Counts(known.documents, known.frequencies).idfs()
         here = Counts(own.documents, frequencies).idfs()

@@ -106,12 +106,11 @@ class AskLengths:
 
     def of(self, reader: Reader) -> Lengths:
         """Those of one index."""
-        return Lengths.of(reader)
+        return reader.padding.lengths
 
     def together(self, answers: Sequence[Lengths]) -> Lengths:
         """Their sums."""
-        tokens = {name: sum(one.tokens[name] for one in answers) for name in answers[0].tokens}
-        return Lengths(sum(one.documents for one in answers), tokens)
+        return Lengths.total(answers)
 
 
 def ask(index: Index, question: Question[_Answer]) -> _Answer:

@@ -8,16 +8,16 @@ They are a segment of their own, which is opened together with those of the cell
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from docindex_dagster.stores import tantivy_index
-from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
     from tantivy import Index, Searcher
@@ -26,7 +26,9 @@ _WORD = "~"  # of no text, since terms are words
 _LOOKED_AT = 100  # of the commonest terms of a field, until one is in a document that was not deleted
 _HEAP_BYTES = 256 << 20
 _DIGITS = 4  # of an average: what differs by less ranks the same
-_CELLS, _CHANGES = 100, 2  # that are held: the present averages, and those before, which a search may still use
+_OPEN = 2  # for the present averages, and for those before, which a search may still use
+
+_Averages = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,10 @@ class Lengths:
     tokens: Mapping[str, float]
 
     @classmethod
-    def of(cls, reader: Reader) -> "Lengths":
-        """Those of an open generation."""
-        return _lengths(_folder(reader))
+    def total(cls, parts: "Sequence[Lengths]") -> "Lengths":
+        """Those of several indexes together."""
+        tokens = {name: sum(one.tokens[name] for one in parts) for name in tantivy_index.TERM_FIELDS}
+        return cls(sum(one.documents for one in parts), tokens)
 
     @property
     def averages(self) -> dict[str, float]:
@@ -55,20 +58,35 @@ class Padded:
     documents: int
 
 
-def padded(reader: Reader, averages: Mapping[str, float]) -> Padded:
-    """The searcher of a cell for average lengths of fields that are not its own."""
-    return _padded(_folder(reader), tuple((name, _rounded(value)) for name, value in sorted(averages.items())))
+class Padding:
+    """The searchers of a cell for average lengths that are not its own; they last as long as its reader."""
 
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """Those of the published index in some folders, which are read as one."""
+        self._folders = folders
+        self._open: dict[_Averages, Padded] = {}
+        self._lock = Lock()
 
-def _folder(reader: Reader) -> Path:
-    return reader.layout.tantivy / reader.generation.tantivy
+    @cached_property
+    def lengths(self) -> Lengths:
+        """The lengths that the cell has itself."""
+        return Lengths.total([_lengths(folder) for folder in self._folders])
+
+    def searcher(self, averages: Mapping[str, float]) -> Padded:
+        """The one for the average lengths of fields; making it takes a second for a million documents."""
+        wanted = tuple((name, _rounded(value)) for name, value in sorted(averages.items()))
+        with self._lock:  # of the searches that wait for it, one makes it
+            found = self._open.pop(wanted, None) or _padded(self._folders, self.lengths, wanted)
+            self._open[wanted] = found
+            for earlier in list(self._open)[:-_OPEN]:
+                del self._open[earlier]
+            return found
 
 
 def _rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-@lru_cache(_CELLS)
 def _lengths(folder: Path) -> Lengths:
     segments = json.loads((folder / "meta.json").read_bytes())["segments"]
     documents = sum(segment["max_doc"] for segment in segments)
@@ -97,9 +115,7 @@ def _named(name: str, part: Mapping[str, Any]) -> float | None:
     return next((value for value in found if value is not None), None)
 
 
-@lru_cache(_CELLS * _CHANGES)
-def _padded(folder: Path, averages: tuple[tuple[str, float], ...]) -> Padded:
-    own = _lengths(folder)
+def _padded(folders: Sequence[Path], own: Lengths, averages: _Averages) -> Padded:
     excess = (own.tokens[name] / own.documents / value for name, value in averages if value and own.documents)
     empty = max(1, math.ceil(own.documents * (max(excess, default=1.0) - 1)))
     documents = own.documents + empty
@@ -107,7 +123,7 @@ def _padded(folder: Path, averages: tuple[tuple[str, float], ...]) -> Padded:
     with TemporaryDirectory(prefix="docindex-") as temporary:
         padding = Path(temporary) / "padding"
         _write(padding, empty, lacking)
-        index = tantivy_index.open_together([folder, padding])
+        index = tantivy_index.open_together([*folders, padding])
     return Padded(index.searcher(), documents)
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +21,7 @@ from docindex_dagster.stores import graph_files, lance_table, link_files, packs,
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.matrix import Matrix, Part, fits
+from docindex_dagster.stores.padding import Padding
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -67,6 +69,16 @@ class Reader:
     def table_of(self, _key: str) -> "LanceTable":
         """The table that holds a source."""
         return self.table
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of Tantivy's index."""
+        return (self.layout.tantivy / self.generation.tantivy,)
+
+    @cached_property
+    def padding(self) -> Padding:
+        """What ranks the documents of a cell by the statistics of all cells."""
+        return Padding(self.folders)
 
     @cached_property
     def matrix(self) -> "Matrix | None":

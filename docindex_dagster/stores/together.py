@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +37,11 @@ class Together(Reader):
     def tables(self) -> "tuple[LanceTable, ...]":
         """The LanceDB table of each home."""
         return tuple(part.table for part in self.parts)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of Tantivy's index of each home."""
+        return tuple(folder for part in self.parts for folder in part.folders)
 
     @cached_property
     def links(self) -> Links:
@@ -69,7 +75,7 @@ def open_together(layouts: Sequence[Layout]) -> Reader:
         return open_reader(layouts[0])
     generation = generation_of([part.generation for part in parts])
     with reading_stores():
-        index = tantivy_index.open_together([part.layout.tantivy / part.generation.tantivy for part in parts])
+        index = tantivy_index.open_together([folder for part in parts for folder in part.folders])
     graphs = dict(chain.from_iterable(part.graphs.items() for part in parts))
     return Together(layouts[0], generation, index, index.searcher(), graphs, parts=parts)
 

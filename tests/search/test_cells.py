@@ -122,6 +122,12 @@ def test_a_search_finds_what_it_finds_in_one_index(split: Split, parts: Index, m
     assert_alike(split, parts, queries() if isinstance(parts, Cells) else queries()[:30], mode=mode)
 
 
+def test_a_machine_that_has_several_cells_answers_as_one_cell(split: Split) -> None:
+    of_two = open_together([reader.layout for reader in split.parts])
+
+    assert_alike(split, cells_of([of_two]), queries()[:20])
+
+
 def test_answers_of_all_cells_are_put_together(split: Split) -> None:
     """Each cell has a part of these answers."""
     questions: list[Question[Any]] = [

@@ -1,13 +1,14 @@
 """Ranking the documents of a cell by the statistics of all cells."""
 
 import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tantivy import Query
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import tantivy_index
-from docindex_dagster.stores.padding import Lengths, padded
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
@@ -24,7 +25,7 @@ def reader(layout: Layout) -> Reader:
 
 def of_searcher(reader: Reader, averages: dict[str, float]) -> dict[str, float]:
     """The average lengths by which a searcher ranks, as it explains a score."""
-    own = padded(reader, averages)
+    own = reader.padding.searcher(averages)
     found = {}
     for name, word in (("body", "wheat"), ("symbols", "water"), ("path_terms", "farm")):
         query = Query.term_query(reader.index.schema, name, word)
@@ -41,7 +42,7 @@ def parts(explained):
 
 
 def test_the_lengths_of_fields_are_known(reader: Reader) -> None:
-    lengths = Lengths.of(reader)
+    lengths = reader.padding.lengths
 
     assert lengths.documents == 3
     assert lengths.tokens["body"] == pytest.approx(sum(len(text.split()) for text in TEXTS))
@@ -57,7 +58,7 @@ def test_deleted_documents_count_until_they_are_merged_away(layout: Layout) -> N
     reader = open_reader(layout)
 
     assert reader.searcher.num_docs == 1
-    assert Lengths.of(reader).documents == 2
+    assert reader.padding.lengths.documents == 2
 
 
 @pytest.mark.parametrize(
@@ -76,12 +77,47 @@ def test_a_cell_ranks_by_the_averages_of_all_cells(reader: Reader, averages: dic
 
 
 def test_no_search_finds_the_padding(reader: Reader) -> None:
-    own = padded(reader, {"body": 1.5, "symbols": 12.0, "path_terms": 3.0, "headings": 2.0})
+    own = reader.padding.searcher({"body": 1.5, "symbols": 12.0, "path_terms": 3.0, "headings": 2.0})
 
     assert own.documents == own.searcher.num_docs > reader.searcher.num_docs
     rows = tantivy_index.held(own.searcher, reader.index.schema, [KEY])
     assert rows.num_rows == len(TEXTS)
     assert own.searcher.doc_freq("body", "wheat") == 1
+
+
+def test_searches_that_wait_for_the_same_averages_share_what_is_made(reader: Reader) -> None:
+    averages = {"body": 1.5, "symbols": 12.0, "path_terms": 3.0, "headings": 2.0}
+
+    with ThreadPoolExecutor(8) as searches:
+        found = list(searches.map(lambda _: reader.padding.searcher(averages).searcher, range(8)))
+
+    assert all(searcher is found[0] for searcher in found)
+
+
+def test_only_the_last_averages_stay_open(reader: Reader) -> None:
+    first, *others = ({"body": length} for length in (1.5, 2.5, 3.5, 2.5))
+
+    before = reader.padding.searcher(first)
+    second, third, again = map(reader.padding.searcher, others)
+
+    assert again is second is not third
+    assert reader.padding.searcher(first) is not before
+
+
+def test_an_index_that_was_made_anew_is_not_taken_for_the_one_before(layout: Layout) -> None:
+    """Its generations are counted from one again."""
+    found = []
+    for texts in (TEXTS, TEXTS[:1]):
+        chunks = chunks_of({"farm/field.py": texts}, KEY)
+        publish_rows(layout, KEY, chunks, vectors_of(chunks))
+        reader = open_reader(layout)
+        own = reader.padding.searcher({"body": 4.0})
+        found.append(
+            (reader.generation.number, reader.padding.lengths.documents, own.searcher.doc_freq("body", "slip"))
+        )
+        shutil.rmtree(layout.home)
+
+    assert found == [(1, 3, 1), (1, 1, 0)]
 
 
 def test_several_indexes_rank_as_one(tmp_path) -> None:
