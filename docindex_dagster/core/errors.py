@@ -89,7 +89,15 @@ class DamagedStoreError(StoreError):
 
 
 class CellError(StoreError):
-    """A cell of the index does not answer; the others can be searched without it."""
+    """A cell of the index, at the address `url`, does not answer; the others can be searched without it."""
+
+    def __init__(self, url: str, problem: str) -> None:
+        self.url = url
+        super().__init__(f"the cell at {url} {problem}")
+
+
+class NoCellError(StoreError):
+    """No cell of the index answers."""
 
 
 class AccessError(DocindexError):

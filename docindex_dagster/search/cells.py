@@ -20,6 +20,8 @@ from docindex_dagster.stores.reader import Reader
 if TYPE_CHECKING:
     from tantivy import Schema
 
+_SEARCHES = 64  # that can ask cells at the same time
+
 _Answer = TypeVar("_Answer")
 
 
@@ -89,7 +91,8 @@ class Cells:
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(len(self.cells), "docindex-cell")
+        """As many as may be needed, which begin when they are: a slow question keeps no other one waiting."""
+        return ThreadPoolExecutor(len(self.cells) * _SEARCHES, "docindex-cell")
 
 
 Index = Reader | Cells

@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from docindex_dagster.core.errors import CellError, DamagedStoreError, StoreError
+from docindex_dagster.core.errors import CellError, DamagedStoreError, QueryError, SourceError, StoreError
 from docindex_dagster.core.files import stamp
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.objects.cells import cell_of, homes
-from docindex_dagster.search.cells import Index
+from docindex_dagster.search.cells import Cells, Index
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import LatestReader, Reader
 
 if TYPE_CHECKING:
     from docindex_dagster.search.remote_cells import LatestCells
 
+_ATTEMPTS = 5  # while cells publish
 _Answer = TypeVar("_Answer")
 
 
@@ -67,12 +68,25 @@ class Live:
         """
         if self._cells is None:
             return self.reading(ask)
-        for _ in self._read.serve.cells:  # each of them may stop to answer, or publish, meanwhile
+        cells = self._cells.cells()
+        for _ in range(_ATTEMPTS + len(cells.cells)):
             try:
-                return ask(self._cells.cells())
-            except (DamagedStoreError, CellError):
-                self._cells.cells(anew=True)
-        return ask(self._cells.cells())
+                return _asked(ask, cells)
+            except CellError as error:
+                cells = self._cells.after(cells, error)
+            except DamagedStoreError:  # it has published another generation
+                cells = self._cells.after(cells)
+        return _asked(ask, cells)
+
+
+def _asked(ask: Callable[[Index], _Answer], cells: Cells) -> _Answer:
+    """An answer; an error over what the cells lack says which of them do not answer, since those may have it."""
+    try:
+        return ask(cells)
+    except (SourceError, QueryError) as error:
+        if not cells.missing:
+            raise
+        raise type(error)(f"{error}; {cells.missing}") from error
 
 
 def _cells_of(settings: Settings) -> "LatestCells":

@@ -1,19 +1,22 @@
 """The cells of an index on other machines, each behind its own `docindex serve`.
 
 A question goes with the number of the generation that it is asked of. A cell that has published another one since says
-so, and the whole search is made again: all of an answer is of one generation of each cell.
+so, and the whole search is made again: all of an answer is of one generation of each cell. A cell that does not answer
+in time is left out for some seconds, so that it costs one search its time and not each.
 """
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import finalize
 
-from docindex_dagster.core.errors import CellError, DamagedStoreError, QueryError, StoreError, first_line
+from docindex_dagster.core.errors import CellError, DamagedStoreError, NoCellError, QueryError, StoreError, first_line
 from docindex_dagster.search import wire
 from docindex_dagster.search.cells import Cells, Question
-from docindex_dagster.stores.generation import Generation, parsed
+from docindex_dagster.stores.generation import Generation, PublishedSource, parsed
 from docindex_dagster.stores.together import generation_of
 
 if TYPE_CHECKING:
@@ -22,9 +25,15 @@ if TYPE_CHECKING:
 PATH = "/api/v1/cell"
 NUMBER = "X-Docindex-Generation"
 OK, OUTDATED, REFUSED = 200, 409, 422
-_CONNECT_S, _LONGEST_S = 1.0, 40.0  # a search that reads every text may take 30 seconds
-_ASKED_AGAIN_S = 5.0  # after which a cell that did not answer is asked again
+_CONNECT_S = 1.0
+_GENERATION_S = 3.0  # to say what is published
+_ANSWER_S = 10.0  # to answer a question; one that reads every text says how much longer it may take
+_LEFT_OUT_S = 5.0  # for which a cell that did not answer is not asked again
+_IDLE_S = 2.0  # after which a connection is not used again: a server closes it after five seconds
+_CONNECTIONS = 256  # that are held open
 _SHOWN = 5  # sources
+_UNKNOWN = PublishedSource("", None, None, 0, 0, 0, 0, 0, {}, "")  # of a cell that never said what it has
+_VERSION = "is it of another version?"
 
 _Answer = TypeVar("_Answer")
 
@@ -45,17 +54,18 @@ class RemoteCell:
             CellError: it does not answer.
             QueryError: it cannot answer the question.
         """
-        headers = {NUMBER: str(self.generation.number)}
-        url = f"{self.url}{PATH}/{type(question).__name__}"
-        response = _sent(self.client, "POST", url, content=wire.written(question), headers=headers)
+        longest_s = _ANSWER_S + getattr(question, "longest_s", 0.0)
+        path = f"{PATH}/{type(question).__name__}"
+        given = {"content": wire.written(question), "headers": {NUMBER: str(self.generation.number)}}
+        response = _sent(self.client, "POST", self.url, path, longest_s, **given)
         if response.status_code == OUTDATED:
             raise DamagedStoreError(f"the cell at {self.url} has published another generation meanwhile")
-        if response.status_code == REFUSED:
-            raise QueryError(response.json()["detail"])
         try:
+            if response.status_code == REFUSED:
+                raise QueryError(response.json()["detail"])
             found: _Answer = wire.answer(question, _accepted(self.url, response).content)
-        except ValueError as error:
-            raise CellError(f"the cell at {self.url} answers what is no answer: is it of another version?") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise CellError(self.url, f"answers what is no answer: {_VERSION}") from error
         return found
 
 
@@ -64,61 +74,104 @@ class LatestCells:
 
     def __init__(self, urls: Sequence[str], token: str | None, sources: Mapping[str, frozenset[str]]) -> None:
         """Cells at some addresses, of which each is thought to hold some sources until it says so."""
-        self._urls = [url.rstrip("/") for url in urls]
+        self._urls = urls
         self._token = token
         self._sources = sources
         self._known: dict[str, Generation] = {}
+        self._failed: dict[str, tuple[float, CellError]] = {}
         self._cells: Cells | None = None
-        self._asked_at = 0.0
         self._lock = Lock()
         self._client: Client | None = None
 
-    def cells(self, *, anew: bool = False) -> Cells:
-        """The cells that answer; `anew` where one of those that were given did not.
+    def cells(self) -> Cells:
+        """The cells that answer.
 
         Raises:
-            StoreError: none answers, or they cannot be searched together.
+            NoCellError: none answers.
+            StoreError: they cannot be searched together.
+        """
+        found = self._cells
+        is_due = found is None or (bool(found.missing) and not all(map(self._is_left_out, list(self._failed))))
+        if found is not None and not (is_due and self._lock.acquire(blocking=False)):
+            return found  # or another search looks whether more of them answer
+        if found is None:
+            self._lock.acquire()
+        try:
+            return self._opened_after(found)
+        finally:
+            self._lock.release()
+
+    def after(self, cells: Cells, failure: CellError | None = None) -> Cells:
+        """The cells anew, since one of those that were given has published another generation, or did not answer.
+
+        Raises:
+            StoreError: as `cells`, also if none answers.
         """
         with self._lock:
-            is_due = (
-                self._cells is not None and self._cells.missing and time.monotonic() > self._asked_at + _ASKED_AGAIN_S
-            )
-            if self._cells is None or anew or is_due:
+            if failure is not None:
+                self._failed[failure.url] = time.monotonic(), failure
+            return self._opened_after(cells)
+
+    def _opened_after(self, before: Cells | None) -> Cells:
+        """The cells that came after some, which another thread may have opened. The caller holds the lock."""
+        if self._cells is None or self._cells is before:
+            try:
                 self._cells = self._opened()
-                self._asked_at = time.monotonic()
-            return self._cells
+            except StoreError:
+                self._cells = None  # the next search asks again
+                raise
+        return self._cells
 
     def _opened(self) -> Cells:
-        cells: list[RemoteCell] = []
-        missing: list[str] = []
-        lost: set[str] = set()
-        for url in self._urls:
-            try:
-                self._known[url] = self._generation(url)
-                cells.append(RemoteCell(url, self._connections(), self._known[url]))
-            except CellError as error:
-                held = self._known[url].sources if url in self._known else self._sources.get(url, ())
-                lost |= {*held}
-                missing.append(f"{error}; nothing is found of {_named(sorted(held))}")
-        if not cells:
-            raise StoreError(f"no cell answers: {'; '.join(missing)}")
-        generation = generation_of([*self._known.values()])
-        return Cells(tuple(cells), generation, "; ".join(missing), frozenset(lost))
+        client = self._connections()
+        with ThreadPoolExecutor(len(self._urls)) as threads:
+            found = dict(zip(self._urls, threads.map(self._published, self._urls), strict=True))
+        there = {url: one for url, one in found.items() if isinstance(one, Generation)}
+        self._known |= there
+        held = {url: self._held(url) for url in found.keys() - there.keys()}
+        missing = "; ".join(f"{found[url]}; nothing is found of {_named(sorted(held[url]))}" for url in sorted(held))
+        if not there:
+            raise NoCellError(f"no cell answers: {missing}")
+        generation = generation_of([*there.values()])
+        lost = {key: source for sources in held.values() for key, source in sources.items()}
+        number = sum(one.number for one in self._known.values())
+        sources = dict(sorted({**lost, **generation.sources}.items()))
+        cells = tuple(RemoteCell(url, client, one) for url, one in there.items())
+        return Cells(cells, replace(generation, number=number, sources=sources), missing, frozenset(lost))
 
-    def _generation(self, url: str) -> Generation:
-        response = _accepted(url, _sent(self._connections(), "GET", f"{url}{PATH}"))
+    def _published(self, url: str) -> Generation | CellError:
+        """What a cell has published, or why that is not known."""
+        if self._is_left_out(url):
+            return self._failed[url][1]
         try:
-            return parsed(response.content)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CellError(f"what answers at {url} is no cell: is it of another version?") from error
+            response = _accepted(url, _sent(self._connections(), "GET", url, PATH, _GENERATION_S))
+            found = parsed(response.content)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            failure = CellError(url, f"does not say what it has: {_VERSION}")
+        except CellError as error:
+            failure = error
+        else:
+            self._failed.pop(url, None)
+            return found
+        self._failed[url] = time.monotonic(), failure
+        return failure
+
+    def _is_left_out(self, url: str) -> bool:
+        failed = self._failed.get(url)
+        return failed is not None and time.monotonic() < failed[0] + _LEFT_OUT_S
+
+    def _held(self, url: str) -> dict[str, PublishedSource]:
+        """What a cell that does not answer is thought to hold."""
+        return self._known[url].sources if url in self._known else dict.fromkeys(self._sources.get(url, ()), _UNKNOWN)
 
     def _connections(self) -> "Client":
         if self._client is None:
             import httpx2
 
             headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-            timeout = httpx2.Timeout(_LONGEST_S, connect=_CONNECT_S)
-            self._client = httpx2.Client(headers=headers, timeout=timeout, follow_redirects=False)
+            limits = httpx2.Limits(max_keepalive_connections=_CONNECTIONS, keepalive_expiry=_IDLE_S)
+            self._client = httpx2.Client(headers=headers, limits=limits, follow_redirects=False)
+            finalize(self, self._client.close)
         return self._client
 
 
@@ -129,16 +182,17 @@ def _named(sources: Sequence[str]) -> str:
     return ", ".join(sources[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _sent(client: "Client", method: str, url: str, **given: Any) -> "Response":
+def _sent(client: "Client", method: str, url: str, path: str, longest_s: float, **given: Any) -> "Response":
     import httpx2
 
     try:
-        return client.request(method, url, **given)
+        timeout = httpx2.Timeout(longest_s, connect=_CONNECT_S)
+        return client.request(method, url.rstrip("/") + path, timeout=timeout, **given)
     except httpx2.HTTPError as error:
-        raise CellError(f"the cell at {url.removesuffix(PATH)} does not answer ({first_line(error)})") from error
+        raise CellError(url, f"does not answer ({first_line(error)})") from error
 
 
 def _accepted(url: str, response: "Response") -> "Response":
     if response.status_code != OK:
-        raise CellError(f"the cell at {url} does not answer: status {response.status_code}")
+        raise CellError(url, f"does not answer: status {response.status_code}")
     return response
