@@ -52,7 +52,7 @@ class Published(Collector):
         states: list[SourceState] = []
         stores: dict[str, int] = {}
         with suppress(DocindexError, OSError):
-            generation = self._served.reading(lambda reader: reader.generation.number)
+            generation = self._served.asking(lambda index: index.generation.number)
             states, stores = self._states.get(), self._sizes.get()
         ready = "Whether questions can be answered: 1, or 0 where there is no index or the settings are wrong."
         yield _gauge("docindex_ready", ready, 0 if generation is None else 1)
