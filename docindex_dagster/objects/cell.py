@@ -128,9 +128,8 @@ def opened(
         lock = held.enter_context(locks.exclusive(f"publication {number}", owner, on_wait)) if locks else None
         held.enter_context(exclusive(layout.publication_lock, owner, on_wait))
         manifest = snapshots.pull(bucket, layout, number)
-        snapshots.change(
-            layout
-        )  # if the block ends otherwise than by a push, readers of this home get what is published
+        # If the block ends otherwise than by a push, readers of this home get what is published.
+        snapshots.change(layout)
         yield OpenCell(bucket, layout, number, settings.storage.cells, manifest, lock)
 
 
