@@ -66,3 +66,14 @@ def test_a_run_that_a_launcher_started_makes_few(project, postgres):
         assert job.execute_in_process(instance=instance, partition_key=KEY, run_config=QUIET).success
 
     assert connections(postgres) - before < _FEW
+
+
+def test_connections_that_are_held_outlive_a_restart_of_the_server(project, postgres):
+    with launch.instance(load_settings(project)) as instance:
+        assert instance.get_dynamic_partitions(SOURCES_NAME) == [KEY]
+        assert instance.get_runs() == []
+
+        postgres.restart()
+
+        assert instance.get_dynamic_partitions(SOURCES_NAME) == [KEY]
+        assert instance.get_runs() == []
