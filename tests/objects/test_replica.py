@@ -136,9 +136,9 @@ def test_where_nothing_is_new_the_links_of_the_graph_are_made(
         if problem := replies.pop(0) if replies else None:
             arguments[1](str(problem))
             return False
-        return following(*arguments)
+        return really_follow(*arguments)
 
-    following = replicas.follow
+    really_follow = replicas.follow
     monkeypatch.setattr(replicas, "follow", follow)
     end = replicas.replicate(settings)
     ends_at = time.monotonic() + 30
