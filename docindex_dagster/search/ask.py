@@ -36,7 +36,6 @@ from docindex_dagster.search.similar import similar
 from docindex_dagster.search.weights import WEIGHTS, WEIGHTS_OF_CONTEXT, Weights
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.damage import reading_stores
-from docindex_dagster.stores.reader import Reader
 
 _CONTEXT_CANDIDATES = 50  # hits that are tried for a context
 _TOKENS_A_HIT = 100  # a larger budget tries more of them
@@ -187,8 +186,8 @@ def context_of(
 
 
 def _is_whole(reader: Index, request: Request, warn: Callable[[str], None]) -> bool:
-    """Whether all was searched that was to be; else a warning says which cells do not answer, and of what sources."""
-    if isinstance(reader, Reader) or not reader.lacks(request.filters.sources):
+    """Whether all was searched that was to be; else a warning says which cells are missing, and of what sources."""
+    if not reader.lacks(request.filters.sources):
         return True
     warn(reader.missing)
     return False

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 5  # while cells publish
 _Answer = TypeVar("_Answer")
+_Index = TypeVar("_Index", Reader, Cells)
 
 
 class Live:
@@ -56,9 +57,9 @@ class Live:
         if self._cells is not None:
             raise StoreError(f"only the servers of the cells answer this: {', '.join(self._read.serve.cells)}")
         try:
-            return ask(self._latest.reader())
+            return _asked(ask, self._latest.reader())
         except DamagedStoreError:
-            return ask(self._latest.reader(anew=True))
+            return _asked(ask, self._latest.reader(anew=True))
 
     def asking(self, ask: Callable[[Index], _Answer]) -> _Answer:
         """What `ask` makes of the published index, or of all its cells that answer.
@@ -79,14 +80,14 @@ class Live:
         return _asked(ask, cells)
 
 
-def _asked(ask: Callable[[Index], _Answer], cells: Cells) -> _Answer:
-    """An answer; an error over what the cells lack says which of them do not answer, since those may have it."""
+def _asked(ask: Callable[[_Index], _Answer], index: _Index) -> _Answer:
+    """An answer; an error over what an index lacks says which cells are missing, since those may have it."""
     try:
-        return ask(cells)
+        return ask(index)
     except (SourceError, QueryError) as error:
-        if not cells.missing:
+        if not index.missing:
             raise
-        raise type(error)(f"{error}; {cells.missing}") from error
+        raise type(error)(f"{error}; {index.missing}") from error
 
 
 def _cells_of(settings: Settings) -> "LatestCells":

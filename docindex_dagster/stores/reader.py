@@ -1,7 +1,7 @@
 """Reading the published generation: a reader follows `CURRENT` alone, is never blocked, never sees half a change."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -55,6 +55,11 @@ class Reader:
     searcher: "Searcher" = field(repr=False)
     graphs: "Mapping[str, pa.Buffer]" = field(repr=False)  # the files of the graph
     known: Mapping[tuple[str, str], Part] = field(default_factory=dict, repr=False)  # vectors that were read before
+    missing: str = ""  # what is not here of an index that is split over cells, as a sentence
+
+    def lacks(self, sources: Sequence[str]) -> bool:
+        """Whether what is missing may hold one of some sources; none for all."""
+        return bool(self.missing) and not (sources and self.generation.sources.keys() >= set(sources))
 
     @cached_property
     def table(self) -> "LanceTable":

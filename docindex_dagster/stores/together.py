@@ -65,7 +65,7 @@ class Together(Reader):
 
 
 def open_together(layouts: Sequence[Layout]) -> Reader:
-    """Open what is published now in one home or in several; one in which nothing is yet is passed over.
+    """Open what is published now in one home or in several; where nothing is in some of them, the reader says it.
 
     Raises:
         StoreError: as `open_reader`; or the generations cannot be read together.
@@ -77,7 +77,12 @@ def open_together(layouts: Sequence[Layout]) -> Reader:
     with reading_stores():
         index = tantivy_index.open_together([folder for part in parts for folder in part.folders])
     graphs = dict(chain.from_iterable(part.graphs.items() for part in parts))
-    return Together(layouts[0], generation, index, index.searcher(), graphs, parts=parts)
+    missing = "; ".join(
+        f"nothing is in {layout.home} yet, so nothing of that cell is found"
+        for layout in layouts
+        if layout.home not in {part.layout.home for part in parts}
+    )
+    return Together(layouts[0], generation, index, index.searcher(), graphs, missing=missing, parts=parts)
 
 
 def generation_of(generations: Sequence[Generation]) -> Generation:

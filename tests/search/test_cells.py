@@ -21,6 +21,7 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.walk import walk
 from docindex_dagster.objects.cells import cell_of
 from docindex_dagster.pipeline.run import index
+from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.cells import Cells, Index, LocalCell, Question
 from docindex_dagster.search.closeness import AskSpelt
@@ -264,6 +265,21 @@ def test_a_program_that_lives_sees_what_each_cell_publishes(tmp_path: Path) -> N
         reader = latest.reader()
         assert len(found_by(reader, "wheat")) == len(reader.generation.sources) == expected
         assert latest.reader() is reader
+
+
+def test_where_a_cell_was_never_brought_here_an_answer_says_it(split: Split, tmp_path: Path) -> None:
+    empty, there = Layout(tmp_path / "empty"), split.parts[0].layout
+    settings, of_it = load_settings(tmp_path), next(iter(split.parts[0].generation.sources))
+    whole, part = (open_together(layouts) for layouts in ([split.parts[1].layout, there], [empty, there]))
+
+    def warnings(reader: Reader, *sources: str) -> list[str]:
+        found = list[str]()
+        hits_of(settings, reader, Request("wheat", Mode.BM25, filters=Filters(sources=sources)), found.append)
+        return [warning for warning in found if "cell" in warning]
+
+    assert warnings(whole) == []
+    assert str(empty.home) in warnings(part)[0]
+    assert warnings(part, of_it) == []
 
 
 def test_walks_in_the_graph_stay_within_a_cell(split: Split) -> None:
