@@ -436,6 +436,15 @@ class StorageSettings(_Section):
 
     url: Annotated[str, AfterValidator(_bucket)] | None = None
     cells: int = Field(default=1, ge=1, le=100)  # indexes that the repositories are spread over
+    replica_cells: tuple[Annotated[int, Field(ge=0)], ...] = ()  # those that a search server keeps; none: all
+
+    @model_validator(mode="after")
+    def _there_are_such_cells(self) -> Self:
+        if any(cell >= self.cells for cell in self.replica_cells):
+            raise ValueError(f"replica_cells must be numbers of cells, 0 to {self.cells - 1}")
+        if len({*self.replica_cells}) < len(self.replica_cells):
+            raise ValueError("replica_cells must name each cell once")
+        return self
 
 
 class Settings(BaseSettings):

@@ -3,6 +3,8 @@
 D. G. Thaler and C. V. Ravishankar, "Using name-based mappings to increase hit rates", 1998.
 """
 
+from collections.abc import Sequence
+
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.keys import base_key
 from docindex_dagster.core.layout import Layout
@@ -15,9 +17,14 @@ def cell_of(key: str, cells: int) -> int:
     return max(range(cells), key=lambda cell: digest_parts(name, str(cell)))
 
 
+def replica_cells(settings: Settings) -> Sequence[int]:
+    """The numbers of the cells that searches on this machine answer from."""
+    return settings.storage.replica_cells or range(settings.storage.cells)
+
+
 def homes(settings: Settings) -> list[Layout]:
-    """The homes on this machine of all cells."""
-    return [home_of(settings, cell) for cell in range(settings.storage.cells)]
+    """The homes on this machine of the cells that searches answer from."""
+    return [home_of(settings, cell) for cell in replica_cells(settings)]
 
 
 def home_of(settings: Settings, cell: int) -> Layout:

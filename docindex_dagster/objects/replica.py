@@ -16,7 +16,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.objects import snapshots
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.cell import bucket_of
-from docindex_dagster.objects.cells import home_of
+from docindex_dagster.objects.cells import home_of, homes, replica_cells
 from docindex_dagster.stores import link_files
 
 _INTERVAL_S = 2.0  # a look is one request, which is answered without a body where nothing is new
@@ -40,7 +40,7 @@ def follow(settings: Settings, on_problem: Callable[[str], None]) -> bool:
     bucket = bucket_of(settings)
     came = False
     with writing(settings):
-        for cell in range(settings.storage.cells):
+        for cell in replica_cells(settings):
             layout = home_of(settings, cell)
             try:
                 came |= _follow(bucket, layout, cell)
@@ -80,8 +80,8 @@ def _poll(settings: Settings, end: Event) -> None:
 
 
 def _link(settings: Settings) -> None:
-    for cell in range(settings.storage.cells):
-        link_files.bring_up_to_date(home_of(settings, cell))
+    for layout in homes(settings):
+        link_files.bring_up_to_date(layout)
 
 
 def _follow(bucket: Bucket, layout: Layout, cell: int) -> bool:
