@@ -13,7 +13,9 @@ from docindex_dagster.core.files import replacing, stamp
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import failures
+from docindex_dagster.objects.cells import homes
 from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json
 from docindex_dagster.stores.generation import read_generation
 
@@ -55,6 +57,11 @@ _Figures = tuple[tuple[int, ...] | None, RepositoryFigures | None]
 def entries(layout: Layout) -> list[CatalogEntry]:
     """The catalogue of the published generation; empty where nothing is published."""
     return [line.entry for line in _lines(layout)]
+
+
+def entries_of(settings: Settings) -> list[CatalogEntry]:
+    """The catalogue of all that searches on this machine answer from, also where that is several cells."""
+    return [entry for layout in homes(settings) for entry in entries(layout)]
 
 
 def rebuild(layout: Layout, owner: str) -> list[CatalogEntry]:

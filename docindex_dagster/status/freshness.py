@@ -74,7 +74,7 @@ def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Ca
         StoreError: what is published cannot be read.
     """
     declared, runs = registry.sources(settings), _known(settings, runs_of, warn)
-    found = source_status.of_all(settings, catalog.entries(Layout(settings.home)), runs, declared=declared)
+    found = source_status.of_all(settings, catalog.entries_of(settings), runs, declared=declared)
     found.sort(key=lambda one: one.source)
     # Tables that machines share say it, and are not here: the sensors look.
     local = list(_on_disk(declared, found)) if settings.storage.url is None else []

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from docindex_dagster.core.errors import SettingsError
-from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
@@ -126,7 +125,7 @@ def stats(project: Project, kind: str, name: str) -> CatalogEntry:
         ProblemError: there is no such source, or it is not indexed yet.
     """
     key = f"{kind}/{name}"
-    found = {entry.source: entry for entry in catalog.entries(Layout(project.settings.home))}.get(key)
+    found = {entry.source: entry for entry in catalog.entries_of(project.settings)}.get(key)
     if found is None:
         project.source(key)
         raise ProblemError("not-indexed", f"{key} is not indexed yet")

@@ -1,6 +1,7 @@
 """What is published, as metrics: the generation, its sources one by one as far as they are few, and the stores."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.objects.cells import homes
 from docindex_dagster.serving.telemetry.kept import Kept
 from docindex_dagster.status import catalog, source_status
 from docindex_dagster.status.source_status import SourceState, State
@@ -44,7 +46,7 @@ class Published(Collector):
     def __init__(self, served: "Served") -> None:
         self._served = served
         self._states = Kept(self._find_states, _STATES_S)
-        self._sizes = Kept(lambda: sizes(Layout(served.settings.home)), _SIZES_S)
+        self._sizes = Kept(lambda: sizes(*homes(served.settings)), _SIZES_S)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The metrics; without samples where nothing can be read."""
@@ -70,7 +72,7 @@ class Published(Collector):
         runs = None
         with suppress(DocindexError, OSError):  # such as for who may not write there
             runs = self._served.runs_of(settings)
-        return source_status.of_all(settings, catalog.entries(Layout(settings.home)), runs)
+        return source_status.of_all(settings, catalog.entries_of(settings), runs)
 
 
 def of_sources(states: Sequence[SourceState]) -> Iterator[GaugeMetricFamily]:
@@ -143,18 +145,13 @@ def _by_source(name: str, help_text: str, values: Iterable[tuple[str, float | No
     return found
 
 
-def sizes(layout: Layout) -> dict[str, int]:
-    """Bytes on disk of the stores that are published, and of the tables that they are made of."""
-    folders = (
-        layout.lance,
-        layout.tantivy,
-        layout.graph,
-        layout.vectors,
-        layout.packs,
-        layout.links,
-        layout.home / "tables",
-    )
-    return {folder.name: _size(folder) for folder in folders}
+def sizes(*layouts: Layout) -> dict[str, int]:
+    """Bytes on disk of the stores that are published, in one home or several, and of the tables they are made of."""
+    found: Counter[str] = Counter()
+    for layout in layouts:
+        folders = (layout.lance, layout.tantivy, layout.graph, layout.vectors, layout.packs, layout.links)
+        found.update({folder.name: _size(folder) for folder in (*folders, layout.home / "tables")})
+    return dict(found)
 
 
 def _size(folder: Path) -> int:

@@ -11,7 +11,6 @@ from starlette.responses import HTMLResponse
 
 from docindex_dagster.code.symbols import SYMBOL_KINDS
 from docindex_dagster.core.errors import DocindexError, StoreError
-from docindex_dagster.core.layout import Layout
 from docindex_dagster.search.model import Hit, ModeName, Signal, SourceType
 from docindex_dagster.serving.http import searching
 from docindex_dagster.serving.http.problems import ProblemError
@@ -172,7 +171,7 @@ def _results(project: Served, asked: Asked) -> dict[str, Any]:
         except (DocindexError, ProblemError) as error:
             trouble = trouble_of(error)
     else:
-        entries = catalog.entries(Layout(project.settings.home))
+        entries = catalog.entries_of(project.settings)
     return {
         "asked": asked,
         "answer": answer,

@@ -69,7 +69,7 @@ def source(project: Project, request: Request, kind: str, name: str) -> HTMLResp
     if one is None:
         raise ProblemError("unknown-source", f"there is no source {key}")
     layout = Layout(project.settings.home)
-    entry = next((entry for entry in catalog.entries(layout) if entry.source == key), None)
+    entry = next((entry for entry in catalog.entries_of(project.settings) if entry.source == key), None)
     return page(
         request,
         "source.html",
@@ -93,7 +93,7 @@ def _states(project: Served) -> tuple[list[SourceStatus], list[str]]:
 
 
 def _bars(project: Served) -> dict[str, str]:
-    entries = catalog.entries(Layout(project.settings.home))
+    entries = catalog.entries_of(project.settings)
     return {entry.source: pictures.languages(entry.languages) for entry in entries}
 
 
