@@ -4,8 +4,8 @@
                                 [--url s3://BUCKET/PREFIX] [--project FOLDER] [--json FILE]
 
 FOLDERs are repositories; the first one is cloned and edited. One project grows by libraries of six of their files
-each, with tables of their own that are published together, up to the numbers of sources; another one by sources of 10,000 copies of their chunks, without
-graphs, up to the numbers of chunks. At each size:
+each, with tables of their own that are published together, up to the numbers of sources; another one by sources of
+10,000 copies of their chunks, without graphs, up to the numbers of chunks. At each size:
 
 - one file is edited and published 50 times, by the library and by recorded runs in a warm process: seconds of the clock
   and of CPU time, the median and the worst. Maintenance of the stores, where it is due, comes between two edits.

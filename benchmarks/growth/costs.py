@@ -28,7 +28,7 @@ from docindex_dagster.stores.reader import open_reader
 
 Way = Literal["library", "recorded"]
 MODES = (Mode.HYBRID, Mode.VECTOR, Mode.BM25)
-_WARM_UP_EDITS = 3
+_WARM_UP_EDITS = 8  # so many that the libraries for each kind of file are loaded
 _MB = 1e6
 
 
