@@ -23,7 +23,9 @@ from docindex_dagster.objects import cell, prepared
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.pipeline.publication import STORES
+from docindex_dagster.pipeline.run import state_of_tables
 from docindex_dagster.pipeline.stages import stages
+from docindex_dagster.sources import registry
 
 PREPARED = dg.AssetKey("prepared_tables")
 
@@ -63,6 +65,7 @@ class SharedRun(RunResource):
         """Let publishers find the tables of this run.
 
         Raises:
+            SourceError: the settings do not declare the source any more.
             LostLockError: another run may be at work on the source, since this one was away for too long.
             ConflictError: another run was faster.
             ObjectStoreError: the object store does not answer.
@@ -70,8 +73,9 @@ class SharedRun(RunResource):
         if self._held is not None:
             self._held.check()
         key = self._tags[PARTITION_TAG]
+        state = state_of_tables(self._settings, registry.find(self._settings, key))
         layout = Layout(self._settings.home)
-        return prepared.push(self._bucket, layout, key, self._base, self._run_id, anew=self._is_full)
+        return prepared.push(self._bucket, layout, key, self._base, self._run_id, state=state, anew=self._is_full)
 
 
 def _both(first: Callable[[str], None], second: Callable[[str], None]) -> Callable[[str], None]:

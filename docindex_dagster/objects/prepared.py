@@ -7,7 +7,7 @@ one wins, whatever became of the lock that should have kept them apart.
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -31,6 +31,7 @@ class Prepared:
         number: one more than that of the pointer before; it never comes again.
         files: the tables by their paths below the home; none where the source is to be taken out of the index.
         by: which run wrote it.
+        state: of the source, and of the settings, that the tables were made from; "" where they are not of one state.
         tag: of the object; it changes with each pointer.
         nonce: makes its bytes those of one writer.
     """
@@ -39,6 +40,7 @@ class Prepared:
     number: int
     files: Mapping[str, Content]
     by: str = ""
+    state: str = ""
     tag: str = field(default="", compare=False)
     nonce: str = field(default_factory=lambda: uuid4().hex)
 
@@ -81,9 +83,11 @@ def listing(bucket: Bucket) -> dict[str, str]:
 
 
 def pull(bucket: Bucket, layout: Layout, key: str) -> Prepared | None:
-    """Let a home hold the tables that the pointer of a source names, and no other ones of it; None: there is none.
+    """Let a home hold the tables that the pointer of a source names, and no other ones of it.
 
-    The caller holds the lock of the source in this home. A table that is there already is not fetched.
+    Where there is no pointer, None is returned, and what the home has stays: the first run goes on from an index that
+    was made before machines shared it. The caller holds the lock of the source in this home. A table that is there
+    already is not fetched.
 
     Raises:
         DamagedObjectError: a table is missing in the store, or damaged there.
@@ -102,7 +106,9 @@ def pull(bucket: Bucket, layout: Layout, key: str) -> Prepared | None:
 
 def _pull(bucket: Bucket, layout: Layout, key: str) -> Prepared | None:
     prepared = read(bucket, object_of(key))
-    wanted = dict(prepared.files) if prepared else {}
+    if prepared is None:
+        return None
+    wanted = dict(prepared.files)
     here = {path.relative_to(layout.home).as_posix(): path for path in files_of(layout, key)}
     contents = {path: _below(layout.home, path) for path in wanted}
     lacking = {file: wanted[path] for path, file in contents.items() if not _holds(file, wanted[path])}
@@ -116,7 +122,16 @@ def _holds(file: Path, content: Content) -> bool:
     return file.is_file() and file.stat().st_size == content.size and digest_of(file) == content.digest
 
 
-def push(bucket: Bucket, layout: Layout, key: str, base: Prepared | None, by: str, *, anew: bool = False) -> Prepared:
+def push(
+    bucket: Bucket,
+    layout: Layout,
+    key: str,
+    base: Prepared | None,
+    by: str,
+    *,
+    state: str = "",
+    anew: bool = False,
+) -> Prepared:
     """Replace the pointer of a source by one to the tables that a home holds.
 
     Also where they are the same: a run that ended is published, and so undoes a rollback.
@@ -127,6 +142,7 @@ def push(bucket: Bucket, layout: Layout, key: str, base: Prepared | None, by: st
         key: of the source.
         base: what `pull` gave.
         by: which run this is.
+        state: that the tables were made from, as sensors compute it, who have no tables.
         anew: also upload what `base` names: it may be lost.
 
     Raises:
@@ -137,7 +153,7 @@ def push(bucket: Bucket, layout: Layout, key: str, base: Prepared | None, by: st
     files = {path.relative_to(layout.home).as_posix(): path for path in files_of(layout, key)}
     contents = upload(bucket, files, base.files.values() if base and not anew else ())
     check_age(begun)
-    return _replace(bucket, Prepared(key, base.number + 1 if base else 1, contents, by), base)
+    return _replace(bucket, Prepared(key, base.number + 1 if base else 1, contents, by, state), base)
 
 
 def withdraw(bucket: Bucket, key: str, by: str) -> Prepared | None:
@@ -157,7 +173,7 @@ def _replace(bucket: Bucket, new: Prepared, base: Prepared | None) -> Prepared:
     values = {name: value for name, value in asdict(new).items() if name != "tag"}
     data = json.dumps(values, ensure_ascii=False).encode()
     tag = bucket.replace(object_of(new.source), data, base.tag if base else None)
-    return Prepared(new.source, new.number, new.files, new.by, tag, new.nonce)
+    return replace(new, tag=tag)
 
 
 def files_of(layout: Layout, key: str) -> Iterator[Path]:

@@ -7,24 +7,29 @@ import os
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from docindex_dagster.chunking.build import MADE_FROM
+from docindex_dagster.chunking.build import fingerprint as chunking_fingerprint
 from docindex_dagster.chunking.pool import check_main_guard
+from docindex_dagster.chunking.summaries import summariser_of
 from docindex_dagster.core import tables
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.events import Waiting, emit
 from docindex_dagster.core.events import stage as timed
 from docindex_dagster.core.files import reporting_full_disk
+from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.schemas import DISCOVERED_FILES
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.work import noted
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.pipeline import chunking
 from docindex_dagster.pipeline.publication import revision_of
 from docindex_dagster.pipeline.source_run import SourceRun
@@ -154,17 +159,32 @@ def is_current(settings: Settings, source: Source, seen: str | None = None) -> b
     return found is not None and _published(run, *found) is not None
 
 
-def is_prepared(settings: Settings, source: Source, seen: str) -> bool:
-    """As `is_current`, of the tables of a source, which are here: whoever publishes them is elsewhere.
+def made_with(settings: Settings, source: Source) -> str:
+    """A hash of the settings that decide what is made of a source: its own, and those of the stages.
 
-    Args:
-        settings: as they are now.
-        source: what is asked about.
-        seen: what `fingerprint` says of it now.
+    It is the same on all machines, wherever the source lies there.
     """
+    own = replace(source, path=Path(), remote=source.remote and replace(source.remote, repository=Path()))
+    model = load_embedder(settings.embedding).name  # an upgrade may bring another one under the same settings
+    chunked_by = chunking_fingerprint(settings.chunking, summariser_of(settings, source.key))
+    graph = GraphPlan(settings.graph, settings.llm).fingerprint
+    return digest_parts(repr(own), repr((chunked_by, model, graph, settings.history)))
+
+
+def state_of(settings: Settings, source: Source, seen: str) -> str:
+    """What the tables of a source are made from, as a hash: what `fingerprint` says of it, and the settings."""
+    return digest_parts(seen, made_with(settings, source))
+
+
+def state_of_tables(settings: Settings, source: Source) -> str:
+    """The `state_of` which the tables that are here were made from; "" where they are not all there, or of another."""
     run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
-    found = _found(run, seen)
-    return found is not None and _are_kept(run, chunking.inputs_of(run, *found).made_from)
+    files = tables.read(run.layout.table(_FILES, run.key))
+    seen = fingerprint_of(files) if files is not None else None
+    found = _found(run, seen) if seen is not None else None
+    if seen is None or found is None or not _are_kept(run, chunking.inputs_of(run, *found).made_from):
+        return ""
+    return state_of(settings, source, seen)
 
 
 def _found(run: SourceRun, seen: str) -> tuple[pa.Table, pa.Table] | None:

@@ -76,6 +76,14 @@ def test_a_home_loses_the_tables_that_the_pointer_does_not_name(
     assert texts(replica, "git/b") == ["of another source"]
 
 
+def test_the_tables_of_an_index_from_before_machines_shared_it_are_gone_on_from(
+    bucket: Bucket, publisher: Layout
+) -> None:
+    write(publisher, "one")
+    assert prepared.pull(bucket, publisher, KEY) is None
+    assert texts(publisher) == ["one"]
+
+
 def test_a_damaged_table_of_a_home_is_fetched_again(bucket: Bucket, publisher: Layout) -> None:
     write(publisher, "one")
     prepared.push(bucket, publisher, KEY, None, "run 1")

@@ -2,23 +2,17 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
-from pathlib import Path
 
 import dagster as dg
 from pydantic import Field
 
-from docindex_dagster.chunking.build import fingerprint as chunking_fingerprint
-from docindex_dagster.chunking.summaries import summariser_of
-from docindex_dagster.core.access import writing
 from docindex_dagster.core.deadline import Attempts
 from docindex_dagster.core.errors import ObjectStoreError, SourceError
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs.checks import REMOTES_ANSWER, evaluation
 from docindex_dagster.defs.dead_runs import LOST_TAG
@@ -27,9 +21,7 @@ from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
 from docindex_dagster.defs.sensors.cursor import LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
-from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.pipeline.run import is_current, is_prepared
+from docindex_dagster.pipeline.run import is_current, made_with, state_of
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.fingerprint import fingerprint, of_commit
 from docindex_dagster.sources.model import Remote, Source
@@ -177,7 +169,7 @@ class _Tick:
             looked_at += 1
             look = self._look(sources[key], remotes.get(key))
             if look is None:  # the others come first in the next tick all the same
-                seen[key] = seen.pop(key, Seen(made_with=_made_with(self.settings, sources[key])))
+                seen[key] = seen.pop(key, Seen(made_with=made_with(self.settings, sources[key])))
                 continue
             before = seen.pop(key, None)  # a dictionary keeps its order: what was looked at goes to its end
             if before is None or look.state != before.state:
@@ -206,7 +198,7 @@ class _Tick:
 
     def _follow_up(self, look: "_Look", before: Seen | None, *, may_ask: bool) -> tuple[Seen, dg.RunRequest | None]:
         """What to remember of a source, and the run to ask for if it is time; the next tick asks for what waits."""
-        seen = Seen(state=look.state, made_with=_made_with(self.settings, look.source))
+        seen = Seen(state=look.state, made_with=made_with(self.settings, look.source))
         is_same = before is not None and (before.state, before.made_with) == (seen.state, seen.made_with)
         if before is not None and is_same and not before.is_open:
             return before, None
@@ -290,7 +282,7 @@ class _Look:
             return False
 
     def _is_prepared(self, settings: Settings) -> bool:
-        """As `is_indexed` where machines share the stores: the tables say so, which any machine can bring to itself.
+        """As `is_indexed` where machines share the stores: the pointer says what its tables were made from.
 
         Those who prepare them have clones of their own, so what is checked out here plays no part.
         """
@@ -298,13 +290,11 @@ class _Look:
 
         if self.source.remote is not None and self.commit is None:
             return True  # until it answers, there is nothing to compare with
-        layout, key = Layout(settings.home), self.source.key
-        with writing(settings), exclusive_if_free(layout.source_lock(key), "a sensor") as is_free:
-            pointer = prepared.pull(cell.bucket_of(settings), layout, key) if is_free else None
+        pointer = prepared.read(cell.bucket_of(settings), prepared.object_of(self.source.key))
         if pointer is None or pointer.is_withdrawn:
             return False
         seen = of_commit(self.source, self.commit) if self.commit is not None else self.files
-        return is_prepared(settings, self.source, seen)
+        return pointer.state == state_of(settings, self.source, seen)
 
     def observation(self) -> dg.AssetObservation:
         """What Dagster shows as a new version of the files."""
@@ -334,12 +324,3 @@ def state_now(source: Source) -> str:
             raise answer
         commit = answer or ""
     return _Look(source, _files(source), commit).state
-
-
-def _made_with(settings: Settings, source: Source) -> str:
-    """A hash of the settings that decide what is made of a source: its own, and those of the stages."""
-    own = replace(source, path=Path(), remote=None)
-    model = load_embedder(settings.embedding).name  # an upgrade may bring another one under the same settings
-    chunking = chunking_fingerprint(settings.chunking, summariser_of(settings, source.key))
-    stages = (chunking, model, GraphPlan(settings.graph, settings.llm).fingerprint, settings.history)
-    return digest_parts(repr(own), repr(source.remote), repr(stages))
