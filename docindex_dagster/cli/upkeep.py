@@ -259,7 +259,7 @@ def prune(
             what = "would go" if dry_run else "removed"
             console.out.print(f"{what} in the object store: {console.count(len(objects), 'object')} ({size:.1f} MB)")
     if erase and not dry_run:
-        _show_erased(found)
+        _show_erased(settings, found)
 
 
 def erase(settings: Settings) -> None:
@@ -269,7 +269,7 @@ def erase(settings: Settings) -> None:
         with publication(settings, "prune", cell) as layout:
             found += _prune(settings, layout, keep_previous=False, erase=True)[0]
     _objects(settings, remove=True)
-    _show_erased(found)
+    _show_erased(settings, found)
 
 
 def _objects(settings: Settings, *, remove: bool) -> "list[Listed] | None":
@@ -310,11 +310,20 @@ def _known(layout: Layout) -> set[str]:
     return {key for found in generations if found for key in found.sources} | declared.keys()
 
 
-def _show_erased(found: "list[Orphan]") -> None:
+def _show_erased(settings: Settings, found: "list[Orphan]") -> None:
     if any(orphan.is_busy for orphan in found):
         console.failure("not all is erased, since a run uses it: run `docindex prune --erase` when that has ended")
         raise typer.Exit(1)
-    console.err.print("nothing is left of texts that are not indexed any more, and nothing to roll back to")
+    if settings.storage.url is None:
+        console.err.print("nothing is left of texts that are not indexed any more, and nothing to roll back to")
+        return
+    from docindex_dagster.objects.contents import LONGEST
+
+    hours = LONGEST.total_seconds() / 3600
+    console.err.print(
+        "nothing names texts that are not indexed any more, and there is nothing to roll back to; objects that are "
+        f"younger than {hours:.0f} hours go with the next prune after that, and workers' disks with their next runs"
+    )
 
 
 def _erase_samples(settings: Settings) -> None:

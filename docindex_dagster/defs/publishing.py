@@ -17,7 +17,7 @@ from docindex_dagster.defs.catalog_asset import CATALOG, index_catalog
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.prepared_asset import PREPARED, version_of
-from docindex_dagster.defs.resources import EmbeddingModel, Project, report_event
+from docindex_dagster.defs.resources import REFUSED_TAG, EmbeddingModel, Project, report_event
 from docindex_dagster.defs.stage_assets import check_result, check_specs, event_metadata
 from docindex_dagster.objects import cell as cells
 from docindex_dagster.objects.cell import OpenCell
@@ -81,6 +81,7 @@ def publish(
                 refused += [done] if done.refusal is not None else []
     catalog_asset.report(context.instance, shared.known(context.instance, settings))
     if refused:
+        context.instance.add_run_tags(context.run_id, {REFUSED_TAG: "true"})
         reasons = "; ".join(f"{done.pointer.source}: {done.refusal}" for done in refused)
         raise dg.Failure(f"not published, what was searchable still is: {reasons}", allow_retries=False)
 

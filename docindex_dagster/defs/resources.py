@@ -36,6 +36,8 @@ SOURCE_TAG = "docindex/source"
 LAUNCHER_TAG = "docindex/launched_by"
 # A run with this tag looks at some files of its source alone: a JSON list of their paths, as tables name them.
 ONLY_TAG = "docindex/only"
+# Of a run that published all but the sources whose tables it refused: it has failed because of them alone.
+REFUSED_TAG = "docindex/refused"
 
 
 class Project(dg.ConfigurableResource):  # type: ignore[type-arg]  # its parameter is for resources that wrap others

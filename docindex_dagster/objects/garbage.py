@@ -7,7 +7,7 @@ old it is, the clock of the object store alone decides.
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from docindex_dagster.core.errors import ConflictError
+from docindex_dagster.core.errors import ConflictError, ObjectStoreError
 from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket, Listed, in_parallel
 from docindex_dagster.objects.contents import FOLDER, LONGEST
@@ -78,6 +78,9 @@ def _now(bucket: Bucket) -> datetime:
     name = f"{_CLOCKS}{uuid4().hex}"
     bucket.replace(name, name.encode(), None)
     try:
-        return next(found.written for found in bucket.list(_CLOCKS) if found.name == name)
+        for found in bucket.list(_CLOCKS):
+            if found.name == name:
+                return found.written
+        raise ObjectStoreError(f"{bucket.url} does not list {name}, which was written a moment ago: nothing is removed")
     finally:
         bucket.delete([name])

@@ -9,6 +9,7 @@ from typing import Any
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.objects import cell, snapshots
 from docindex_dagster.objects.cell import OpenCell
@@ -42,7 +43,7 @@ def known(settings: Settings) -> Settings:
     all_cells = cells(settings)
     leaving = {pointer.source for one in all_cells for pointer in one.pending() if pointer.is_withdrawn}
     layout = Layout(settings.home / _FOLDER)
-    with writing(settings):
+    with writing(settings), exclusive(layout.publication_lock, "who asks what is published", lambda _: None):
         for file in (layout.current, layout.next):
             _write(file, _merged(_values(all_cells, file.name), leaving))
         _write(layout.catalog, list(chain.from_iterable(_values(all_cells, layout.catalog.name))))

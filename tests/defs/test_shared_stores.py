@@ -91,7 +91,7 @@ def test_the_sensor_asks_for_one_publication_of_what_is_pending(deployment):
     assert requested(deployment.tick("daemon", "prepared_changed")) == []
 
 
-def test_sensors_ask_the_tables_not_their_own_disk_whether_a_source_is_indexed(deployment):
+def test_sensors_ask_the_pointer_whether_a_source_is_indexed_and_fetch_no_tables(deployment):
     deployment.run("worker", "index_source", KEY)
 
     ticked = deployment.tick("daemon", "library_files_changed")
@@ -99,6 +99,31 @@ def test_sensors_ask_the_tables_not_their_own_disk_whether_a_source_is_indexed(d
     (deployment.root / "notes" / "guide.md").write_text(GUIDE + "\nAnd one more line about marmots.\n")
 
     assert requested(deployment.tick("daemon", "library_files_changed", ticked.cursor)) == [(None, KEY)]
+    assert not (deployment.root / "daemon" / "tables").exists()
+
+
+def test_sensors_ask_for_a_source_whose_tables_were_made_with_other_settings(deployment):
+    deployment.run("worker", "index_source", KEY)
+    ticked = deployment.tick("daemon", "library_files_changed")
+    settings = deployment.root / "docindex.toml"
+    settings.write_text(settings.read_text() + "\n[chunking]\ntarget_tokens = 150\n")
+
+    assert requested(deployment.tick("daemon", "library_files_changed", ticked.cursor)) == [(None, KEY)]
+    deployment.run("worker", "index_source", KEY)
+    assert requested(deployment.tick("daemon", "library_files_changed")) == []
+
+
+def test_a_source_that_is_refused_makes_no_other_one_wait(deployment):
+    deployment.run("worker", "index_source", KEY)
+    settings = deployment.root / "docindex.toml"
+    declared = settings.read_text()
+    settings.write_text(STORAGE)
+    assert not deployment.run("publisher", "publish_prepared").success
+    settings.write_text(declared)
+
+    deployment.run("worker", "index_source", KEY)
+
+    assert len(deployment.tick("daemon", "prepared_changed").run_requests) == 1
 
 
 def test_a_removed_source_leaves_the_stores_with_the_next_publication_and_is_not_added_again(deployment):
@@ -137,7 +162,7 @@ def test_with_one_machine_nothing_of_this_is_imported(tmp_path):
     program = (
         "import sys; from pathlib import Path; from docindex_dagster.definitions import build_definitions\n"
         "build_definitions(Path(sys.argv[1]))\n"
-        "print([name for name in sys.modules if name.startswith(('obstore', 'psycopg2', 'docindex_dagster.objects'))])"
+        "print([name for name in sys.modules if name.startswith(('obstore', 'psycopg2', 'docindex_dagster.objects.b'))])"
     )
 
     done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)

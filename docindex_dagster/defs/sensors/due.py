@@ -7,7 +7,7 @@ from itertools import takewhile
 import dagster as dg
 
 from docindex_dagster.defs.outcomes import is_partial_success
-from docindex_dagster.defs.resources import FULL_TAG, VERIFY_TAG
+from docindex_dagster.defs.resources import FULL_TAG, REFUSED_TAG, VERIFY_TAG
 
 # Dagster takes half a second to make a run that a tick asks for, and the next tick waits for it.
 MOST_REQUESTS = 25
@@ -62,7 +62,7 @@ def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str], lost_tag: s
     if not records:
         return LastRuns()
     newest = records[0]
-    failed = list(takewhile(lambda record: record.dagster_run.status is dg.DagsterRunStatus.FAILURE, records))
+    failed = list(takewhile(_has_failed, records))
     return LastRuns(
         status=newest.dagster_run.status,
         began=newest.create_timestamp.timestamp(),
@@ -72,3 +72,8 @@ def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str], lost_tag: s
         is_lost=lost_tag in newest.dagster_run.tags,
         demands={tag: "true" for tag in (FULL_TAG, VERIFY_TAG) if any(tag in run.dagster_run.tags for run in failed)},
     )
+
+
+def _has_failed(record: dg.RunRecord) -> bool:
+    run = record.dagster_run
+    return run.status is dg.DagsterRunStatus.FAILURE and REFUSED_TAG not in run.tags
