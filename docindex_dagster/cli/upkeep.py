@@ -18,6 +18,7 @@ from docindex_dagster.core.errors import StoreError, first_line
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.objects.cells import homes
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def doctor(
     left = findings
     if findings and repair:
         repairs, left = _repair(settings, findings, quiet=json)
-    notes = [] if left else _notes(layout)
+    notes = [] if left else [note for home in homes(settings) for note in _notes(home)]
     if json:
         console.as_json({"findings": findings, "repairs": repairs, "left": left, "notes": notes, "instance": wrong})
     else:
