@@ -100,7 +100,7 @@ test-prometheus: $(INSTALLED)  ## Let a real Prometheus scrape docindex serve un
 	$(BIN)/pytest -m prometheus -s tests/serving/telemetry
 
 test-scale: $(INSTALLED_SCALE)  ## Deploy on several hosts of this machine; compare with one machine, kill, pause, fail.
-	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_KILLS=$(DOCINDEX_TEST_KILLS) DOCINDEX_TEST_SOURCES=$(DOCINDEX_TEST_SOURCES) $(VENV_SCALE)/bin/pytest -m scale -s
+	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_KILLS=$(DOCINDEX_TEST_KILLS) DOCINDEX_TEST_SOURCES=$(DOCINDEX_TEST_SOURCES) DOCINDEX_TEST_WORKERS=$(DOCINDEX_TEST_WORKERS) $(VENV_SCALE)/bin/pytest -m scale -s
 
 # An environment of its own: the package must not need any of it.
 $(INSTALLED_SCALE): requirements.lock requirements-scale.lock pyproject.toml
