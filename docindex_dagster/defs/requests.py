@@ -8,15 +8,17 @@ there.
 import base64
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import dagster as dg
 
 from docindex_dagster.core.errors import JobError
 from docindex_dagster.core.events import Notice, StageBegan, Waiting, emit
+from docindex_dagster.core.retry import Retry
 from docindex_dagster.defs.partitions import REQUESTS_NAME
 from docindex_dagster.pipeline.publication import STORES
 
@@ -24,6 +26,9 @@ from docindex_dagster.pipeline.publication import STORES
 REQUEST_TAG = "docindex/request"
 _POLL_S = 0.5
 _PATIENCE_S = 60  # until it is said that no daemon seems to be at work
+# The database may be restarted while a command waits for its run: for a minute, together with Dagster's own attempts.
+_RETRY = Retry(retries=8, longest_wait_s=10.0)
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ def follow(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun:
     """
     run = _started(instance, request)
     for _ in _steps(instance, request.source, run.run_id):
-        found = instance.get_run_by_id(run.run_id)
+        found = _read(lambda: instance.get_run_by_id(run.run_id))
         if found is None:
             raise JobError(f"run {run.run_id} of {request.source} was deleted")
         if found.is_finished:
@@ -89,23 +94,36 @@ def _started(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun:
 
 
 def _run_of(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun | None:
-    return next(iter(instance.get_runs(dg.RunsFilter(tags={REQUEST_TAG: request.id}), limit=1)), None)
+    wanted = dg.RunsFilter(tags={REQUEST_TAG: request.id})
+    return next(iter(_read(lambda: instance.get_runs(wanted, limit=1))), None)
 
 
 def _steps(instance: dg.DagsterInstance, source: str, run_id: str) -> Iterator[None]:
     """Announce each step that begins, as often as it is asked for."""
     cursor: str | None = None
     while True:
-        page = instance.get_records_for_run(run_id, cursor=cursor, of_type=dg.DagsterEventType.STEP_START)
+        page = _read(partial(instance.get_records_for_run, run_id, cursor, dg.DagsterEventType.STEP_START))
         cursor = page.cursor
         for record in page.records:
             emit(StageBegan(source, record.event_log_entry.step_key or ""))
         yield
 
 
+def _read(read: Callable[[], _T]) -> _T:
+    """What is read of Dagster's record, also where its database is restarted meanwhile."""
+    return _RETRY.call(read, _is_of_database, lambda _: None)
+
+
+def _is_of_database(error: BaseException) -> bool:
+    from sqlalchemy.exc import DBAPIError
+
+    return isinstance(error, DBAPIError) or isinstance(error.__cause__, DBAPIError)
+
+
 def reported(instance: dg.DagsterInstance, run_id: str) -> dict[str, dict[str, Any]]:
     """What each asset that a run materialised reported."""
-    records = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.ASSET_MATERIALIZATION).records
+    kind = dg.DagsterEventType.ASSET_MATERIALIZATION
+    records = _read(lambda: instance.get_records_for_run(run_id, of_type=kind)).records
     made = (record.event_log_entry.asset_materialization for record in records)
     return {one.asset_key.to_user_string(): _values(one) for one in made if one is not None}
 
@@ -115,7 +133,7 @@ def published(instance: dg.DagsterInstance, source: str) -> dict[str, dict[str, 
     found = {}
     for product in STORES.products:
         wanted = dg.AssetRecordsFilter(dg.AssetKey(product.name), asset_partitions=[source])
-        records = instance.fetch_materializations(wanted, limit=1).records
+        records = _read(partial(instance.fetch_materializations, wanted, limit=1)).records
         if records and records[0].asset_materialization is not None:
             found[product.name] = _values(records[0].asset_materialization)
     return found
