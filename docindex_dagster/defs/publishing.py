@@ -4,6 +4,7 @@ One run a cell publishes what is pending, of any source. So the stores are no as
 they are shown as made elsewhere, and each publication is an event of them.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 
 import dagster as dg
@@ -30,15 +31,17 @@ PUBLISH_PREPARED = "publish_prepared"
 # Which cell a run publishes.
 PUBLISHER_TAG = "docindex/publisher"
 _QUEUE_TAG = "dagster-celery/queue"
-_QUEUE = "docindex-publisher"
+_RAY_TAG = "dagster-ray/config"
+# The queue of Celery, the resource of a node of Ray.
+_PUBLISHER = "docindex-publisher"
 # Dagster's own tags of an event.
 _DATA_VERSION, _INPUT_VERSION = "dagster/data_version", "dagster/input_data_version"
 
 
 def publisher_tags(settings: Settings, cell: int) -> dict[str, str]:
     """The tags of a run that publishes a cell: run launchers find the machine by them that has its stores."""
-    queue = _QUEUE if settings.storage.cells == 1 else f"{_QUEUE}-{cell}"
-    return {PUBLISHER_TAG: str(cell), _QUEUE_TAG: queue}
+    publisher = _PUBLISHER if settings.storage.cells == 1 else f"{_PUBLISHER}-{cell}"
+    return {PUBLISHER_TAG: str(cell), _QUEUE_TAG: publisher, _RAY_TAG: json.dumps({"resources": {publisher: 1}})}
 
 
 def publishing_config(cell: int, sources: Iterable[str] = ()) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Where machines share the stores: runs of sources prepare tables anywhere, one run a cell publishes them."""
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -83,6 +84,7 @@ def test_the_sensor_asks_for_one_publication_of_what_is_pending(deployment):
     (request,) = ticked.run_requests
     assert request.tags["docindex/publisher"] == "0"
     assert request.tags["dagster-celery/queue"] == "docindex-publisher"
+    assert json.loads(request.tags["dagster-ray/config"]) == {"resources": {"docindex-publisher": 1}}
     deployment.run("publisher", "publish_prepared", run_config=request.run_config, tags=request.tags)
     assert requested(deployment.tick("daemon", "prepared_changed")) == []
     waiting = dg.DagsterRun("publish_prepared", status=dg.DagsterRunStatus.NOT_STARTED, tags=request.tags)
