@@ -10,8 +10,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -21,30 +22,20 @@ import yaml
 from docindex_dagster.core.layout import Layout
 from tests.scale.faults import NO_FAULTS, Faults, Proxy, proxy
 from tests.scale.hosts import DISK, Host, Program, host
+from tests.scale.launchers import DEPLOY, Launcher, Role, celery
 from tests.scale.postgres import Postgres, postgres
 from tests.scale.processes import CHECKOUT, answers, free_port, tail, wait_for
-from tests.scale.redis import redis
-from tests.scale.repositories import Repositories, Repository, repositories, revisions
+from tests.scale.repositories import Repositories, Repository, project, repositories, revisions
 from tests.scale.s3 import ObjectStore, s3
 
 PREFIX = "team"
-_DEPLOY = CHECKOUT / "deploy"
 _PROJECT = Path("project")
 _DAGSTER = Path("dagster")
-_PUBLISHER_QUEUE = "docindex-publisher"
 _SEARCH_TIMEOUT_S = 30
 _NO_SUCH_SOURCE = "/problems/source"
 _REMOTE_INTERVAL_S = 30  # as often as the settings allow
-_START_S = 120.0
+_START_S = 240.0
 OVER = {"SUCCESS", "FAILURE", "CANCELED"}
-
-
-@dataclass(frozen=True, slots=True)
-class Role:
-    """What runs on a host, by the names of its logs; it is started again whenever the host is."""
-
-    programs: tuple[tuple[str, tuple[str, ...]], ...]
-    has_project: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +130,7 @@ class Deployment:
 
     def declare(self) -> None:
         """Let the project name the present repositories, on all hosts that have it: `docindex.toml` is distributed."""
-        self.files[_PROJECT / "docindex.toml"] = "\n".join(one.declaration for one in self.repositories.all)
+        self.files[_PROJECT / "docindex.toml"] = project(self.repositories.all)
         for made in (self.control, *self.workers, *self.publishers):
             self._lay(made)
 
@@ -256,7 +247,14 @@ class Deployment:
 
 @contextmanager
 def deployment(
-    folder: Path, sources: int, *, workers: int = 2, publishers: int = 1, seed: int = 0, faults: Faults = NO_FAULTS
+    folder: Path,
+    sources: int,
+    *,
+    workers: int = 2,
+    publishers: int = 1,
+    seed: int = 0,
+    faults: Faults = NO_FAULTS,
+    launcher: Callable[[Path], AbstractContextManager[Launcher]] = celery,
 ) -> Iterator[Deployment]:
     """Start a deployment that indexes so many small repositories.
 
@@ -267,19 +265,22 @@ def deployment(
         publishers: how many hosts there are that publish, one at a time.
         seed: decides what the repositories hold, and what goes wrong.
         faults: of the object store.
+        launcher: what starts the runs, for a project in this folder.
     """
     with ExitStack() as stack:
         enter = stack.enter_context
         served = enter(repositories(folder / "repositories", sources, seed))
-        database, broker = enter(postgres()), enter(redis())
+        database = enter(postgres())
         between = enter(proxy(enter(s3()), seed, faults, PREFIX))
-        shared = _variables(database, broker, between.store)
+        starts = enter(launcher(folder / "hosts" / "control" / _PROJECT))
+        shared = _variables(database, between.store) | starts.variables
         code_port, search_port = free_port(), free_port()
         control = enter(host(folder / "hosts", "control", **shared))
-        at_work = {
-            kind: [enter(host(folder / "hosts", f"{kind}{number}", **shared)) for number in range(1, count + 1)]
-            for kind, count in (("worker", workers), ("publisher", publishers))
-        }
+
+        def at_work(kind: str, count: int, role: Role | None) -> list[Host]:
+            numbers = range(1, count + 1) if role is not None else ()
+            return [enter(host(folder / "hosts", f"{kind}{number}", **shared)) for number in numbers]
+
         searcher = enter(host(folder / "hosts", "search", **_of_the_store(between.store)))
         deployed = Deployment(
             database,
@@ -287,23 +288,26 @@ def deployment(
             served,
             search_port,
             control,
-            at_work["publisher"],
+            at_work("publisher", publishers, starts.publisher),
             searcher,
-            at_work["worker"],
-            _files(code_port, workers, publishers),
+            at_work("worker", workers, starts.worker),
+            _files(starts, code_port, workers, publishers),
         )
         deployed.declare()
-        deployed.start(deployed.control, _control(code_port))
+        if starts.port is not None:
+            deployed.start(control, starts.head)
+            deployed.wait(partial(answers, starts.port), "the launcher", _START_S)
+        deployed.start(control, _control(starts, code_port))
         wait_for(lambda: answers(code_port), "the code location", _START_S)
         for made in deployed.workers:
-            deployed.start(made, _celery("dagster"))
+            deployed.start(made, starts.worker)
         for made in deployed.publishers:
-            deployed.start(made, _celery(_PUBLISHER_QUEUE))
+            deployed.start(made, starts.publisher)
         deployed.start(searcher, _search(search_port))
         yield deployed
 
 
-def _variables(database: Postgres, broker: str, store: ObjectStore) -> dict[str, str]:
+def _variables(database: Postgres, store: ObjectStore) -> dict[str, str]:
     """As `deploy/env.example` has them."""
     return {
         **_of_the_store(store),
@@ -312,13 +316,11 @@ def _variables(database: Postgres, broker: str, store: ObjectStore) -> dict[str,
         "DAGSTER_PG_DB": "docindex",
         "DAGSTER_PG_USERNAME": "docindex",
         "DAGSTER_PG_PASSWORD": "of nobody",
-        "DAGSTER_CELERY_BROKER_URL": broker,
-        "DAGSTER_CELERY_BACKEND_URL": broker.removesuffix("/0") + "/1",
         "DAGSTER_HOME": str(DISK / _DAGSTER),
         "DOCINDEX_ROOT": str(DISK / _PROJECT),
         "DOCINDEX_HOME": str(DISK / "index"),
         "DOCINDEX_SCHEDULE__REMOTE_INTERVAL_S": str(_REMOTE_INTERVAL_S),
-        "PYTHONPATH": f"{_DEPLOY / 'celery'}:{CHECKOUT}",
+        "PYTHONPATH": f"{DEPLOY / 'celery'}:{CHECKOUT}",
     }
 
 
@@ -326,29 +328,22 @@ def _of_the_store(store: ObjectStore) -> dict[str, str]:
     return {**store.environment, "DOCINDEX_STORAGE__URL": store.url(PREFIX), "PYTHONPATH": str(CHECKOUT)}
 
 
-def _files(code_port: int, workers: int, publishers: int) -> dict[Path, str]:
+def _files(launcher: Launcher, code_port: int, workers: int, publishers: int) -> dict[Path, str]:
     """The files of `deploy/`, for so many workers and publishers."""
-    instance = yaml.safe_load(
-        "".join((_DEPLOY / "dagster" / name).read_text() for name in ("base.yaml", "celery.yaml"))
-    )
+    instance = {**yaml.safe_load((DEPLOY / "dagster" / "base.yaml").read_text()), **launcher.instance}
     runs = instance["concurrency"]["runs"]
     runs["max_concurrent_runs"] = workers + publishers
     runs["tag_concurrency_limits"][0]["limit"] = workers
-    workspace = (_DEPLOY / "workspace.yaml").read_text()
+    workspace = (DEPLOY / "workspace.yaml").read_text()
     workspace = workspace.replace("host: code", "host: 127.0.0.1").replace("port: 4000", f"port: {code_port}")
     return {_DAGSTER / "dagster.yaml": yaml.safe_dump(instance), _DAGSTER / "workspace.yaml": workspace}
 
 
-def _control(port: int) -> Role:
+def _control(launcher: Launcher, port: int) -> Role:
     code = ("dagster", "api", "grpc", "--host", "127.0.0.1", "--port", str(port))
     daemon = ("dagster-daemon", "run", "--workspace", str(DISK / _DAGSTER / "workspace.yaml"))
-    return Role((("code", (*code, "--module-name", "docindex_dagster.definitions")), ("daemon", daemon)))
-
-
-def _celery(queue: str) -> Role:
-    return Role(
-        (("celery", ("celery", "--app", "dagster_celery.app", "worker", "--queues", queue, "--loglevel", "info")),)
-    )
+    own = (("code", (*code, "--module-name", "docindex_dagster.definitions")), ("daemon", daemon))
+    return Role((*launcher.head.programs, *own))
 
 
 def _search(port: int) -> Role:

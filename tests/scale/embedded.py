@@ -15,7 +15,7 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores.reader import open_reader
 from tests.scale.processes import CHECKOUT, without_ours
-from tests.scale.repositories import Repository
+from tests.scale.repositories import Repository, project
 
 _MODES = (Mode.HYBRID, Mode.BM25, Mode.VECTOR)
 _WORD = re.compile(r"[A-Za-z]{4,}")
@@ -38,7 +38,7 @@ class Embedded:
         wanted = {one.key: one.revision for one in declared}
         for key in self.indexed.keys() - wanted.keys():
             self._run("source", "remove", key)
-        (self.folder / "docindex.toml").write_text("\n".join(one.declaration for one in declared))
+        (self.folder / "docindex.toml").write_text(project(declared))
         if edited := [key for key, revision in wanted.items() if self.indexed.get(key) != revision]:
             self._run("index", *edited)
         self.indexed.clear()

@@ -95,6 +95,11 @@ def repositories(folder: Path, count: int, seed: int) -> Iterator[Repositories]:
         yield Repositories(made, chance)
 
 
+def project(declared: Sequence[Repository]) -> str:
+    """The `docindex.toml` that declares some; a file has time to be parsed on a machine that is busy with all hosts."""
+    return "\n".join(["[chunking]\nparse_timeout_s = 300\n", *(one.declaration for one in declared)])
+
+
 def revisions(texts: Sequence[str]) -> set[int]:
     """The revisions that some texts say."""
     return {int(number) for text in texts for number in _REVISION.findall(text)}
