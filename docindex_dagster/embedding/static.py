@@ -78,7 +78,7 @@ class StaticModel:
         object.__setattr__(self, "_ids", {token: index for index, token in enumerate(self.vocabulary)})
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """The sums of rows, of shape (len(texts), dimension); zero where no token is known."""
+        """The sums of rows, float64 of shape (len(texts), dimension); zero where no token is known."""
         bags = self.bags(texts)
         found = np.empty((len(texts), self.rows.shape[1]), np.float64)
         for text, (begin, end) in enumerate(pairwise(bags.begins)):
