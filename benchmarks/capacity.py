@@ -20,26 +20,26 @@ class Measured:
     """What was measured, on two cores; what is only estimated says so."""
 
     index_cpu_s: float = 51.0  # to index 10,000 chunks from nothing, with their graph
-    update_cpu_s: float = 4.0  # of a run after an edit, whatever the size
+    update_cpu_s: float = 5.6  # of a run after an edit, with ten sources; with 2,000 11.3, half of it to link the graph
     run_s: float = 10.0  # of the clock, from queue to end, on Celery
     run_gib: float = 3.8  # peak of a run of a large repository
     publish_rate: float = 2000.0  # chunks a second that a publisher takes in, with compaction
-    publish_s: float = 0.42  # of a publication of one file, at a million chunks
-    lance_gb: float = 2.5  # a million chunks
-    tantivy_gb: float = 1.6  # a million chunks
-    tables_gb: float = 1.2  # a million chunks
-    hot_gb: float = 0.82  # a million chunks: postings, vectors' index, vectors in half precision
+    publish_s: float = 0.58  # of CPU time for an edit of one file, of which this is a part, at a million chunks
+    lance_gb: float = 2.45  # a million chunks
+    tantivy_gb: float = 1.67  # a million chunks
+    tables_gb: float = 1.5  # a million chunks, with their graph
+    hot_gb: float = 0.94  # a million chunks: what a process that searches them holds more than one that has few
     program_gib: float = 1.0  # of a program, before it holds an index; estimated
     disk_factor: float = 3.0  # of the stores where they are written: older versions, the generation before
-    update_mb: float = 2.0  # that a publication of one file adds to the stores
+    update_mb: float = 1.5  # that a publication of one file adds to the stores, and maintenance for it
     run_gets: float = 8.0  # requests of a run: the pointer, and tables that its worker lacks
-    run_puts: float = 7.0  # requests of a run: tables that differ, and the pointer
-    source_gets: float = 9.0  # requests of a publisher for a source: its pointer twice, and tables
-    push_puts: float = 13.0  # requests of a publication: new files, and the manifest; estimated
+    run_puts: float = 7.5  # requests of a run: tables that differ, and the pointer
+    source_gets: float = 11.5  # requests of a publisher for a source: its pointer twice, tables, the manifest
+    push_puts: float = 17.0  # requests of a publication: new files, and the manifest; a search server gets as many
     push_every_s: float = 5.0  # at most, while there is something to publish
     poll_s: float = 2.0  # between a search server's looks, at each cell
     tick_s: float = 25.0  # between a sensor's looks, at all pointers
-    manifest_kb: float = 0.5  # a source; estimated
+    manifest_kb: float = 0.3  # a source
     rubbish_days: float = 1.25  # until objects that nothing names are gone
     record_mb: float = 0.1  # of Postgres a run; estimated
 
