@@ -6,7 +6,7 @@ that nobody else writes, and after any failure they are read back: they are ther
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +27,8 @@ _R = TypeVar("_R")
 _RETRY = Retry(retries=6, first_wait_s=0.2, longest_wait_s=10.0)
 # The library tries again itself, and waits twice as long each time.
 _RETRIES, _TRYING = 5, timedelta(seconds=90)
+# But not where the answer to a listing or a deletion is cut; what is being read goes on where it was.
+_RETRY_CUT = Retry(retries=3, first_wait_s=0.2)
 _THREADS = 8
 _PART = 8 << 20  # bytes of a request: the library ends one that takes half a minute, however large the object is
 
@@ -120,12 +122,15 @@ class Bucket:
                 raise ConflictError(f"{self.url}/{name} was replaced meanwhile") from error
             raise ObjectStoreError(f"{self.url}: replacing {name} failed: {first_line(error)}") from error
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str) -> Sequence[Listed]:
         """All objects below a prefix, which ends with a slash.
 
         Raises:
             ObjectStoreError: the store does not answer.
         """
+        return _RETRY_CUT.call(lambda: [*self._list(prefix)], _is_cut, lambda _: None)
+
+    def _list(self, prefix: str) -> Iterator[Listed]:
         import obstore
 
         with self._reporting(f"listing {prefix}"):
@@ -139,12 +144,15 @@ class Bucket:
         Raises:
             ObjectStoreError: the store refuses.
         """
+        wanted = [*names]
+        if wanted:
+            _RETRY_CUT.call(lambda: self._delete(wanted), _is_cut, lambda _: None)
+
+    def _delete(self, names: Sequence[str]) -> None:
         import obstore
 
-        wanted = list(names)
-        if wanted:
-            with self._reporting(f"deleting {wanted[0]}"):
-                obstore.delete(self._store, wanted)
+        with self._reporting(f"deleting {names[0]}"):
+            obstore.delete(self._store, names)
 
     def upload(self, name: str, file: Path) -> None:
         """Put a file.
@@ -190,6 +198,11 @@ class Bucket:
             if isinstance(error, OSError) and error.errno is not None:  # it is the disk's
                 raise
             raise ObjectStoreError(f"{self.url}: {doing} failed: {first_line(error)}") from error
+
+
+def _is_cut(error: BaseException) -> bool:
+    """Whether an answer began, and did not come to its end: the library says so in words alone."""
+    return isinstance(error, ObjectStoreError) and "body" in str(error)
 
 
 def open_bucket(url: str) -> Bucket:

@@ -22,11 +22,13 @@ class S3:
     Attributes:
         faults: taken by the puts that come, one each: "do and refuse" puts the object, and answers 500 all the same.
         most: bytes of an object that an answer may bring before its connection ends.
+        cuts: of so many answers that have a body, the next ones, half is sent.
     """
 
     url: str
     objects: dict[str, bytes] = field(default_factory=dict)
     faults: deque[Fault] = field(default_factory=deque)
+    cuts: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
     most: int | None = None
 
@@ -119,14 +121,17 @@ class _Handler(BaseHTTPRequestHandler):
         deleted = "".join(f"<Deleted><Key>{name}</Key></Deleted>" for name in names)
         self._answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
 
-    def _answer(self, status: int, data: bytes = b"", tag: str | None = None, part: str | None = None) -> None:
+    def _answer(self, status: int, data: bytes = b"", tag: str | None = None, part: str = "") -> None:
         self.send_response(status)
+        if part:
+            self.send_header("Content-Range", part)
         self.send_header("Content-Length", str(len(data)))
         self.send_header("ETag", tag or tag_of(data))
         self.send_header("Last-Modified", "Tue, 24 Nov 2026 10:00:00 GMT")
-        if part is not None:
-            self.send_header("Content-Range", part)
         self.end_headers()
-        most = self.server.held.most
+        held, most = self.server.held, self.server.held.most
+        if data and held.cuts:
+            held.cuts -= 1
+            most = len(data) // 2
         self.wfile.write(data[:most])
         self.close_connection = most is not None and len(data) > most

@@ -101,6 +101,24 @@ def test_a_put_is_tried_again_while_the_server_fails(server: s3.S3) -> None:
     assert server.objects["/bucket/prefix/a"] == b"two"
 
 
+def test_an_answer_that_is_cut_is_asked_for_again(server: s3.S3, tmp_path: Path) -> None:
+    bucket = open_bucket("s3://bucket/prefix")
+    bucket.replace("a/one", b"first", None)
+    bucket.replace("a/two", b"second", None)
+
+    server.cuts = 1
+    assert bucket.get("a/one").data == b"first"
+    server.cuts = 1
+    assert [found.name for found in bucket.list("a/")] == ["a/one", "a/two"]
+    server.cuts = 1
+    bucket.download("a/two", len(b"second"), tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == b"second"
+    server.cuts = 1
+    bucket.delete(["a/one", "a/two"])
+    assert not server.objects
+    assert server.cuts == 0
+
+
 def test_a_server_that_keeps_failing_is_an_error_that_names_the_place(
     server: s3.S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
