@@ -32,8 +32,8 @@ PATIENCE_S = 600.0 + 60.0 * SOURCES
 SEEN_S = 120.0  # until a search server shows what is published
 # A session that was silent for a lease is ended by who waits for its lock, or by a sensor that looks each 25 s.
 LONGEST_SILENCE_S = LEASE_S + 30
-# As long as a run takes, more or less.
-LONGEST_BETWEEN_KILLS_S = 16.0
+# A kill is to meet a run, if one begins within half a minute.
+LONGEST_WITHOUT_WORK_S, LONGEST_BETWEEN_KILLS_S = 30.0, 8.0
 SETTLING_S = 900.0  # what is lost is noticed after a lease, and asked for again by sensors
 QUERIES = 50
 # A tenth of the requests fails.
@@ -206,6 +206,7 @@ def test_hosts_are_killed_while_everything_else_goes_wrong(tmp_path, say):
                 if number % 10 == 5:
                     deployed.database.restart()
                     victims["Postgres"] += 1
+                wait_for_work(deployed)
                 time.sleep(chance.uniform(0, LONGEST_BETWEEN_KILLS_S))
                 victims[kill_at_random(deployed, chance)] += 1
                 assert watcher.problems == []
@@ -226,6 +227,13 @@ def test_hosts_are_killed_while_everything_else_goes_wrong(tmp_path, say):
         say(f"longest silence of a lock's holder {max(silences):.0f} s; settled after {settled_s:.0f} s; {equal}")
         say(f"runs: {dict(ended)}; {watcher}")
         assert_no_lock_is_held_but_signs(deployed)
+
+
+def wait_for_work(deployed: Deployment) -> None:
+    """Wait until a run is at work, but not for long."""
+    end = time.monotonic() + LONGEST_WITHOUT_WORK_S
+    while time.monotonic() < end and not any(run.status == "STARTED" for run in deployed.unfinished()):
+        time.sleep(0.5)
 
 
 def assert_no_lock_is_held_but_signs(deployed: Deployment) -> None:
