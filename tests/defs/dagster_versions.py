@@ -12,16 +12,16 @@ import subprocess
 import sys
 import tomllib
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
-TESTS = [
-    f"tests/defs/test_{name}.py"
-    for name in ("checks", "definitions", "index_source", "internals", "metadata", "outcomes", "retention", "storage")
-]
+LOWEST = ("checks", "definitions", "index_source", "internals", "metadata", "outcomes", "retention", "storage")
+# Our own version is behind it by some weeks at most, so just what new versions have broken before.
+NEWEST = ("definitions", "internals", "metadata", "retention", "storage")
 
 
 def main() -> int:
@@ -30,10 +30,7 @@ def main() -> int:
     allowed = [Requirement(text) for text in project["dependencies"] if Requirement(text).name.startswith("dagster")]
     lowest = [f"{one.name}=={_lower_bound(one)}" for one in allowed]
     newest = [str(one) for one in allowed]
-    for name, requirements in {"lowest": lowest, "newest": newest}.items():
-        if code := _test(name, requirements):
-            return code
-    return 0
+    return _test("lowest", lowest, LOWEST) or _test("newest", newest, NEWEST)
 
 
 def _lower_bound(requirement: Requirement) -> Version:
@@ -41,7 +38,7 @@ def _lower_bound(requirement: Requirement) -> Version:
     return Version(f"{bound.major}.{bound.minor}.{bound.micro}")
 
 
-def _test(name: str, requirements: list[str]) -> int:
+def _test(name: str, requirements: list[str], modules: Sequence[str]) -> int:
     python = _environment(ROOT / "build" / "dagster" / name, requirements)
     version = subprocess.run(
         [python, "-c", "import importlib.metadata as m; print(m.version('dagster'))"],
@@ -55,8 +52,9 @@ def _test(name: str, requirements: list[str]) -> int:
     sys.stdout.write(f"{name}: Dagster {version}\n")
     sys.stdout.flush()
     workers = str((os.cpu_count() or 1) + 2)
+    tests = [f"tests/defs/test_{module}.py" for module in modules]
     command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", "--show-capture=no"]
-    return subprocess.run([*command, "-n", workers, "--dist", "worksteal", *TESTS], cwd=ROOT, check=False).returncode
+    return subprocess.run([*command, "-n", workers, "--dist", "worksteal", *tests], cwd=ROOT, check=False).returncode
 
 
 def _environment(folder: Path, requirements: list[str]) -> Path:

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,14 @@ def tables_in(layout: Layout) -> set[str]:
 def end_grace(layout: Layout) -> None:
     for file in layout.lance.glob(f"*/{lance_table._REPLACED}"):
         os.utime(file, (0, 0))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _due_early() -> Iterator[None]:
+    """It is due after so few publications that a test can make them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compaction, "_MOST_VERSIONS", 8)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -324,7 +332,8 @@ def test_killed_anywhere_it_leaves_a_whole_index(due, module, step):
     rows = rows_of(due)
     code = (
         "import os, sys; from pathlib import Path; from docindex_dagster.core.layout import Layout;"
-        f"from docindex_dagster.stores import maintenance; import {module.__name__} as module;"
+        f"from docindex_dagster.stores import compaction, maintenance; import {module.__name__} as module;"
+        f"compaction._MOST_VERSIONS = {compaction._MOST_VERSIONS};"
         f"done = module.{step}; module.{step} = lambda *rest: (done(*rest), os._exit(9));"
         "maintenance.maintain(Layout(Path(sys.argv[1])))"
     )
