@@ -26,6 +26,8 @@ from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "calls"
+WITHOUT_CALLS = frozenset({"haskell", "scala", "swift", "zig"})
+"""Languages whose programs are labelled and whose calls nothing resolves yet."""
 _LABELS = "calls.txt"
 _OUTSIDE = ("external", "unresolved")
 # Of languages whose labels leave namespaces out.
@@ -71,8 +73,9 @@ class Judgement:
 
 
 def programs(root: Path = PROGRAMS) -> list[Path]:
-    """The folders of all programs."""
-    return sorted(file.parent for file in root.glob(f"*/*/{_LABELS}"))
+    """The folders of all programs in languages whose calls are resolved."""
+    folders = (file.parent for file in root.glob(f"*/*/{_LABELS}"))
+    return sorted(folder for folder in folders if folder.parent.name not in WITHOUT_CALLS)
 
 
 def judge(program: Path) -> Judgement:
@@ -170,6 +173,7 @@ def _plain(label: str) -> str:
     path, _, name = label.rpartition(":")
     name = name.removeprefix("module.").removeprefix("exports.").replace(".prototype", "").replace(".Companion", "")
     name = re.sub(r"\.(?:constructor|__init__|__construct|initialize)$", "", name)
+    name = name.removesuffix(".init") if path.endswith(".swift") else name
     name = re.sub(r"\.operator(?=\W)", ".", name) if path.endswith(".cs") else name
     name = _LIKE_ITS_CLASS.sub(r"\1\2", name)
     return f"{path}:{name}"

@@ -10,9 +10,9 @@ from docindex_dagster.graph.program import Units
 from docindex_dagster.graph.resolution.base import NameResolver
 from docindex_dagster.graph.resolution.homes import Homes
 from docindex_dagster.graph.units import Unit
-from tests.graph.calls import PROGRAMS, chunks_of
+from tests.graph.calls import PROGRAMS, chunks_of, programs
 
-LANGUAGES = sorted(folder.name for folder in PROGRAMS.iterdir())
+LANGUAGES = sorted({program.parent.name for program in programs()})
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

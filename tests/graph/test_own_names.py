@@ -5,10 +5,10 @@ import pytest
 
 from docindex_dagster.graph.build import build_graph
 from docindex_dagster.graph.resolution.classes import Classes
-from tests.graph.calls import PROGRAMS, chunks_of
+from tests.graph.calls import PROGRAMS, chunks_of, programs
 from tests.graph.samples import graph_of
 
-LANGUAGES = sorted(folder.name for folder in PROGRAMS.iterdir())
+LANGUAGES = sorted({program.parent.name for program in programs()})
 
 MODULES = 50
 NAMES = 40
