@@ -13,6 +13,7 @@ from functools import partial
 
 import pytest
 
+from docindex_dagster.defs.sensors.cursor import SOURCES_INTERVAL_S
 from docindex_dagster.objects.postgres_locks import LEASE_S
 from tests.scale import embedded
 from tests.scale.deployment import OVER, Deployment, Run, deployment
@@ -30,8 +31,9 @@ SEED = int(os.environ.get("DOCINDEX_TEST_SEED") or random.SystemRandom().randran
 # A first run on a busy machine, and what the sensors take to notice: they look at 32 repositories each 35 s.
 PATIENCE_S = 600.0 + 60.0 * SOURCES
 SEEN_S = 120.0  # until a search server shows what is published
-# A session that was silent for a lease is ended by who waits for its lock, or by a sensor that looks each 25 s.
-LONGEST_SILENCE_S = LEASE_S + 30
+# A session that was silent for a lease is ended by who waits for its lock, or by the sensor that looks for lost runs,
+# whose tick may take a while.
+LONGEST_SILENCE_S = LEASE_S + SOURCES_INTERVAL_S + 20
 # A kill is to meet a run, if one begins within half a minute.
 LONGEST_WITHOUT_WORK_S, LONGEST_BETWEEN_KILLS_S = 30.0, 8.0
 SETTLING_S = 900.0  # what is lost is noticed after a lease, and asked for again by sensors
