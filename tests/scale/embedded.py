@@ -17,7 +17,7 @@ from docindex_dagster.stores.reader import open_reader
 from tests.scale.processes import CHECKOUT, without_ours
 from tests.scale.repositories import Repository, project
 
-_MODES = (Mode.HYBRID, Mode.BM25, Mode.VECTOR)
+ALL_MODES = (Mode.HYBRID, Mode.BM25, Mode.VECTOR)
 _WORD = re.compile(r"[A-Za-z]{4,}")
 
 
@@ -78,11 +78,13 @@ def queries(declared: Sequence[Repository], count: int, seed: int) -> list[str]:
     return found
 
 
-def ranks(layout: Layout, asked: Sequence[str], top_k: int = 10) -> dict[tuple[str, str], list[str]]:
+def ranks(
+    layout: Layout, asked: Sequence[str], modes: Sequence[Mode] = ALL_MODES, top_k: int = 10
+) -> dict[tuple[str, str], list[str]]:
     """The best chunks of each query in each mode, in their order."""
     reader = open_reader(layout)
     return {
         (query, mode.value): [hit.chunk_id for hit in search(reader, query, StaticEmbedder, mode=mode, top_k=top_k)]
         for query in asked
-        for mode in _MODES
+        for mode in modes
     }

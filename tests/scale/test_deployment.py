@@ -7,7 +7,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,9 +15,10 @@ import pytest
 
 from docindex_dagster.defs.sensors.cursor import SOURCES_INTERVAL_S
 from docindex_dagster.objects.postgres_locks import LEASE_S
+from docindex_dagster.search.model import Mode
 from tests.scale import embedded
 from tests.scale.deployment import OVER, Deployment, Run, deployment
-from tests.scale.embedded import Embedded
+from tests.scale.embedded import ALL_MODES, Embedded
 from tests.scale.faults import NO_FAULTS, Faults, Gate
 from tests.scale.hosts import Program
 from tests.scale.watcher import watching
@@ -38,6 +39,7 @@ LONGEST_SILENCE_S = LEASE_S + SOURCES_INTERVAL_S + 20
 LONGEST_WITHOUT_WORK_S, LONGEST_BETWEEN_KILLS_S = 30.0, 8.0
 SETTLING_S = 900.0  # what is lost is noticed after a lease, and asked for again by sensors
 QUERIES = 50
+ANOTHER_HISTORY = (Mode.VECTOR,)
 # A tenth of the requests fails.
 BAD_WEATHER = Faults(error=0.02, slow_down=0.02, conflict=0.05, cut=0.02, lost_answer=0.05, delay=0.05, delay_s=1.0)
 
@@ -54,18 +56,22 @@ def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
     return print_line
 
 
-def assert_equals_one_machine(deployed: Deployment, alone: Embedded) -> str:
-    """Compare what the search server has with an embedded index of the same sources; says how much that is."""
+def assert_equals_one_machine(deployed: Deployment, alone: Embedded, modes: Sequence[Mode] = ALL_MODES) -> str:
+    """Compare what the search server has with an embedded index of the same sources; says how much that is.
+
+    BM25 counts what was deleted until its segment is merged, on one machine, too. So where one machine did not publish
+    the same revisions, ranks are compared in the mode `vector` alone.
+    """
     alone.index(deployed.repositories.all)
     held, wanted = embedded.rows(deployed.replica), embedded.rows(alone.layout)
     assert held == wanted
     assert embedded.sources(deployed.replica) == embedded.sources(alone.layout)
     asked = embedded.queries(deployed.repositories.all, QUERIES, SEED)
-    assert embedded.ranks(deployed.replica, asked) == embedded.ranks(alone.layout, asked)
+    assert embedded.ranks(deployed.replica, asked, modes) == embedded.ranks(alone.layout, asked, modes)
     for query in asked[:10]:
         answered = [hit.chunk_id for hit in deployed.search(query, limit=10)]
         assert answered == embedded.ranks(deployed.replica, [query])[query, "hybrid"]
-    return f"{len(wanted)} chunks and the ranks of {QUERIES} queries equal those of one machine"
+    return f"{len(wanted)} chunks and the ranks of {QUERIES} queries ({', '.join(modes)}) equal those of one machine"
 
 
 def test_it_equals_one_machine_after_edits_removals_and_rollbacks(tmp_path, say):
@@ -165,8 +171,9 @@ def test_who_sleeps_through_a_lease_is_replaced_and_then_refused(tmp_path, say, 
             deployed.wait(partial(refusal, deployed, run, sleep), "the sleeper to be refused", SETTLING_S)
             deployed.settle(PATIENCE_S)
         assert {one.status for one in deployed.runs() if one.id == run.id} == {"FAILURE"}
+        equal = assert_equals_one_machine(deployed, alone, ANOTHER_HISTORY)
         say(f"{asleep.name} slept in {sleep.job}: replaced after {replaced_s:.0f} s, silent for {max(silences):.0f} s")
-        say(f"then refused ({refusal(deployed, run, sleep)}); {assert_equals_one_machine(deployed, alone)}; {watcher}")
+        say(f"then refused ({refusal(deployed, run, sleep)}); {equal}; {watcher}")
 
 
 def refusal(deployed: Deployment, run: Run, sleep: Sleep) -> str | None:
@@ -223,7 +230,7 @@ def test_hosts_are_killed_while_everything_else_goes_wrong(tmp_path, say):
             deployed.wait(lambda: is_settled(deployed, silences), "everything to settle", PATIENCE_S + SETTLING_S)
             settled_s = time.monotonic() - settling
         assert max(silences) < LONGEST_SILENCE_S
-        equal = assert_equals_one_machine(deployed, alone)
+        equal = assert_equals_one_machine(deployed, alone, ANOTHER_HISTORY)
         ended = Counter(f"{run.job} {run.status}" for run in deployed.runs())
         say(f"{KILLS} kills in {stormed_s:.0f} s: {dict(victims)}; the object store: {dict(deployed.proxy.happened)}")
         say(f"longest silence of a lock's holder {max(silences):.0f} s; settled after {settled_s:.0f} s; {equal}")
