@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from typing import Any
 
 import dagster as dg
@@ -91,6 +92,20 @@ def test_the_sensor_asks_for_one_publication_of_what_is_pending(deployment):
     deployment.instance.add_run(waiting)
     deployment.run("worker", "index_source", KEY)
     assert requested(deployment.tick("daemon", "prepared_changed")) == []
+
+
+def test_a_publication_that_keeps_failing_is_asked_for_each_five_minutes(deployment, monkeypatch):
+    deployment.run("worker", "index_source", KEY)
+    (request,) = deployment.tick("daemon", "prepared_changed").run_requests
+    for _ in range(6):
+        run = dg.DagsterRun("publish_prepared", status=dg.DagsterRunStatus.STARTED, tags=request.tags)
+        deployment.instance.report_run_failed(deployment.instance.add_run(run))
+    now = time.time()
+
+    monkeypatch.setattr(time, "time", lambda: now + 250)
+    assert requested(deployment.tick("daemon", "prepared_changed")) == []
+    monkeypatch.setattr(time, "time", lambda: now + 310)
+    assert len(requested(deployment.tick("daemon", "prepared_changed"))) == 1
 
 
 def test_sensors_ask_the_pointer_whether_a_source_is_indexed_and_fetch_no_tables(deployment):

@@ -45,11 +45,14 @@ class LastRuns:
         """A run waits or works; another one at the same time would have nothing to do."""
         return self.status is not None and self.status not in _FINISHED
 
-    def may_try_again(self, now: float) -> bool:
-        """Whether it is time after the last failure. A run that was lost once is asked for again at once."""
+    def may_try_again(self, now: float, longest_s: float = _LONGEST_DELAY_S) -> bool:
+        """Whether it is time after the last failure, `longest_s` after it at the latest.
+
+        A run that was lost once is asked for again at once.
+        """
         if self.is_lost and self.failures == 1:
             return True
-        return now >= self.ended + delay_s(self.failures)
+        return now >= self.ended + min(delay_s(self.failures), longest_s)
 
 
 def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str], lost_tag: str) -> LastRuns:

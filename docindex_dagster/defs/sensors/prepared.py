@@ -12,6 +12,7 @@ from docindex_dagster.defs.sensors.due import last_runs
 from docindex_dagster.objects import published
 
 _INTERVAL_S = 10
+_LONGEST_DELAY_S = 5 * 60  # after failures in a row: all sources of the cell wait, and most failures pass
 
 
 @dg.sensor(
@@ -34,7 +35,7 @@ def prepared_changed(context: dg.SensorEvaluationContext, project: Project) -> d
 
 def _may_publish(instance: dg.DagsterInstance, cell: int) -> bool:
     last = last_runs(instance, {PUBLISHER_TAG: str(cell)}, LOST_TAG)
-    return not last.is_unfinished and last.may_try_again(time.time())
+    return not last.is_unfinished and last.may_try_again(time.time(), _LONGEST_DELAY_S)
 
 
 def _request(settings: Settings, cell: int, source: str) -> dg.RunRequest:
