@@ -11,7 +11,7 @@ worker_disable_prefetch = True
 worker_prefetch_multiplier = 1
 # A task is done with once its run has ended: that of a worker which was killed before its run had begun would else be
 # gone, and its run would take up a place until it counts as lost. It goes to another worker after so many seconds;
-# Dagster ignores it where the run has begun.
+# Dagster ignores it where the run has begun, since `run_monitoring` is on: it would fail the run otherwise.
 task_acks_late = True
 broker_transport_options = {"visibility_timeout": 120}
 # That a run is at work is seen by Dagster's run monitoring.
