@@ -3,7 +3,9 @@
 import errno
 import os
 import signal
+import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,14 @@ def is_waited_for(place: Path) -> bool:
     except OSError as error:
         return error.errno != errno.ENXIO
     return True
+
+
+def await_end_of_commands_on(folder: Path, patience_s: float = 10) -> None:
+    """Wait until no command names a folder: what is killed together with its parent ends a little after it."""
+    deadline = time.monotonic() + patience_s
+    while subprocess.run(["pgrep", "-f", str(folder)], check=False, stdout=subprocess.DEVNULL).returncode == 0:
+        assert time.monotonic() < deadline, f"a command on {folder} goes on"
+        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -145,4 +155,5 @@ def test_a_clone_of_a_folder_that_is_waited_for_ends(tree, tmp_path, monkeypatch
     with pytest.raises(NoAnswerError, match=r"cannot clone .*: no answer within"):
         followed.update()
 
+    await_end_of_commands_on(tree.root)
     assert not is_waited_for(place)
