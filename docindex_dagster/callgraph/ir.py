@@ -1,0 +1,416 @@
+"""The intermediate representation of a file: what it defines, and all that it says about names, typed and frozen.
+
+`extract/` makes it of a syntax tree, `table.py` keeps it in Arrow, and `resolver/` reads it. Expressions are trees, and
+equal trees are one object (hash consing: Filliâtre and Conchon, Type-safe modular hash-consing, 2006), so that they are
+compared and hashed by identity. What a language means by a name is not here.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import Literal as OneOf
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+FILE = ""  # the scope around all others
+ANY = -1  # argument: whichever takes a function
+BLOCK = 9  # argument: the block behind the others
+LAST_ARGUMENT = 8  # those behind it count as one
+
+NameSpace = OneOf["", "function", "type"]
+"""What a name can only be, in languages in which functions, types and variables of one name stand side by side."""
+
+
+class _HashConsed(type):
+    """Of classes whose equal instances are one object."""
+
+    def __call__(cls, *parts: object) -> object:
+        key = (cls, *parts)
+        known = _INSTANCES.get(key)
+        if known is not None:
+            return known
+        with _MAKING:
+            return _INSTANCES.get(key) or _INSTANCES.setdefault(key, super().__call__(*parts))
+
+
+_INSTANCES: WeakValueDictionary[tuple[object, ...], object] = WeakValueDictionary()
+_MAKING = Lock()
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class TypeRef(metaclass=_HashConsed):
+    """A type as it is declared, with dots between the parts of its name.
+
+    `Array`, `map`, `tuple` and `chan` are those of the language's own notation; `func` is a function by what it
+    returns, `fun` one by the type that it is a member of and those of its parameters. `?` is an argument that names
+    nothing. How a value is held (const, a pointer, optional, a lifetime) is left out, since members are the same.
+    """
+
+    name: str
+    arguments: "tuple[TypeRef, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Unknown(metaclass=_HashConsed):
+    """What cannot be followed: arithmetic, what has no name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Name(metaclass=_HashConsed):
+    """A name where it stands; `this` and `super` are the object itself and what its class inherits."""
+
+    text: str
+    space: NameSpace = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class NameOrCall(metaclass=_HashConsed):
+    """A variable, or else a call of the method of that name, where a language writes both alike (Ruby)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Implicit(metaclass=_HashConsed):
+    """A name where the members of some receivers, the innermost first, need no object (Kotlin)."""
+
+    receivers: "tuple[Expression, ...]"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Attribute(metaclass=_HashConsed):
+    """What an object, class or module has under a name."""
+
+    of: "Expression"
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Call(metaclass=_HashConsed):
+    """What a call returns."""
+
+    callee: "Expression"
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class New(metaclass=_HashConsed):
+    """A new object of a class, where the language has a word for that."""
+
+    cls: "Expression"
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Element(metaclass=_HashConsed):
+    """What a collection holds, or a pointer points at."""
+
+    of: "Expression"
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Instance(metaclass=_HashConsed):
+    """Something of a declared type."""
+
+    type: TypeRef
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Literal(metaclass=_HashConsed):
+    """A literal, by its type in the language; `fun` is a function without a name."""
+
+    type: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Union(metaclass=_HashConsed):
+    """One of some, such as the branches of a conditional."""
+
+    parts: "tuple[Expression, ...]"
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Collection(metaclass=_HashConsed):
+    """A collection that is written with what it holds."""
+
+    parts: "tuple[Expression, ...]"
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Record(metaclass=_HashConsed):
+    """A collection that is written with names; what has the name "" is a collection whose members it takes over."""
+
+    fields: "tuple[tuple[str, Expression], ...]"
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Function(metaclass=_HashConsed):
+    """A function that is written as an element of a collection, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class CallbackArgument(metaclass=_HashConsed):
+    """What a function gives, at a position from 0 on, to the callback that is its argument of a number.
+
+    With `ANY` as the argument, positions count from 1, and 0 is the receiver of the callback.
+    """
+
+    of: "Expression"
+    argument: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Module(metaclass=_HashConsed):
+    """A module, by the name under which it is imported."""
+
+    name: str
+
+
+Expression = (
+    Unknown
+    | Name
+    | NameOrCall
+    | Implicit
+    | Attribute
+    | Call
+    | New
+    | Element
+    | Instance
+    | Literal
+    | Union
+    | Collection
+    | Record
+    | Function
+    | CallbackArgument
+    | Module
+)
+
+UNKNOWN = Unknown()
+THIS, SUPER = Name("this"), Name("super")
+
+
+class Argument(NamedTuple):
+    """What a call gives: by its position, or under the name of a parameter; a block stands behind the others."""
+
+    value: Expression
+    name: str = ""
+    is_block: bool = False
+
+
+class Definition(NamedTuple):
+    """A symbol; its id is the qualified name, with `~2` where one is defined again. Scopes are ids."""
+
+    id: str
+    name: str
+    kind: str  # as `code.symbols` has it
+    qualified: str
+    parent: str  # the qualified name of the symbol around it; "" for none
+    returns: TypeRef | None
+    is_local: bool  # cannot be seen from other files
+    line: int
+    byte: int
+
+
+class CallSite(NamedTuple):
+    """A call; of `new` and `macro` the callee is the class and the macro."""
+
+    kind: OneOf["call", "new", "macro"]
+    scope: str
+    callee: Expression
+    arguments: tuple[Argument, ...]
+    line: int
+    byte: int
+
+
+class Import(NamedTuple):
+    """A name of a module under a name here; all names of it; or, as `using namespace` says, those of a namespace."""
+
+    kind: OneOf["name", "all", "directive"]
+    scope: str
+    name: str  # here; "" for the name of the module
+    module: str
+    member: str  # "" for the module itself
+    is_passed_on: bool  # it is exported in the same breath
+    line: int
+    byte: int
+
+
+class Export(NamedTuple):
+    """A name, or `default`, under which other files find something."""
+
+    name: str
+    value: Expression
+
+
+class Assignment(NamedTuple):
+    """What a variable, an attribute of the object (`this.name`) or an element of a collection is.
+
+    | role | the target |
+    |---|---|
+    | `bind` | is declared, or assigned where that declares it |
+    | `store` | is declared elsewhere: a variable, or an attribute of any object |
+    | `initial` | is a field of a type, of which an object is written with its fields; by position `#0` |
+    | `test` | is asked whether it is of a type |
+    | `instance` | is a template, which is used with these arguments |
+    """
+
+    role: OneOf["bind", "store", "initial", "test", "instance"]
+    scope: str
+    target: Expression
+    value: Expression
+    line: int
+    byte: int
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function, in their order; of a class, what it is given as a template or a record."""
+
+    kind: OneOf["", "rest", "block"]
+    scope: str
+    name: str
+    value: Expression  # an `Instance` where a type is declared, else the default
+    line: int
+    byte: int
+
+
+class Return(NamedTuple):
+    """What a function returns."""
+
+    scope: str
+    value: Expression
+
+
+class Base(NamedTuple):
+    """What a class is made from; a companion is a class in it whose members are its own."""
+
+    kind: OneOf["base", "implements", "mixin", "companion"]
+    scope: str
+    cls: str  # the class, where it is named; else it is the scope
+    value: Expression  # an `Instance`, or a call that gives a class
+    line: int
+    byte: int
+
+
+class Decorator(NamedTuple):
+    """What is applied to a definition."""
+
+    scope: str
+    decorated: str  # its id
+    value: Expression
+    line: int
+    byte: int
+
+
+class Fill(NamedTuple):
+    """An object of a type that is written with what its fields are."""
+
+    scope: str
+    type: str
+    arguments: tuple[Argument, ...]
+
+
+class Generic(NamedTuple):
+    """A type parameter of a class or function, and what bounds it."""
+
+    scope: str
+    name: str
+    bound: Expression
+
+
+class Receiver(NamedTuple):
+    """The type to which a function is added as a member."""
+
+    scope: str
+    type: TypeRef
+
+
+class Forward(NamedTuple):
+    """A function that is declared here and has its body elsewhere."""
+
+    scope: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileIR:
+    """One file, each list in the order of the file."""
+
+    definitions: tuple[Definition, ...] = ()
+    calls: tuple[CallSite, ...] = ()
+    imports: tuple[Import, ...] = ()
+    exports: tuple[Export, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    returns: tuple[Return, ...] = ()
+    bases: tuple[Base, ...] = ()
+    decorators: tuple[Decorator, ...] = ()
+    fills: tuple[Fill, ...] = ()
+    generics: tuple[Generic, ...] = ()
+    receivers: tuple[Receiver, ...] = ()
+    forwards: tuple[Forward, ...] = ()
+    properties: tuple[str, ...] = ()  # the ids of methods that are read as attributes
+    hidden: tuple[str, ...] = ()  # the ids of functions that are not found by their names
+    namespace: str = ""
+
+
+def children(expression: Expression) -> "tuple[Expression, ...]":
+    """The expressions of which one is made."""
+    match expression:
+        case Attribute(of) | Element(of) | CallbackArgument(of) | Call(of) | New(of):
+            return (of,)
+        case Union(parts) | Collection(parts) | Implicit(parts):
+            return parts
+        case Record(fields):
+            return tuple(part for _, part in fields)
+        case _:
+            return ()
+
+
+def rewritten(  # noqa: PLR0911 one a form
+    expression: Expression, leaf: Callable[[Expression], Expression]
+) -> Expression:
+    """The expression with each part that is made of no other replaced by what `leaf` gives for it."""
+    match expression:
+        case Attribute(of, name):
+            return Attribute(rewritten(of, leaf), name)
+        case Element(of):
+            return Element(rewritten(of, leaf))
+        case CallbackArgument(of, argument, position):
+            return CallbackArgument(rewritten(of, leaf), argument, position)
+        case Call(of):
+            return Call(rewritten(of, leaf))
+        case New(of):
+            return New(rewritten(of, leaf))
+        case Union(parts):
+            return Union(tuple(rewritten(part, leaf) for part in parts))
+        case Collection(parts):
+            return Collection(tuple(rewritten(part, leaf) for part in parts))
+        case Implicit(parts, text):
+            return Implicit(tuple(rewritten(part, leaf) for part in parts), text)
+        case Record(fields):
+            return Record(tuple((name, rewritten(part, leaf)) for name, part in fields))
+        case _:
+            return leaf(expression)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and all that it is made of."""
+    stack = [expression]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack += children(current)
+
+
+def path_of(expression: Expression) -> str:
+    """A name or path as it is written; "" for anything else."""
+    match expression:
+        case Name(text):
+            return text
+        case Attribute(of, name):
+            before = path_of(of)
+            return f"{before}.{name}" if before else ""
+        case _:
+            return ""
