@@ -6,13 +6,14 @@ compared and hashed by identity. What a language means by a name is not here.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from threading import Lock
 from typing import Literal as OneOf
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 FILE = ""  # the scope around all others
+ROOT = "\\"  # the namespace around all others, where a language writes it
 ANY = -1  # argument: whichever takes a function
 BLOCK = 9  # argument: the block behind the others
 LAST_ARGUMENT = 8  # those behind it count as one
@@ -24,7 +25,12 @@ NameSpace = OneOf["", "function", "type"]
 class _HashConsed(type):
     """Of classes whose equal instances are one object."""
 
+    __match_args__: tuple[str, ...]
+    __dataclass_fields__: "dict[str, Field[object]]"
+
     def __call__(cls, *parts: object) -> object:
+        if len(parts) < len(cls.__match_args__):
+            parts += tuple(cls.__dataclass_fields__[name].default for name in cls.__match_args__[len(parts) :])
         key = (cls, *parts)
         known = _INSTANCES.get(key)
         if known is not None:
@@ -402,6 +408,15 @@ def walk(expression: Expression) -> Iterator[Expression]:
         current = stack.pop()
         yield current
         stack += children(current)
+
+
+def path(text: str) -> Expression:
+    """A dotted path as an expression."""
+    first, *others = text.split(".")
+    found: Expression = Name(first)
+    for name in others:
+        found = Attribute(found, name)
+    return found
 
 
 def path_of(expression: Expression) -> str:

@@ -18,6 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT, Limits, OverLimitError, Table
+from docindex_dagster.callgraph.facts import file_of
+from docindex_dagster.callgraph.modules import Modules, is_configuration, make_modules
+from docindex_dagster.callgraph.program import Index, Program, Units
+from docindex_dagster.callgraph.resolver.resolver import Resolver
+from docindex_dagster.callgraph.units import Unit, make_unit
 from docindex_dagster.code.shapes import has_facts
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
@@ -29,16 +35,12 @@ from docindex_dagster.graph.concepts.extractor import Found
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.graph.modules import Modules, is_configuration, make_modules
-from docindex_dagster.graph.program import Index, Program, Units
-from docindex_dagster.graph.resolution.memo import Limits, OverLimitError
-from docindex_dagster.graph.resolve import Resolver
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
-from docindex_dagster.graph.source_graph import TIME_OUT, Graph
+from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import OUTSIDE, Node, Triple, node_table, triple_table
 
 # Raise it when the same chunks give another graph.
-GRAPH_VERSION = "8"
+GRAPH_VERSION = "9"
 _NEEDED = (
     "chunk_id",
     "source",
@@ -80,9 +82,9 @@ def build_graph(chunks: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph
     Rows are sorted by path; nodes outside the source come last.
     """
     files = _of_files(chunks)
-    units = Units(files)
-    program = Program(units, _modules(files), Index.of({path: [*units.offers(path).looks] for path in units}))
-    return _assembled(_extracted(program, files, [*units], content))
+    units = _units(files)
+    keys = {path: [*units.offers(path).looks] for path in units}
+    return _assembled(_extracted(_resolver(units, files, keys, content), files, [*units], content))
 
 
 @gc_disabled()
@@ -95,7 +97,7 @@ def update_graph(previous: Graph, chunks: pa.Table, content: Content = _ALL_BUT_
         content: of the same kind as that of `previous`.
     """
     files = _of_files(chunks)
-    units = Units(files)
+    units = _units(files)
     known = {row["path"]: row for row in _file_nodes(previous)}
     made_from = _made_from(files)
     changed = {path for path in units if _is_due(known.get(path), made_from[path])}
@@ -106,10 +108,44 @@ def update_graph(previous: Graph, chunks: pa.Table, content: Content = _ALL_BUT_
     stale = pa.array(sorted(news.keys), pa.uint32())
     again = sorted({*changed, *(path for path in _looking(previous, stale) if path in units)})
     keys = {path: [*seen[path]] if path in seen else known[path]["offers"] for path in units}
-    program = Program(units, _modules(files), Index.of(keys))
     untouched = pa.array(sorted(set(units) - set(again)), pa.string())
     kept = Graph(*(table.filter(pc.is_in(table["path"], untouched)) for table in (previous.nodes, previous.triples)))
-    return _assembled(kept, _extracted(program, files, again, content))
+    return _assembled(kept, _extracted(_resolver(units, files, keys, content), files, again, content))
+
+
+# What a unit is made of.
+_OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "facts", "start_byte")
+
+
+def _units(files: pa.Table) -> Units:
+    """The units of the files of a table of chunks, which is sorted by path and position."""
+    paths = files["path"].combine_chunks().dictionary_encode()
+    codes = paths.indices.to_numpy(zero_copy_only=False)
+    begins = np.flatnonzero(np.diff(codes, prepend=-1))
+    ends = np.append(begins, len(codes))[1:]
+    names = paths.dictionary.take(pa.array(codes[begins])).to_pylist()
+    spans = dict(zip(names, zip(begins.tolist(), ends.tolist(), strict=True), strict=True))
+    columns = files.select(list(_OF_UNITS))
+
+    def make(path: str) -> Unit:
+        begin, end = spans[path]
+        rows = columns.slice(begin, end - begin).to_pylist()
+        return make_unit(
+            path,
+            rows[0]["language"] or "",
+            file_of(rows),
+            is_test=rows[0]["source_type"] == "test",
+            chunks=[row["chunk_id"] for row in rows],
+            chunk_starts=[row["start_byte"] or 0 for row in rows],
+        )
+
+    return Units(spans, make)
+
+
+def _resolver(units: Units, files: pa.Table, keys: Mapping[str, Sequence[int]], content: Content) -> Resolver:
+    """The resolver of all files, each of which offers some keys."""
+    table = Table(content.limits)
+    return Resolver(Program(units, _modules(files), Index.of(keys), table), table)
 
 
 def _of_files(chunks: pa.Table) -> pa.Table:
@@ -171,14 +207,14 @@ def _looking(graph: Graph, keys: pa.Array) -> list[str]:
     return found
 
 
-def _extracted(program: Program, files: pa.Table, paths: Sequence[str], content: Content) -> Graph:
+def _extracted(resolver: Resolver, files: pa.Table, paths: Sequence[str], content: Content) -> Graph:
     """The nodes and triples of some files, without the nodes that lie outside the source."""
     wanted = (
         files
-        if len(paths) == len(program.units)
+        if len(paths) == len(resolver.program.units)
         else files.filter(pc.is_in(files["path"], pa.array(paths, pa.string())))
     )
-    parts = [*_parts(Resolver(program, content.limits), wanted, content)]
+    parts = [*_parts(resolver, wanted, content)]
     return Graph(pa.concat_tables([part.nodes for part in parts]), pa.concat_tables([part.triples for part in parts]))
 
 

@@ -11,9 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 from docindex_dagster.core.urls import scrub
 from docindex_dagster.documents.words import words
-from docindex_dagster.graph.sections import ReadChunk
+from docindex_dagster.graph.sections import Pointer, ReadChunk
 from docindex_dagster.graph.triple import EXTERNAL, LINK, MENTION, Triple
-from docindex_dagster.graph.units import Reference
 
 DOCUMENT = "doc"
 """The source_type of the chunks that are read."""
@@ -55,20 +54,20 @@ def _found(chunk: ReadChunk) -> Iterator[tuple[_Place, str, _Place, int]]:
     for link in chunk.prose.links:
         for target in _address(path, link.text):
             yield chunk.place(link.line), "links_to", target, chunk.line(link.line)
-    for reference in chunk.references:
-        for target in _targets_of(path, reference):
-            yield chunk.titled(reference.scope), "links_to", target, reference.line
+    for pointer in chunk.pointers:
+        for target in _targets_of(path, pointer):
+            yield chunk.titled(pointer.titles), "links_to", target, pointer.line
     for code in chunk.prose.codes:
         for target in _mention(code.text):
             yield chunk.place(code.line), "mentions", target, chunk.line(code.line)
 
 
-def _targets_of(path: str, reference: Reference) -> Iterator[_Place]:
+def _targets_of(path: str, pointer: Pointer) -> Iterator[_Place]:
     """Where a link leads that the text does not show; a label is one of any file."""
-    if reference.kind == "link":
-        yield from _address(path, reference.name)
-    elif reference.kind == "ref":
-        yield f"{LINK}:#{reference.name}"[:_LONGEST], LINK
+    if pointer.kind == "link":
+        yield from _address(path, pointer.name)
+    elif pointer.kind == "ref":
+        yield f"{LINK}:#{pointer.name}"[:_LONGEST], LINK
 
 
 def _address(path: str, href: str) -> Iterator[tuple[str, str]]:

@@ -5,14 +5,31 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from docindex_dagster.code.expressions import SEPARATOR
-from docindex_dagster.graph.resolve import Resolver
+from docindex_dagster.callgraph.ir import (
+    FILE,
+    Assignment,
+    Attribute,
+    Base,
+    CallSite,
+    Decorator,
+    Definition,
+    Expression,
+    Implicit,
+    Import,
+    Name,
+    NameOrCall,
+    Parameter,
+)
+from docindex_dagster.callgraph.offers import last_name
+from docindex_dagster.callgraph.resolver.resolver import Resolver
+from docindex_dagster.callgraph.resolver.values import CONFIDENCE, NAMES, Value
+from docindex_dagster.callgraph.units import CLASSES, Unit
 from docindex_dagster.graph.triple import EXTERNAL, FROM_PARSE, PACKAGE, UNRESOLVED, Node, Triple
-from docindex_dagster.graph.units import CLASSES, Definition, Import, Reference, Unit
-from docindex_dagster.graph.values import CONFIDENCE, NAMES, Kind, Value
 
-_SYMBOLS = frozenset({Kind.FUNCTION, Kind.CLASS})
+_SYMBOLS = frozenset({"function", "class"})
+_NAMING = Name | NameOrCall | Implicit | Attribute
 _Place = tuple[str, str]  # a node and its type
+_Statement = Definition | Import | CallSite | Decorator | Base | Assignment | Parameter
 
 
 class _Evidence(NamedTuple):
@@ -35,17 +52,17 @@ class FileEdges:
     def collect(self) -> None:
         """Read the whole file."""
         self.define()
-        for reference in self.unit.imported:
-            self._import(reference)
-        for reference in self.unit.calls:
-            self._call(reference)
-        for reference in self.unit.decorators:
-            self._decorator(reference)
+        for imported in self.unit.imported:
+            self._import(imported)
+        for call in self.unit.calls:
+            self._call(call)
+        for decorator in self.unit.decorators:
+            self._decorator(decorator)
         for definition in self.unit.definitions.values():
             if definition.kind in CLASSES:
                 self._bases(definition)
-        for reference in self.unit.declared:
-            self._declared(reference)
+        for declared in self.unit.declared:
+            self._declared(declared)
 
     def define(self) -> None:
         """What the file defines."""
@@ -57,7 +74,7 @@ class FileEdges:
         reason = "imports of this language are not followed"
         for module in modules:
             target = f"{UNRESOLVED}:{module}", UNRESOLVED
-            at = _Evidence(self.unit.first_chunk, line)
+            at = _Evidence(self.unit.chunks[0], line)
             self._add((self.unit.path, "file"), "imports", target, at, reason=reason)
 
     def sections(self, row: Mapping[str, Any]) -> None:
@@ -72,103 +89,99 @@ class FileEdges:
 
     def _definition(self, definition: Definition) -> None:
         unit = self.unit
-        at = _Evidence(unit.chunks[definition.id], definition.line)
+        at, chunk = definition, unit.chunk_at(definition.byte)
         node, kind = self._symbol(unit, definition)
-        self.nodes[node] = Node(node, kind, definition.name, self.source, unit.path, at.chunk)
+        self.nodes[node] = Node(node, kind, definition.name, self.source, unit.path, chunk)
         self._add((unit.path, "file"), "defines", (node, kind), at)
         self._add((node, kind), "defined_in", (unit.path, "file"), at)
         parent = unit.definitions.get(definition.parent)
         if parent is not None:
             self._add(self._symbol(unit, parent), "contains", (node, kind), at)
 
-    def _import(self, reference: Reference) -> None:
-        module, _, name = reference.value.partition(SEPARATOR)
+    def _import(self, one: Import) -> None:
         here = self.unit.path, "file"
         values = self.resolver.imported(
-            self.unit, Import(module, "" if reference.name == "*" else name, reference.line)
+            self.unit, one._replace(scope=FILE, member=one.member if one.kind == "name" else "")
         )
         for value in values:
-            if value.kind is Kind.MODULE and value.name == "" and value.path.endswith("/"):
-                self._add(here, "imports", (value.path, PACKAGE), reference, value=value)
-            elif value.kind is Kind.EXTERNAL:
-                self._add(here, "imports", (f"{EXTERNAL}:{module.lstrip('.')}", EXTERNAL), reference, value=value)
+            if value.kind == "module" and value.name == "" and value.path.endswith("/"):
+                self._add(here, "imports", (value.path, PACKAGE), one, value=value)
+            elif value.kind == "external":
+                self._add(here, "imports", (f"{EXTERNAL}:{one.module.lstrip('.')}", EXTERNAL), one, value=value)
             elif value.path and value.path != self.unit.path:
-                self._add(here, "imports", (value.path, "file"), reference, value=value)
+                self._add(here, "imports", (value.path, "file"), one, value=value)
                 if value.kind in _SYMBOLS:
-                    self._add(here, "imports", self._target(value), reference, value=value)
+                    self._add(here, "imports", self._target(value), one, value=value)
         if not values:
-            missing = f"{UNRESOLVED}:{'.'.join(filter(None, (module, name)))}"
-            reason = "no such name in what is imported"
-            self._add(here, "imports", (missing, UNRESOLVED), reference, reason=reason)
+            missing = f"{UNRESOLVED}:{'.'.join(filter(None, (one.module, one.member)))}"
+            self._add(here, "imports", (missing, UNRESOLVED), one, reason="no such name in what is imported")
 
-    def _call(self, reference: Reference) -> None:
-        targets = self.resolver.targets(self.unit, reference)
-        caller = self._scope(reference.scope)
+    def _call(self, call: CallSite) -> None:
+        targets = self.resolver.targets(self.unit, call)
+        caller = self._scope(call.scope)
         for value in targets:
-            self._add(caller, "calls", self._target(value), reference, value=value)
+            self._add(caller, "calls", self._target(value), call, value=value)
             if value.kind in _SYMBOLS:
-                self._called(reference, value)
+                self._called(call, value)
         if not targets:
-            name = reference.name.rstrip("()@[]").rpartition(".")[2] or reference.name
-            reason = self.resolver.reason(self.unit, reference)
-            self._add(caller, "calls", (f"{UNRESOLVED}:{name}", UNRESOLVED), reference, reason=reason)
-        for argument in reference.arguments:
-            given = argument.rpartition("=")[2]
-            if given and given[0] not in "#?:{(" and not given.endswith((")", "]")):
-                self._refer(reference, given)
+            name = last_name(call.callee) or "computed"
+            reason = self.resolver.reason(self.unit, call)
+            self._add(caller, "calls", (f"{UNRESOLVED}:{name}", UNRESOLVED), call, reason=reason)
+        for argument in call.arguments:
+            if isinstance(argument.value, _NAMING):
+                self._refer(call, argument.value)
 
-    def _called(self, reference: Reference, value: Value) -> None:
+    def _called(self, call: CallSite, value: Value) -> None:
         """What else follows from a call that reaches a symbol of the source."""
-        owner = self.unit.class_around(reference.scope)
-        if value.kind is Kind.CLASS and owner is not None and not self._is(owner, value):
-            self._add(self._symbol(self.unit, owner), "uses", self._target(value), reference, value=value)
-        if self.unit.is_test and reference.scope and not self.resolver.program.units[value.path].is_test:
-            self._add(self._scope(reference.scope), "tests", self._target(value), reference, value=value)
+        owner = self.unit.class_around(call.scope)
+        if value.kind == "class" and owner is not None and not self._is(owner, value):
+            self._add(self._symbol(self.unit, owner), "uses", self._target(value), call, value=value)
+        if self.unit.is_test and call.scope and not self.resolver.program.units[value.path].is_test:
+            self._add(self._scope(call.scope), "tests", self._target(value), call, value=value)
 
-    def _refer(self, reference: Reference, expression: str) -> None:
+    def _refer(self, call: CallSite, expression: Expression) -> None:
         """A reference to what an argument names, where anything in the source has this name."""
-        name = expression.rpartition(".")[2].strip("&'")
-        program, family = self.resolver.program, self.unit.policy.family
-        if name not in self.unit.imports and not program.named.get((family, name)):
+        name = last_name(expression)
+        if name not in self.unit.imports and not self.resolver.program.named.get(self.unit.rules.family, name):
             return
-        for value in self.resolver.values(self.unit, reference.scope, expression):
+        for value in self.resolver.values(self.unit, call.scope, expression):
             if value.kind in _SYMBOLS:
-                self._add(self._scope(reference.scope), "references", self._target(value), reference, value=value)
+                self._add(self._scope(call.scope), "references", self._target(value), call, value=value)
 
-    def _decorator(self, reference: Reference) -> None:
-        decorated = self.unit.definitions.get(reference.name)
-        for value in self.resolver.targets(self.unit, reference):
+    def _decorator(self, one: Decorator) -> None:
+        decorated = self.unit.definitions.get(one.decorated)
+        for value in self.resolver.targets(self.unit, one):
             if value.kind in _SYMBOLS and decorated is not None:
                 target = self._symbol(self.unit, decorated)
-                self._add(self._target(value), "decorates", target, reference, value=value)
-                self._add(self._scope(reference.scope), "calls", self._target(value), reference, value=value)
+                self._add(self._target(value), "decorates", target, one, value=value)
+                self._add(self._scope(one.scope), "calls", self._target(value), one, value=value)
 
     def _bases(self, definition: Definition) -> None:
-        for reference, values in self.resolver.bases(self.unit, definition):
+        for base, values in self.resolver.bases(self.unit, definition):
             for value in values:
-                if value.kind not in {Kind.CLASS, Kind.EXTERNAL}:
+                if value.kind not in {"class", "external"}:
                     continue
-                kind = "implements" if reference.kind == "implements" or self._is_interface(value) else "inherits"
-                self._add(self._symbol(self.unit, definition), kind, self._target(value), reference, value=value)
+                kind = "implements" if base.kind == "implements" or self._is_interface(value) else "inherits"
+                self._add(self._symbol(self.unit, definition), kind, self._target(value), base, value=value)
 
-    def _declared(self, reference: Reference) -> None:
+    def _declared(self, one: Assignment | Parameter) -> None:
         """A class uses the types that it holds and takes; a function refers to those that it takes."""
-        owner = self.unit.class_around(reference.scope)
-        for value in self.resolver.values(self.unit, reference.scope, reference.value):
+        owner = self.unit.class_around(one.scope)
+        for value in self.resolver.values(self.unit, one.scope, one.value):
             for found in (value, *value.held):
-                if found.kind is not Kind.OBJECT:
+                if found.kind != "object":
                     continue
                 target = self._target(found)
                 if owner is None:
-                    self._add(self._scope(reference.scope), "references", target, reference, value=found)
+                    self._add(self._scope(one.scope), "references", target, one, value=found)
                 elif not self._is(owner, found):
-                    self._add(self._symbol(self.unit, owner), "uses", target, reference, value=found)
+                    self._add(self._symbol(self.unit, owner), "uses", target, one, value=found)
 
     def _is(self, definition: Definition, value: Value) -> bool:
         return (self.unit.path, definition.id) == (value.path, value.name)
 
     def _is_interface(self, value: Value) -> bool:
-        if value.kind is not Kind.CLASS:
+        if value.kind != "class":
             return False
         unit = self.resolver.program.units[value.path]
         return unit.definitions[value.name].kind in {"interface", "trait"} and unit.language != "rust"
@@ -178,7 +191,7 @@ class FileEdges:
         return (self.unit.path, "file") if definition is None else self._symbol(self.unit, definition)
 
     def _target(self, value: Value) -> _Place:
-        if value.kind in {Kind.EXTERNAL, Kind.EXTERNAL_OBJECT}:
+        if value.kind in {"external", "external object"}:
             return f"{EXTERNAL}:{value.name}", EXTERNAL
         unit = self.resolver.program.units[value.path]
         return self._symbol(unit, unit.definitions[value.name])
@@ -192,7 +205,7 @@ class FileEdges:
         subject: _Place,
         predicate: str,
         target: _Place,
-        at: _Evidence | Reference,
+        at: "_Statement | _Evidence",
         *,
         value: Value | None = None,
         reason: str = "",
@@ -203,6 +216,7 @@ class FileEdges:
         how, confidence = (NAMES[value.how], CONFIDENCE[value.how]) if value else (FROM_PARSE, 1.0)
         if reason:
             how, confidence = f"{UNRESOLVED}: {reason}", 0.0
+        chunk = at.chunk if isinstance(at, _Evidence) else self.unit.chunk_at(at.byte)
         self.triples[key] = Triple(
-            *subject, predicate, *target, self.source, self.unit.path, at.chunk, at.line, confidence, how
+            *subject, predicate, *target, self.source, self.unit.path, chunk, at.line, confidence, how
         )

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from docindex_dagster.callgraph.dependencies.tabling import Limits
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.settings import GraphSettings, LLMSettings
 from docindex_dagster.graph.build import GRAPH_VERSION, Content
 from docindex_dagster.graph.concepts.extractor import Extractor
 from docindex_dagster.graph.concepts.findings import Findings
 from docindex_dagster.graph.concepts.providers import load_extractor
-from docindex_dagster.graph.resolution.memo import Limits
 
 
 @dataclass(frozen=True)

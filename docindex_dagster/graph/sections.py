@@ -6,14 +6,22 @@ A chunk may hold several small sections, so that their headings are read from it
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from docindex_dagster.graph.prose import Prose, link_targets, read_prose
 from docindex_dagster.graph.triple import ANCHOR, ANCHORS, Node, Triple
-from docindex_dagster.graph.units import Reference, references_in
 
 _LONGEST_TITLE = 200
 _Path = tuple[str, ...]
+
+
+class Pointer(NamedTuple):
+    """A link or an anchor, in the section with these titles."""
+
+    kind: str  # link | ref | anchor | label
+    titles: str
+    name: str
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +39,11 @@ class ReadChunk:
         return section_node(self.row["path"], titles)
 
     @property
-    def references(self) -> Iterator[Reference]:
+    def pointers(self) -> Iterator[Pointer]:
         """What the text does not show: links and anchors, with the lines of the file."""
-        return references_in(self.row)
+        for text in self.row["facts"].split("\n") if self.row["facts"] else ():
+            line, kind, titles, name, _ = text.split("\t")
+            yield Pointer(kind, titles, name, int(line))
 
     def titled(self, titles: str) -> tuple[str, str]:
         """The node of the section in the chunk that has these titles, or else of that in which the chunk begins."""
@@ -110,9 +120,9 @@ def anchors(chunks: Sequence[ReadChunk]) -> Iterator[Node]:
         row = chunk.row
         named = [(ANCHOR, title.anchor, chunk.place(title.line)) for title in chunk.prose.headings if title.anchor]
         named += [
-            (reference.kind, reference.name, chunk.titled(reference.scope))
-            for reference in chunk.references
-            if reference.kind in ANCHORS
+            (pointer.kind, pointer.name, chunk.titled(pointer.titles))
+            for pointer in chunk.pointers
+            if pointer.kind in ANCHORS
         ]
         for kind, name, (place, _) in named:
             yield Node(f"{kind}:{row['path']}#{name}", kind, place, row["source"], row["path"], row["chunk_id"])

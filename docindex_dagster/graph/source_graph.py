@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-TIME_OUT = "time-out: "  # how the problem of a file begins whose names took too long to follow
+from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT
 
 
 @dataclass(frozen=True, slots=True)

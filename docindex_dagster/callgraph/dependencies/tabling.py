@@ -1,0 +1,303 @@
+"""Queries that lead to one another, and their answers in a table: demand-driven evaluation with tabling.
+
+A query is a function of the program; its answer is stored under its arguments when it is complete (Tamaki and Sato, OLD
+resolution with tabulation, 1986; compilers know it as a query system). Each answer has what was read for it, so that a
+file is resolved again when that changes, and no sooner.
+
+Most answers follow from the program alone: they are the same for all files. A query that leads back to itself has no
+answer there; what is found in such a cycle (a strongly connected component of queries) depends on where it was entered.
+It holds for one file, so that a file gives the same edges whether it is resolved with all others or alone; another file
+takes it where it would find the same (`cycles`).
+
+What a parameter is may follow from what callers give, and what they give from what their callers give: call strings,
+cut at a length k (Sharir and Pnueli, Two approaches to interprocedural data flow analysis, 1981). So many times callers
+may still be asked, the `level`; an answer for which they were asked less often holds for other levels, too.
+"""
+
+import math
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple, cast
+
+from docindex_dagster.callgraph.dependencies.cycles import (
+    FEWEST_STEPS,
+    Answer,
+    Course,
+    Cycle,
+    Cycles,
+    Mark,
+    Trail,
+    is_disjoint,
+)
+
+_P = ParamSpec("_P")
+_Found = TypeVar("_Found")
+_Arguments = TypeVarTuple("_Arguments")
+_Key = tuple[int, "Query[Any, Any]", tuple[Any, ...]]
+_LEVEL = 2  # times that callers are asked, one after the other
+_DEPTH = 60  # of queries that lead to queries
+_STEPS = 30_000  # in cycles, a file
+_STEPS_A_LOOK = 256  # at the clock
+_MOST_ANSWERS = 300_000
+
+TIME_OUT = "time-out: "
+"""What the message of an `OverLimitError` begins with where time ran out."""
+
+
+class _ExhaustedError(Exception):
+    """The cycles of a file were followed for too long."""
+
+
+class OverLimitError(Exception):
+    """A file takes more than it may; the message says of what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much the names of a file may take, and the files of a source together."""
+
+    steps: int = 1_000_000  # queries that are followed, a file
+    file_s: float = 60.0  # elapsed
+    source_s: float = 600.0  # elapsed
+
+
+class Query(Generic[_P, _Found]):
+    """A function whose answers are tabled; `none` is its answer where it leads back to itself, or too deep."""
+
+    __slots__ = ("answers", "find", "name", "none", "table")
+
+    def __init__(self, table: "Table", name: str, none: _Found) -> None:
+        self.table, self.name, self.none = table, name, none
+        self.answers: dict[tuple[Any, ...], Answer] = {}  # that hold for all files and levels
+        self.find: Callable[_P, _Found] = self._unanswered
+        table.queries.append(self)
+
+    def answered_by(self, find: Callable[_P, _Found]) -> None:
+        """Name the function that finds the answer."""
+        self.find = find
+
+    def __call__(self, *arguments: _P.args, **_: _P.kwargs) -> _Found:
+        """What is found.
+
+        Raises:
+            OverLimitError: the queries of the file are too many, or take too long.
+        """
+        table, answer = self.table, self.answers.get(arguments)
+        if answer is not None and answer.asked <= table.level and table.takes(answer):
+            return cast("_Found", answer.found)
+        return cast("_Found", table.unsettled(self, arguments))
+
+    def _unanswered(self, *_: _P.args, **__: _P.kwargs) -> _Found:
+        raise NotImplementedError(f"nothing answers {self.name}")
+
+
+class Table:
+    """The answers of all queries, and the course of those that are being followed."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.queries: list[Query[Any, Any]] = []
+        self.level = _LEVEL
+        self.reads: list[int | Answer] = []  # of the query that is followed: keys that were looked at, and answers
+        self._at_level: dict[_Key, Answer] = {}  # answers that hold for one level alone
+        self._of_file: dict[Hashable, Answer] = {}
+        self._partial: dict[Hashable, tuple[Answer, int]] = {}  # in a cycle that is still open
+        self._active: dict[_Key, int] = {}
+        self._cycles = Cycles()
+        self._trail = Trail()
+        self._count = self._steps = 0
+        self._ends_at = math.inf
+        # How it went so far below the query that is followed:
+        self._head = self._reach = 0  # the outermost place that is come back to, and the deepest place
+        self._lowest = _LEVEL
+        self._is_pure = True  # no cycle
+        self._is_cut = self._is_short = False  # it led too deep; callers were not asked that could have been
+
+    def start(self) -> None:
+        """Begin with a file."""
+        self._of_file, self._partial = {}, {}
+        self._steps, self._ends_at = 0, time.monotonic() + self.limits.file_s
+        self._trail = Trail()
+        self._cycles.start()
+        self.reads = []
+        if self._count > _MOST_ANSWERS:
+            self._count, self._at_level = 0, {}
+            for query in self.queries:
+                query.answers = {}
+
+    def looked(self) -> list[int]:
+        """The keys that were looked at since the start, sorted."""
+        keys: set[int] = set()
+        seen: set[Answer] = set()
+        stack: list[tuple[int | Answer, ...]] = [tuple(self.reads)]
+        while stack:
+            for read in stack.pop():
+                if isinstance(read, int):
+                    keys.add(read)
+                elif read not in seen:
+                    seen.add(read)
+                    stack.append(read.reads)
+        return sorted(keys)
+
+    def asking_callers(self, none: _Found, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
+        """What is found where callers may be asked once less; `none` where they may not be asked at all."""
+        if not self.level:
+            self._is_short = True
+            return none
+        self.level -= 1
+        self._lowest = min(self._lowest, self.level)
+        try:
+            return find(*arguments)
+        finally:
+            self.level += 1
+
+    def without_callers(self, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
+        """What is found where no callers are asked."""
+        level, lowest, is_short = self.level, self._lowest, self._is_short
+        self.level = 0
+        try:
+            return find(*arguments)
+        finally:
+            self.level, self._lowest, self._is_short = level, lowest, is_short
+
+    def takes(self, answer: Answer) -> bool:
+        """Take an answer that is tabled, and say so; not where it would lead too deep."""
+        reach = len(self._active) + answer.height
+        if reach > _DEPTH:
+            return False
+        self.reads.append(answer)
+        if reach > self._reach:  # noqa: PLR1730 a call of max takes longer
+            self._reach = reach
+        if answer.asked:
+            self._lowest = min(self._lowest, self.level - answer.asked)
+        return True
+
+    def unsettled(self, query: Query[Any, Any], arguments: tuple[Any, ...]) -> object:
+        """What is found where no answer is tabled that holds for all levels."""
+        depth, key = len(self._active), (self.level, query, arguments)
+        answer = self._at_level.get(key)
+        if answer is not None:
+            self._is_short = True
+            if self.takes(answer):
+                return answer.found
+        answer = self._of_file.get(key) if self._of_file else None
+        if answer is None and self._partial and key in self._partial:
+            answer, head = self._partial[key]
+            self._head = min(self._head, head)
+        if answer is not None:
+            self._is_pure = False
+            self.reads.append(answer)
+            self._trail.known.append((key, answer))
+            return answer.found
+        if key in self._active:
+            self._head = min(self._head, self._active[key])
+            self._is_pure = False
+            return query.none
+        if depth > _DEPTH:
+            self._trail.followed.append(key)
+            self._is_cut = True
+            self._is_pure = False
+            return query.none
+        for cycle in self._cycles.of(key):
+            if self._is_same(cycle, depth):
+                return self._taken(cycle, depth)
+        return self._followed(query, key, depth)
+
+    def _is_same(self, cycle: Cycle, depth: int) -> bool:
+        """Whether a cycle would be the same again if it were followed, to its end."""
+        return (
+            self._trail.steps + cycle.steps <= _STEPS
+            and cycle.is_same(depth, _DEPTH, self._of_file)
+            and is_disjoint(self._active, cycle.followed)
+            and is_disjoint(self._partial, cycle.followed)
+        )
+
+    def _taken(self, cycle: Cycle, depth: int) -> object:
+        """What was found in a cycle, with all that following it again would leave behind."""
+        self._steps += cycle.steps
+        self._of_file.update(cycle.stored)
+        self._trail.add(cycle)
+        self.reads.append(cycle.answer)
+        self._reach = max(self._reach, depth + cycle.answer.height)
+        self._lowest = min(self._lowest, cycle.course.lowest)
+        self._is_pure = False
+        self._is_cut |= cycle.course.is_cut
+        self._is_short |= cycle.course.is_short
+        return cycle.answer.found
+
+    def _followed(self, query: Query[Any, Any], key: _Key, depth: int) -> object:
+        outer = self._head, self._reach, self._lowest, self._is_pure, self._is_cut, self._is_short
+        self._head, self._reach, self._lowest = depth + 1, depth, self.level
+        self._is_pure, self._is_cut, self._is_short = True, False, False
+        reads, self.reads = self.reads, []
+        begin = self._trail.mark()
+        try:
+            self._step()
+            self._active[key] = depth
+            found = query.find(*key[2])
+            del self._active[key]
+            own = self.reads
+            answer = Answer(
+                found, tuple(set(own)) if len(own) > 1 else tuple(own), self._reach - depth, self.level - self._lowest
+            )
+            reads.append(answer)
+            if self._is_pure:
+                self._count += 1
+                if self._is_short:
+                    self._at_level[key] = answer
+                else:
+                    query.answers[key[2]] = answer
+            else:
+                self._store_of_cycle(key, depth, answer, begin)
+        except _ExhaustedError:
+            reads += self.reads
+            if depth:
+                raise
+            found = query.none
+        except BaseException:
+            reads += self.reads
+            raise
+        finally:
+            self._active.pop(key, None)
+            self.reads = reads
+            self._join(*outer)
+        return found
+
+    def _join(self, head: int, reach: int, lowest: int, is_pure: bool, is_cut: bool, is_short: bool) -> None:  # noqa: FBT001, PLR0917 as they are saved
+        """Go on with an outer query, which it led as far as what it asked."""
+        self._head = min(self._head, head)
+        self._reach = max(self._reach, reach)
+        self._lowest = min(self._lowest, lowest)
+        self._is_cut = is_cut or (self._is_cut and not self._is_pure)
+        self._is_pure = self._is_pure and is_pure
+        self._is_short = self._is_short or is_short
+
+    def _step(self) -> None:
+        """Note that one more query is followed.
+
+        Raises:
+            OverLimitError: they are too many, or take too long.
+        """
+        self._steps += 1
+        if self._steps > self.limits.steps:
+            raise OverLimitError(f"limit: its names take over {self.limits.steps:,} steps to follow")
+        if self._steps % _STEPS_A_LOOK == 0 and time.monotonic() > self._ends_at:
+            raise OverLimitError(f"{TIME_OUT}its names take over {self.limits.file_s:g} s to follow")
+
+    def _store_of_cycle(self, key: Hashable, depth: int, answer: Answer, begin: Mark) -> None:
+        trail = self._trail
+        if self._head < depth:
+            self._partial[key] = answer, self._head
+        elif not self._is_cut:
+            self._of_file[key] = answer
+            trail.stored.append((key, answer))
+        if self._head == depth:
+            self._partial = {one: part for one, part in self._partial.items() if part[1] < depth}
+        trail.steps += 1
+        trail.followed.append(key)
+        if trail.steps > _STEPS and depth:
+            raise _ExhaustedError
+        if self._head >= depth and trail.steps - begin.steps >= FEWEST_STEPS:
+            course = Course(self._lowest, self._is_cut, self._is_short)
+            self._cycles.remember(key, trail.cycle(begin, answer, depth, course))

@@ -1,0 +1,221 @@
+"""What parameters are: what is declared, what callers give, and what functions give to callbacks."""
+
+from collections.abc import Iterator, Sequence
+
+from docindex_dagster.callgraph.ir import (
+    ANY,
+    BLOCK,
+    LAST_ARGUMENT,
+    Argument,
+    Attribute,
+    Call,
+    CallbackArgument,
+    CallSite,
+    Decorator,
+    Definition,
+    Expression,
+    Instance,
+    Name,
+    NameOrCall,
+)
+from docindex_dagster.callgraph.resolver import builtins
+from docindex_dagster.callgraph.resolver.fixtures import fixture_of
+from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries, argument_at
+from docindex_dagster.callgraph.resolver.types import is_open, typed_for
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, collection, distinct
+from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.units import Unit
+
+_FUNCTION_TYPES = frozenset({"fun", "Action", "Func", "Predicate", "Consumer", "Function", "BiConsumer", "BiFunction"})
+
+
+def callback_argument(q: Queries, unit: Unit, scope: str, wanted: CallbackArgument) -> list[Value]:
+    """What a function gives to its callback."""
+    if wanted.argument == ANY:
+        callees = q.callees(unit, scope, wanted.of)
+        return [found for value in callees for found in _to_last(q, value, wanted.position)]
+    values = q.values(unit, scope, wanted.of)
+    return [found for value in values for found in to_callback(q, value, wanted.argument, wanted.position)]
+
+
+def _to_last(q: Queries, value: Value, position: int) -> Sequence[Value]:
+    """What a function gives to the function that it is given last, by the type that it declares."""
+    parameters = q.unit(value.path).parameters.get(value.name, ()) if value.kind == "function" else ()
+    declared = parameters[-1].value if parameters else None
+    if not isinstance(declared, Instance) or declared.type.name not in _FUNCTION_TYPES:
+        return ()
+    arguments = declared.type.arguments
+    at = position if declared.type.name == "fun" else position - 1
+    return typed_for(q, value, arguments[at]) if 0 <= at < len(arguments) else ()
+
+
+def to_callback(q: Queries, value: Value, argument: int, position: int) -> Values:
+    """What a function gives, at a position, to the callback that is its argument of a number."""
+    if value.kind == "function":
+        return tuple(one.found(How.ARGUMENT) for one in _passed(q, value, argument, position))
+    if value.kind == "external" and value.held and builtins.gives_elements(value.name, position):
+        return tuple(one.found(How.ELEMENT) for one in value.held)
+    return ()
+
+
+def _passed(q: Queries, value: Value, argument: int, position: int) -> Iterator[Value]:
+    unit = q.unit(value.path)
+    names = _callback_names(q, value, argument)
+    rules = unit.rules
+    for call in q.program.calls_in(unit, value.name):
+        callee, given = call.callee, call.arguments
+        if _name(callee) in names and isinstance(callee, Name) and position < len(given):
+            yield from q.values(unit, call.scope, given[position].value)
+        elif isinstance(callee, Attribute) and callee.name in rules.callers and _name(callee.of) in names:
+            shifted = position + rules.has_prototypes
+            if shifted < len(given):
+                yield from q.values(unit, call.scope, given[shifted].value)
+        else:
+            for at, one in enumerate(given):
+                if not one.name and _name(one.value) in names:
+                    yield from q.values(unit, call.scope, CallbackArgument(callee, _number(one, at), position))
+
+
+def _callback_names(q: Queries, function: Value, argument: int) -> Sequence[str]:
+    """The names under which a function calls the callback that it is given."""
+    taken = q.parameters(function)
+    if argument == BLOCK:
+        return ["yield", *(one.name for one in taken if one.kind == "block")]
+    return [taken[argument].name] if argument < len(taken) and taken[argument].kind != "block" else []
+
+
+def _name(expression: Expression) -> str:
+    return expression.text if isinstance(expression, Name | NameOrCall) else ""
+
+
+def _number(argument: Argument, at: int) -> int:
+    """The number of an argument, by which callbacks are known."""
+    return BLOCK if argument.is_block else min(at, LAST_ARGUMENT)
+
+
+def parameter(q: Queries, unit: Unit, function: Definition, name: str) -> Values:
+    """What a parameter of a function is."""
+    taken = [one for one in unit.parameters[function.id] if one.name == name]
+    declared = [one.value for one in taken]
+    found: list[Value] = []
+    for expression in declared:
+        found += q.values(unit, function.id if isinstance(expression, Instance) else function.parent, expression)
+    if not found and (fixture := fixture_of(q, unit, function, name)):
+        return tuple(value.found(How.ARGUMENT) for value in q.returned(fixture))
+    is_rest = any(one.kind == "rest" for one in taken)
+    if is_rest and unit.rules.has_namespaces and any(value.kind == "object" for value in found):
+        return (collection(distinct(found), How.RECEIVER),)
+    is_declared = any(isinstance(expression, Instance) for expression in declared)
+    if not is_declared and unit.rules.has_prototypes and (wanted := _by_literal(q, unit, function, name)):
+        return wanted
+    if is_declared and any(value.kind != "external object" and not is_open(q, value) for value in found):
+        return tuple(found)
+    if is_declared and unit.rules.separates_kinds:
+        is_value = isinstance(declared[0], Instance) and builtins.is_value(declared[0].type.name)
+        return tuple(found) if is_value else (*found, *_given_functions(q, unit, function, name))
+    return (*found, *_by_callers(q, Value("function", unit.path, function.id), name))
+
+
+def _by_callers(q: Queries, target: Value, name: str) -> Iterator[Value]:
+    """What callers give for a parameter, and what those give to a function that are given the function itself."""
+    taken = q.parameters(target)
+    at = next((at for at, one in enumerate(taken) if one.name == name and not one.kind), None)
+    if at is not None:
+        yield from q.given(target, at, name)
+        yield from _by_takers(q, target, at)
+        return
+    first = next((at for at, one in enumerate(taken) if one.name == name and one.kind == "rest"), None)
+    if first is not None:
+        given = [value for at in range(first, first + MOST_VALUES) for value in q.given(target, at, name)]
+        yield collection(distinct(given))
+
+
+def _by_literal(q: Queries, unit: Unit, function: Definition, name: str) -> Values:
+    """What a parameter is by the declared type of the literal in which its function is written."""
+    scope, _, literal = function.parent.rpartition(".")
+    if not literal or function.parent in unit.definitions:
+        return ()
+    declared = [one for one in unit.binds(scope, literal) if isinstance(one, Instance)]
+    names = [one.name for one in unit.parameters.get(function.id, ())]
+    found: list[Value] = []
+    for one in declared if name in names else ():
+        for value in q.values(unit, scope, one):
+            for method in q.member(value, function.name) if value.kind == "object" else ():
+                taken = q.parameters(method) if method.kind == "function" else ()
+                at = names.index(name)
+                written = taken[at].value if at < len(taken) else None
+                if isinstance(written, Instance):
+                    found += typed_for(q, method, written.type)
+    return tuple(value for value in found if value.kind == "object")
+
+
+def _given_functions(q: Queries, unit: Unit, function: Definition, name: str) -> Sequence[Value]:
+    """The functions that are given for a parameter."""
+    target = Value("function", unit.path, function.id)
+    names = [one.name for one in q.parameters(target) if not one.kind]
+    taken = [one.name if not one.kind else "" for one in q.parameters(target)]
+    if name not in names:
+        return ()
+    return [value for value in q.given(target, taken.index(name), name) if value.kind == "function"]
+
+
+def _by_takers(q: Queries, target: Value, position: int) -> Values:
+    return q.table.asking_callers((), _from_takers, q, target, position)
+
+
+def _from_takers(q: Queries, target: Value, position: int) -> Values:
+    """What those give to a function that are given the function itself."""
+    unit = q.unit(target.path)
+    name = unit.definitions[target.name].name
+    found: list[Value] = []
+    for path, (call, at) in q.program.takers.get(unit.rules.family, name)[:MOST_CALLERS]:
+        other, given = q.unit(path), call.arguments[at]
+        if any(value.is_same(target) for value in q.values(other, call.scope, given.value)):
+            found += q.values(other, call.scope, CallbackArgument(call.callee, _number(given, at), position))
+    return distinct(found)
+
+
+def given(q: Queries, target: Value, position: int, name: str) -> Values:
+    """What the calls of a function give for a parameter."""
+    return q.table.asking_callers((), _from_callers, q, target, position, name)
+
+
+def _from_callers(q: Queries, target: Value, position: int, name: str) -> Values:
+    unit = q.unit(target.path)
+    definition = unit.definitions[target.name]
+    called = definition.name
+    owner = q.owner(unit, target.name)
+    if owner is not None and _is_constructor(q, definition, owner, unit.rules):
+        target, called = owner, q.definition(owner).name
+    own = Name(called)
+    names = [called, *(other for other, of in unit.exports.items() if own in of and other != called)]
+    callers = [one for known in names for one in q.program.callers.get(unit.rules.family, known)]
+    return distinct(
+        value
+        for path, call in callers[:MOST_CALLERS]
+        for value in _from_caller(q, unit, target, q.unit(path), call, position, name)
+    )
+
+
+def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
+    q: Queries, unit: Unit, target: Value, other: Unit, call: CallSite | Decorator, position: int, name: str
+) -> Iterator[Value]:
+    """What one call gives for a parameter of a function; a decorator is given what it decorates."""
+    argument = argument_at(call.arguments, position, name.removeprefix("$")) if isinstance(call, CallSite) else None
+    if argument is None and isinstance(call, CallSite):
+        return
+    if not any(value.is_same(target) for value in q.table.without_callers(q.targets, other, call)):
+        return
+    if isinstance(call, Decorator):
+        if position == 0 and not isinstance(call.value, Call) and (unit.is_test or not other.is_test):
+            yield Value("function", other.path, call.decorated, How.ARGUMENT)
+        return
+    for value in q.values(other, call.scope, argument.value) if argument else ():
+        if unit.is_test or not (value.path in q.program.units and q.unit(value.path).is_test):
+            yield value.found(How.ARGUMENT)
+
+
+def _is_constructor(q: Queries, definition: Definition, owner: Value, rules: Rules) -> bool:
+    """Whether a function runs when an object of a class is made."""
+    has_its_name = definition.name == q.definition(owner).name
+    return definition.name in rules.constructors or (has_its_name and (rules.separates_kinds or rules.is_made_by_name))

@@ -1,0 +1,175 @@
+"""What a call reaches: the edges of the call graph."""
+
+from collections.abc import Iterable, Sequence
+from itertools import dropwhile
+
+from docindex_dagster.callgraph.ir import THIS, Attribute, Call, CallSite, Decorator, Expression, Name, path_of
+from docindex_dagster.callgraph.offers import last_name
+from docindex_dagster.callgraph.resolver import spaces
+from docindex_dagster.callgraph.resolver.classes import members, own_member
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes
+from docindex_dagster.callgraph.resolver.imports import macros
+from docindex_dagster.callgraph.resolver.overloads import best_overloads, takes
+from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
+from docindex_dagster.callgraph.resolver.results import callable_of, constructed
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct
+from docindex_dagster.callgraph.units import FUNCTIONS, Unit
+
+
+def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
+    """What a call reaches: functions, classes of which it makes an object, and what is external."""
+    kind, callee = call.kind if isinstance(call, CallSite) else "decorator", callee_of(call)
+    found = q.reached(unit, _home(q, unit, call.scope, kind, callee), kind, callee)
+    is_one = len(found) == 1 and not (unit.rules.separates_kinds and _takes_too_little(q, found[0], call))
+    return found if not found or is_one else q.chosen(unit, call, found)
+
+
+def callee_of(call: CallSite | Decorator) -> Expression:
+    """What is called; of a decorator that is called itself, what gives it."""
+    if isinstance(call, CallSite):
+        return call.callee
+    return call.value.callee if isinstance(call.value, Call) else call.value
+
+
+def _home(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> str:
+    """The outermost place where a call reaches the same."""
+    rules = unit.rules
+    if not scope or (rules.has_open_dispatch and rules.has_implicit_members):
+        return scope
+    if rules.has_open_dispatch and kind != "new" and isinstance(callee, Attribute) and callee.of is THIS:
+        return scope
+    if rules.separates_kinds and kind != "new" and isinstance(callee, Name):
+        callee = Name(callee.text, "function")
+    return q.home(unit, scope, callee)
+
+
+def reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> Values:
+    """What a call of a kind may reach at a place, whatever it gives."""
+    rules = unit.rules
+    found = _reached(q, unit, scope, kind, callee)
+    if not rules.calls_classes:
+        found = [target for target in found if target.kind != "class"]
+    if rules.has_method_calls:
+        found = [target for target in found if _is_called(q, unit, callee, target)]
+    inside = [target for target in found if target.kind != "external"]
+    several = distinct(inside or found)
+    return (_with_body(q, unit, several[0]),) if len(several) == 1 else several
+
+
+def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> Sequence[Value]:
+    rules = unit.rules
+    if kind == "macro" and rules.has_macro_names:
+        return [*macros(q, unit, path_of(callee))]
+    if kind == "new":
+        values = tuple(constructed(q, unit, scope, callee))
+        if rules.separates_kinds:
+            values = tuple(value for value in values if value.kind in {"function", "class"}) or values
+    else:
+        values = q.callees(unit, scope, callee)
+        if rules.has_open_dispatch and isinstance(callee, Attribute | Name):
+            values += _overriding(q, unit, scope, callee, values)
+    return [target for value in values for target in callable_of(q, value)]
+
+
+def chosen(q: Queries, unit: Unit, call: CallSite | Decorator, found: Values) -> Values:
+    """Of what a call may reach that which it means by what it gives."""
+    if unit.rules.separates_kinds:
+        found = tuple(one for value in found for one in _overloads(q, value, call))
+    return tuple(_with_body(q, unit, value) for value in best_overloads(q, unit, call, distinct(found)))
+
+
+def _with_body(q: Queries, unit: Unit, value: Value) -> Value:
+    return spaces.with_body(q, value) if unit.rules.sharing == "included" else value
+
+
+def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> bool:
+    """Whether a call names the target itself, and does not just read what holds it."""
+    rules, name = unit.rules, last_name(callee)
+    if target.kind == "class":
+        return name in rules.makers
+    return target.kind != "function" or name in {"super", *rules.callers} or q.definition(target).name == name
+
+
+def _overloads(q: Queries, function: Value, call: CallSite | Decorator) -> Iterable[Value]:
+    """A function, or where it takes too little those of this name in what its class is made from."""
+    if not _takes_too_little(q, function, call):
+        return [function]
+    name, owner = q.definition(function).name, function.held[0]
+    above = dropwhile(lambda one: not _is_member(q, function, one), ancestors(q, owner))
+    inherited = (one for ancestor in [*above][1:] for one in members(q, owner, [ancestor], name))
+    return [function, *(one for one in inherited if one.kind == "function")]
+
+
+def _takes_too_little(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
+    return function.kind == "function" and bool(function.held) and not takes(q, function, call)
+
+
+def _is_member(q: Queries, function: Value, owner: Value) -> bool:
+    return owner.kind != "external" and q.definition(function).parent == q.definition(owner).qualified
+
+
+def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, values: Values) -> Values:
+    """The methods of derived classes that may run where an object calls one of its own (class hierarchy analysis).
+
+    Dean, Grove and Chambers, Optimization of object-oriented programs using static class hierarchy analysis, 1995.
+    """
+    if isinstance(callee, Attribute) and callee.of is not THIS:
+        return ()
+    if any(value.kind != "function" for value in values):
+        return ()
+    if isinstance(callee, Name) and not unit.rules.has_implicit_members:
+        return ()
+    name = callee.name if isinstance(callee, Attribute) else callee.text
+    found: list[Value] = []
+    for owner in q.values(unit, scope, THIS):
+        if owner.kind not in {"object", "literal"}:
+            continue
+        for derived in derived_classes(q, owner):
+            if values and not _may_run_in(q, unit, scope, derived):
+                continue
+            inside = own_member(q, derived, derived, name) if values else q.member(derived, name)
+            found += [
+                Value("function", one.path, one.name, How.INHERITED, one.held)
+                for one in inside
+                if one.kind == "function"
+            ]
+    return distinct(found) if len(found) < MOST_VALUES else ()
+
+
+def _may_run_in(q: Queries, unit: Unit, scope: str, derived: Value) -> bool:
+    """Whether a method may be called on an object of a class; not where only those of other classes call it."""
+    method = next((around for around in unit.around(scope) if around.kind in FUNCTIONS), None)
+    name = method.name if method else ""
+    called = q.program.callers.get(unit.rules.family, name)
+    if not called or not all(_is_own_call(call, name) for _, call in called):
+        return True
+    above = {(one.path, one.name) for one in ancestors(q, derived)}
+    for path, call in called[:MOST_CALLERS]:
+        for holder in q.values(q.unit(path), call.scope, THIS):
+            of = {(one.path, one.name) for one in ancestors(q, holder)}
+            if (holder.path, holder.name) in above or (derived.path, derived.name) in of:
+                return True
+    return False
+
+
+def _is_own_call(call: CallSite | Decorator, name: str) -> bool:
+    callee = call.callee if isinstance(call, CallSite) else call.value
+    return (
+        isinstance(callee, Attribute)
+        and callee.name == name
+        and isinstance(callee.of, Name)
+        and callee.of.text in {"this", "super"}
+    )
+
+
+def reason(q: Queries, unit: Unit, call: CallSite) -> str:
+    """Why a call reaches nothing that is known."""
+    match call.callee:
+        case Name(name) as expression:
+            known = q.values(unit, call.scope, expression)
+            return f"{name} is a value that is not known" if known else "no such name"
+        case Attribute(of, name):
+            known = q.values(unit, call.scope, of)
+            return f"no {name} in what it is called on" if known else "called on something of unknown type"
+        case _:
+            return "computed"

@@ -1,0 +1,224 @@
+"""What is in a class under a name: its members and fields, and those that it inherits."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from docindex_dagster.callgraph.ir import (
+    BLOCK,
+    Attribute,
+    Collection,
+    Definition,
+    Element,
+    Expression,
+    Instance,
+    Unknown,
+    path_of,
+)
+from docindex_dagster.callgraph.offers import full_name, is_class
+from docindex_dagster.callgraph.resolver import builtins, spaces
+from docindex_dagster.callgraph.resolver.hierarchy import parts_of
+from docindex_dagster.callgraph.resolver.own_names import members_of, own_names
+from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Part, Queries, argument_at
+from docindex_dagster.callgraph.resolver.types import held_by, is_open
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    How,
+    Value,
+    Values,
+    distinct,
+    external,
+    is_known,
+)
+from docindex_dagster.callgraph.units import Unit
+
+
+def members(q: Queries, owner: Value, ancestors: Iterable[Value], name: str) -> list[Value]:
+    """What an object has under a name, by the first of the classes that has it."""
+    outside = None
+    for ancestor in ancestors:
+        if ancestor.kind == "external":
+            outside = outside or ancestor
+        elif found := own_member(q, owner, ancestor, name):
+            how = How.RECEIVER if ancestor.is_same(owner) else How.INHERITED
+            return [value.found(how) for value in found]
+    rules = q.rules(owner)
+    if name in rules.same and owner.kind == "object":
+        return [external(f"{builtins.ANY}.{name}", How.RECEIVER, (owner,))]
+    if outside is None:
+        return []
+    held: Values = ()
+    if rules.iteration and name != rules.iteration:
+        each = q.member(owner, rules.iteration)
+        held = distinct(found for one in each for found in q.to_callback(one, BLOCK, 0))
+    return [external(f"{outside.name}.{name}", How.INHERITED, held)]
+
+
+def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
+    """What a class itself has under a name, without what it inherits."""
+    if cls.kind in {"literal", "record"}:
+        return [*q.member(cls, name)]
+    parts = parts_of(q, cls)
+    if parts and _lacks(q, owner, cls, parts, name):
+        return []
+    for unit, definition in parts:
+        rules = unit.rules
+        if rules.is_made_by_name and name == definition.name:
+            return [cls.as_kind("class")]
+        found: list[Value] = []
+        if unit.path == cls.path or rules.has_partial_classes or rules.has_impls:
+            for member in children(q, unit, definition, name):
+                found += as_member(q, owner, *member)
+        if not found or (rules.separates_kinds and unit.binds(definition.id, name)):
+            found += _fields(q, owner, unit, definition, name)
+        if not found and definition.kind == "module" and rules.has_module_paths:
+            found = [*q.used_in(unit, definition.id, name)]
+        if found:
+            return found
+    return []
+
+
+def _lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str) -> bool:
+    """Whether it is plain, without following anything, that a class itself has nothing under a name."""
+    key = cls.path, cls.name
+    own = q.own_names.get(key)
+    if own is None:
+        own = q.own_names[key] = own_names(cls.path, parts)
+    if not own.is_complete or name in own.names or "." in name or (own.asks_owner and owner.held):
+        return False
+    if own.reopened is None:
+        return True
+    family, full = own.reopened
+    return not q.program.full.get(family, f"{full}.{name}")
+
+
+def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Part]:
+    """The members of a class under a name."""
+    for member in unit.children_of(members_of(definition), name):
+        yield unit, member
+    rules = unit.rules
+    if not rules.has_open_classes:
+        return
+    full = full_name(unit, definition.qualified)
+    for path, member in q.program.full.get(rules.family, f"{full}.{name}"):
+        if path != unit.path and member.parent:
+            other = q.unit(path)
+            if rules.sharing != "folder" or path.rpartition("/")[0] == unit.path.rpartition("/")[0]:
+                yield other, member
+
+
+def as_member(q: Queries, owner: Value, unit: Unit, member: Definition) -> Iterator[Value]:
+    """What a definition is as a member of an object; a property is what it returns."""
+    is_held = owner.kind in {"object", "class"}
+    is_object = unit.rules.has_namespaces or not unit.rules.calls_classes
+    held = (owner.as_kind("object") if is_object else owner,) if is_held else ()
+    for value in q.defined(unit, member, How.RECEIVER):
+        if value.kind != "function":
+            yield value
+        elif _is_property(unit, member):
+            yield from q.returned(value.holding(held))
+        else:
+            yield value.holding(held)
+
+
+def _is_property(unit: Unit, member: Definition) -> bool:
+    if member.id in unit.properties:
+        return True
+    properties = unit.rules.properties
+    return bool(properties) and any(path_of(value) in properties for value in unit.decorated_by(member.id))
+
+
+def _fields(q: Queries, owner: Value, unit: Unit, definition: Definition, name: str) -> list[Value]:
+    """What an attribute is: as declared, as assigned in methods, and as given where objects are made."""
+    rules = unit.rules
+    found = _declared_fields(q, owner, unit, definition, name)
+    assigned = unit.attributes.get(definition.qualified, {}).get(name, ())[:MOST_VALUES]
+    if rules.separates_kinds:  # of what has a declared type, just functions matter
+        assigned = assigned if all(map(_may_be_function, found)) else ()
+    for scope, expression in assigned:
+        written = unit.children_of(f"{scope}.this", name)
+        found += [value for one in written for value in q.defined(unit, one, How.RECEIVER)]
+        values = q.values(unit, scope, expression)
+        found += [value for value in values if value.kind == "function" or not rules.separates_kinds]
+    found = _with_methods(unit, definition, name, found)
+    return [*found, *_filled_in(q, unit, definition, name, found)]
+
+
+def _may_be_function(value: Value) -> bool:
+    """Whether what has a declared type may be a function."""
+    return value.kind == "external object" and not builtins.is_value(value.name)
+
+
+def _declared_fields(q: Queries, owner: Value, unit: Unit, definition: Definition, name: str) -> list[Value]:
+    """What the body of a class says of an attribute."""
+    rules = unit.rules
+    expressions = unit.binds(definition.id, name) if is_class(definition) else ()
+    if rules.has_namespaces:
+        return declared_or_given(q, unit, definition.id, expressions)
+    held = held_by(q, owner) if owner.held and rules.has_filled_fields else {}
+    return [
+        value
+        for expression in expressions[:MOST_VALUES]
+        for value in (
+            q.typed(unit, definition.id, expression.type, held)
+            if held and isinstance(expression, Instance)
+            else q.values(unit, definition.id, expression)
+        )
+    ]
+
+
+def declared_or_given(q: Queries, unit: Unit, scope: str, expressions: Sequence[Expression]) -> list[Value]:
+    """Something of the declared type, where that can be followed, else what is assigned."""
+    declared = [one for one in expressions if isinstance(one, Instance)]
+    found: list[Value] = []
+    for some in (declared, [one for one in expressions if not isinstance(one, Instance)]):
+        for one in some[:MOST_VALUES]:
+            found += q.values(unit, scope, one)
+        if any(map(is_known, found)):
+            break
+    return found
+
+
+def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found: Sequence[Value]) -> Iterator[Value]:
+    """What others put into an attribute, where the class alone does not tell what it is."""
+    rules = unit.rules
+    names = [one.name for one in unit.parameters.get(definition.id, ())] if is_class(definition) else []
+    if name in names and not rules.separates_kinds:
+        yield from q.given(Value("class", unit.path, definition.id), names.index(name), name)
+    if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
+        yield from spaces.assigned(q, Value("class", unit.path, definition.id), name)
+    if rules.has_filled_fields and found and all(is_open(q, value) for value in found):
+        yield from _filled(q, unit, definition, name)
+        yield from _assigned(q, unit, definition, name)
+
+
+def _with_methods(unit: Unit, definition: Definition, name: str, found: list[Value]) -> list[Value]:
+    """The values of a field, with the functions that are written in it."""
+    literal = f"{definition.qualified}.{name}"
+    if literal not in unit.children or literal in unit.definitions:
+        return found
+    others = [value for value in found if value.kind != "record"]
+    return [Value("literal", unit.path, literal, How.RECEIVER, distinct(found)), *others]
+
+
+def _filled(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Value]:
+    """What a field is where objects of a class are written with their fields."""
+    fields = [*unit.bindings.get(definition.id, ())]
+    position = fields.index(name) if name in fields else MOST_CALLERS
+    for path, fill in q.program.fills.get(unit.rules.family, definition.name)[:MOST_CALLERS]:
+        given = argument_at(fill.arguments, position, name)
+        if given is None or isinstance(given.value, Unknown):
+            continue
+        other = q.unit(path)
+        made = q.type_names(other, fill.scope, fill.type)
+        if any((value.path, value.name) == (unit.path, definition.id) for value in made):
+            yield from (value.found(How.ARGUMENT) for value in q.values(other, fill.scope, given.value))
+
+
+def _assigned(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Value]:
+    """What is assigned to a field of objects of a class."""
+    for path, one in q.program.assigned.get(unit.rules.family, name)[:MOST_CALLERS]:
+        other, target, value = q.unit(path), one.target, one.value
+        if isinstance(target, Element):
+            target, value = target.of, Collection((value,))
+        made = q.values(other, one.scope, target.of) if isinstance(target, Attribute) else ()
+        if any((each.path, each.name) == (unit.path, definition.id) for each in made):
+            yield from (each.found(How.ARGUMENT) for each in q.values(other, one.scope, value))

@@ -1,0 +1,61 @@
+"""What a definition stands for where its name is used."""
+
+from collections.abc import Iterator
+
+from docindex_dagster.callgraph.ir import Call, Definition
+from docindex_dagster.callgraph.offers import is_class, last_name
+from docindex_dagster.callgraph.resolver import builtins
+from docindex_dagster.callgraph.resolver.queries import Queries
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, external_object
+from docindex_dagster.callgraph.units import FUNCTIONS, Unit
+
+
+def defined(q: Queries, unit: Unit, definition: Definition, how: How) -> Values:
+    """What a definition stands for where its name is used."""
+    rules = unit.rules
+    if (definition.kind == "impl" and rules.has_impls) or (definition.kind == "macro" and rules.has_macro_names):
+        return ()
+    if is_class(definition):
+        first = unit.definitions[definition.qualified]  # of the parts of a class
+        is_part = rules.has_partial_classes and is_class(first)
+        return (Value("class", unit.path, first.id if is_part else definition.id, how),)
+    if definition.kind in FUNCTIONS:
+        function = Value("function", unit.path, definition.id, how)
+        return (function, *_decorated(q, unit, definition)) if rules.has_decorators else (function,)
+    if definition.kind == "type" and rules.separates_kinds and definition.returns:  # of functions
+        return (external_object(definition.name, how),)
+    inside = unit.binds(definition.id, definition.name) if definition.kind in {"type", "constant"} else ()
+    bound = inside or unit.binds(definition.parent, definition.name)
+    found = [
+        value.found(how)
+        for expression in bound[:MOST_VALUES]
+        for value in q.values(unit, definition.parent, expression)
+    ]
+    if not found and definition.returns:
+        found = [value.found(how) for value in q.typed(unit, definition.parent, definition.returns, None)]
+    return tuple(found)
+
+
+def _decorated(q: Queries, unit: Unit, definition: Definition) -> Iterator[Value]:
+    """The object that the outermost decorator makes of a function: as it is declared, or of its own class."""
+    for expression in unit.decorated_by(definition.id)[:1]:
+        is_called = isinstance(expression, Call)
+        callee = expression.callee if isinstance(expression, Call) else expression
+        for decorator in q.values(unit, definition.parent, callee):
+            for given in _declared_results(q, decorator):
+                of_callable = given.held[-1:] if builtins.is_callable(given.name) else ()
+                made = of_callable if is_called else (given,)
+                yield from (one.found(How.RETURNED) for one in made if one.kind == "object")
+
+
+def _declared_results(q: Queries, function: Value) -> Iterator[Value]:
+    """What a function, or each of its overloads, is declared to give; of a class, an object."""
+    if function.kind == "class":
+        yield function.as_kind("object")
+    if function.kind != "function":
+        return
+    unit, own = q.unit(function.path), q.definition(function)
+    same = [one for one in unit.definitions.values() if one.qualified == own.qualified]
+    overloads = [one for one in same if any(last_name(value) == "overload" for value in unit.decorated_by(one.id))]
+    for one in overloads or [own]:
+        yield from q.typed(unit, one.id, one.returns, None) if one.returns else ()

@@ -1,0 +1,198 @@
+"""The class hierarchy: the parts of a class, what it is made from, and what is made from it."""
+
+from collections.abc import Iterator, Sequence
+
+from docindex_dagster.callgraph import ir
+from docindex_dagster.callgraph.ir import Base, Definition, Expression, Instance
+from docindex_dagster.callgraph.offers import full_name, is_class
+from docindex_dagster.callgraph.resolver.homes import space_of
+from docindex_dagster.callgraph.resolver.queries import BASE_KINDS, Part, Queries
+from docindex_dagster.callgraph.resolver.values import How, Value, Values, distinct
+from docindex_dagster.callgraph.units import FUNCTIONS, Unit
+
+_MOST_DERIVED = 40  # classes
+_NO_BASES = frozenset({"external", "literal", "record"})
+
+
+def bases(q: Queries, unit: Unit, definition: Definition) -> Iterator[tuple[Base, Values]]:
+    """The base classes that a definition names, each with what the name stands for."""
+    for base in unit.bases.get(definition.id, ()):
+        found = _denoted(q, unit, definition, base)
+        if any(one.kind == "module" for one in found):
+            found = tuple(made for one in found for made in (q.made(one) if one.kind == "module" else [one]))
+        yield base, distinct(found)
+
+
+def _denoted(q: Queries, unit: Unit, definition: Definition, base: Base) -> Values:
+    """What the name of a base class stands for, or the call that gives it."""
+    name = base.value.type.name if isinstance(base.value, Instance) else ""
+    inside = unit.children_of(definition.qualified, name) if base.kind == "companion" else ()
+    if found := tuple(value for one in inside for value in q.defined(unit, one, How.SCOPE)):
+        return found
+    if not name:
+        return q.values(unit, definition.parent, base.value)
+    found = q.type_names(unit, definition.parent, name)
+    if not found and base.kind == "mixin" and unit.rules.has_open_classes:
+        return q.type_names(unit, definition.id, name)
+    return found
+
+
+def ancestors(q: Queries, value: Value) -> Iterator[Value]:
+    """A class and what it is made from, in the order in which members are looked for (method resolution order)."""
+    stack, seen = [value], set()
+    while stack:
+        current = stack.pop()
+        identity = current.path, current.name, current.record
+        if identity in seen:
+            continue
+        seen.add(identity)
+        yield current
+        if current.kind not in _NO_BASES:
+            stack += reversed(q.direct_bases(current.path, current.name))
+
+
+def ancestor_names(q: Queries, value: Value) -> frozenset[str]:
+    """The last names of the classes of an object."""
+    return frozenset(one.name.rpartition(".")[2].partition("~")[0] for one in ancestors(q, value))
+
+
+def direct_bases(q: Queries, path: str, name: str) -> Values:
+    """What all parts of a class are made from."""
+    made_from = (values for unit, definition in q.parts(path, name) for _, values in q.bases(unit, definition))
+    found = [base for values in made_from for base in values if base.kind in BASE_KINDS]
+    extension = q.unit(path).rules.extension
+    if extension:
+        found += [each for one in found if one.kind == "class" for each in _extension(q, one, extension)]
+    return tuple(found)
+
+
+def _extension(q: Queries, module: Value, name: str) -> Iterator[Value]:
+    for unit, definition in parts_of(q, module):
+        for member in unit.children_of(definition.qualified, name):
+            yield Value("class", unit.path, member.id)
+
+
+def parts_of(q: Queries, value: Value) -> Sequence[Part]:
+    """The definitions of one class: in its file, and in others where the language allows it."""
+    return q.parts(value.path, value.name)
+
+
+def parts(q: Queries, path: str, name: str) -> Sequence[Part]:
+    """The same, by the path and id of one."""
+    unit = q.unit(path)
+    return [*_parts(q, unit, unit.definitions[name])]
+
+
+def _parts(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:
+    yield unit, own
+    rules = unit.rules
+    for definition in unit.definitions.values():
+        if definition.qualified == own.qualified and definition.id != own.id and is_class(definition):
+            yield unit, definition
+    if rules.sharing == "global" and rules.has_open_classes:
+        yield from _reopened(q, unit, own)
+    if rules.has_partial_classes and own.kind != "module":
+        for path, definition in q.program.full.get(rules.family, full_name(unit, own.qualified)):
+            if path != unit.path and is_class(definition):
+                yield q.unit(path), definition
+    if rules.has_impls and own.kind != "module":
+        yield from q.impls(unit, own)
+
+
+def _reopened(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:
+    """Where else a class is opened and given attributes or bases; its methods are found by their full names."""
+    for path, definition in q.program.named.get(unit.rules.family, own.name):
+        if path == unit.path or definition.qualified != own.qualified or not is_class(definition):
+            continue
+        other = q.unit(path)
+        has_attributes = (
+            definition.id in other.bindings or definition.id in other.roots or definition.qualified in other.attributes
+        )
+        if has_attributes or definition.id in other.bases:
+            yield other, definition
+
+
+def impls(q: Queries, unit: Unit, own: Definition) -> Sequence[Part]:
+    """Where else methods are added to a class."""
+    return tuple(
+        (other, definition)
+        for path, definition in q.program.named.get(unit.rules.family, own.name)
+        if definition.kind == "impl"
+        and (other := q.unit(path))
+        and (path != unit.path or definition.qualified != own.qualified)
+        and (value := class_of(q, other, definition)).path == unit.path
+        and value.name == own.id
+    )
+
+
+def class_of(q: Queries, unit: Unit, definition: Definition) -> Value:
+    """The class that a definition is, or to which it adds methods."""
+    if definition.kind == "impl":
+        for value in q.type_names(unit, definition.parent, definition.name):
+            if value.kind == "class":
+                return value
+    return Value("class", unit.path, definition.id)
+
+
+def owner(q: Queries, unit: Unit, scope: str) -> Value | None:
+    """The class whose member a place is in, also of a method that is written outside of its class."""
+    cls = class_around(unit, scope)
+    if cls is not None:
+        return class_of(q, unit, cls)
+    if unit.rules.sharing != "included":
+        return None
+    *_, outermost = (None, *(around for around in unit.around(scope) if around.kind != "module"))
+    home = space_of(unit, outermost) if outermost else ""
+    return next(iter(q.classes_at(unit, home)), None) if home else None
+
+
+def class_around(unit: Unit, scope: str) -> Definition | None:
+    """The class, or where it may be opened the module, around a place."""
+    if not unit.rules.has_open_classes:
+        return unit.class_around(scope)
+    return next((around for around in unit.around(scope) if is_class(around)), None)
+
+
+def derived_classes(q: Queries, base: Value) -> Iterator[Value]:
+    """The classes that are made from another, and those made from them."""
+    stack, seen = [base], {(base.path, base.name)}
+    in_tests = q.unit(base.path).is_test
+    while stack and len(seen) < _MOST_DERIVED:
+        current = stack.pop()
+        found = q.derived(current.path, current.name, in_tests)
+        new = [one for one in found if (one.path, one.name) not in seen]
+        seen.update((one.path, one.name) for one in new)
+        stack += new
+        yield from new
+
+
+def derived(q: Queries, path: str, name: str, in_tests: bool) -> Values:  # noqa: FBT001 of a query
+    """The classes that name a class as a base; those of tests only with `in_tests`."""
+    family = q.unit(path).rules.family
+    found = []
+    for other_path, identifier in q.program.derived.get(family, name.rpartition(".")[2].partition("~")[0]):
+        other = q.unit(other_path)
+        if identifier not in other.definitions or (other.is_test and not in_tests):
+            continue
+        named = (value for _, values in q.bases(other, other.definitions[identifier]) for value in values)
+        if any((base.path, base.name) == (path, name) for base in named):
+            found.append(Value("object", other_path, identifier))
+    return tuple(found)
+
+
+def bases_of_unnamed(q: Queries, unit: Unit, function: str) -> Values:
+    """What a class without a name, which a function gives, is made from, where that is one class."""
+    definition = unit.definitions.get(function)
+    if definition is None or definition.kind not in FUNCTIONS or function not in unit.bases:
+        return ()
+    found = distinct(
+        value
+        for base in unit.bases[function]
+        for value in q.values(unit, function, _expression(base))
+        if value.kind in BASE_KINDS
+    )
+    return found if len(found) == 1 else ()
+
+
+def _expression(base: Base) -> Expression:
+    return ir.path(base.value.type.name) if isinstance(base.value, Instance) else base.value

@@ -1,0 +1,203 @@
+"""What objects, classes, literals, functions and modules have under a name."""
+
+from collections.abc import Sequence
+
+from docindex_dagster.callgraph.ir import Expression, path_of
+from docindex_dagster.callgraph.resolver import spaces
+from docindex_dagster.callgraph.resolver.classes import as_member, children, members, own_member
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed
+from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, external
+from docindex_dagster.callgraph.units import Unit
+
+
+def members_of(q: Queries, unit: Unit, scope: str, values: Values, name: str) -> list[Value]:
+    """What some objects, classes or modules have under a name, also by functions that are added to their types."""
+    has_impls = unit.rules.has_impls
+    found = [
+        found for value in values for found in ((has_impls and _added(q, unit, value, name)) or q.member(value, name))
+    ]
+    if unit.rules.separates_kinds and all(value.kind == "external" for value in found):
+        found = [*q.extensions(unit, scope, values, name)] or found
+    return found
+
+
+def tested(q: Queries, unit: Unit, scope: str, of: Expression, name: str) -> Values:
+    """A member that something has by a type for which it was tested, where just one of these has it."""
+    paths = unit.tested.get(scope)
+    types = paths.get(path_of(of), ()) if paths else ()
+    found = distinct(
+        member
+        for expression in types[:MOST_VALUES]
+        for value in q.values(unit, scope, expression)
+        for member in q.member(value, name)
+    )
+    return found if len(found) == 1 else ()
+
+
+def member(q: Queries, value: Value, name: str) -> Values:
+    """What something has under a name."""
+    return tuple(_MEMBERS[value.kind](q, value, name))
+
+
+def _of_class(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    if name in {"this", "super"} and q.rules(value).separates_kinds:  # of an outer class
+        is_interface = q.definition(value).kind == "interface"
+        return [value.as_kind("object" if name == "this" or is_interface else "parent")]
+    return _of_object(q, value, name)
+
+
+def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:  # noqa: PLR0911 one a rule
+    rules, is_cls = q.rules(value), value.kind == "class"
+    if name in rules.makers and (is_cls or rules.has_open_classes):
+        return _maker(q, value, name)
+    if not is_cls and name in rules.classes:
+        return [value.as_kind("class")]
+    if name == "prototype":
+        return [value.as_kind("object")]
+    found = members(q, value, ancestors(q, value), name)
+    if all(one.kind == "external" for one in found) and (inner := _of_deref(q, value, name)):
+        return inner
+    if is_cls and name == rules.default and not found:
+        return [value]
+    if is_cls and name in PATH_WORDS and rules.has_module_paths:
+        return q.path_word(q.unit(value.path), value.name, name)
+    return found or _without_member(q, value, name)
+
+
+def _of_parent(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    first, *others = ancestors(q, value)
+    return members(q, first.as_kind("object"), others, name)
+
+
+def _of_module(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    if not value.name:
+        return [found.found(How.IMPORT) for found in q.in_module(value.path, name)]
+    if q.rules(value).separates_kinds:
+        return q.in_namespace(value, name)
+    return spaces.in_space(q, q.unit(value.path), f"{value.name}.{name}")
+
+
+def _of_external(_: Queries, value: Value, name: str) -> Sequence[Value]:
+    if name == "prototype":
+        return [value]
+    if name == "second" and value.name.startswith("std."):
+        return value.held[-1:] if value.name == "std.pair" else [value]
+    if value.name == "tuple" and name.isdecimal():
+        return value.held[int(name) : int(name) + 1]
+    return [external(f"{value.name}.{name}", value.how, value.held)]
+
+
+def _maker(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """The class itself, or its own function of that name; a module makes nothing."""
+    unit = q.unit(value.path)
+    definition = unit.definitions[value.name]
+    if definition.kind == "module" or any(children(q, unit, definition, name)):
+        return own_member(q, value, value, name)
+    return [value.as_kind("class")]
+
+
+def of_literal(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """A method that is written in a literal, or what is given there under a name."""
+    unit = q.unit(value.path)
+    inside = unit.children_of(value.name, name)
+    if value.name in unit.definitions:  # a class without a name, in a function
+        inside = [one for one in inside if one.kind == "method"]
+    found = [found for one in inside for found in as_member(q, value, unit, one)]
+    if found:
+        return found
+    for scope, expression in unit.attributes.get(value.name, {}).get(name, ())[:MOST_VALUES]:
+        found += q.values(unit, scope, expression)
+    if not found:
+        bases = bases_of_unnamed(q, unit, value.name)
+        found = [one for base in bases for one in q.member(base.as_kind("object"), name)]
+    return found or [one for record in value.held if record.kind == "record" for one in _of_record(q, record, name)]
+
+
+def _of_record(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """What is under a name, else in what is spread."""
+    unit, fields = q.unit(value.path), value.record.fields if value.record else ()
+    found = [one for key, part in fields if key == name for one in q.values(unit, value.name, part)]
+    if found:
+        return [one.found(How.RECEIVER) for one in found]
+    spread = [one for key, part in fields if not key for one in q.values(unit, value.name, part)]
+    return [found for one in spread for found in q.member(one, name)]
+
+
+def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """What a function has under a name: the ways to call it, and what it is given as an object."""
+    unit = q.unit(value.path)
+    rules = unit.rules
+    if _is_row(unit, name) or name in rules.callers:
+        return [value]
+    if not rules.has_prototypes:
+        return ()
+    definition = unit.definitions[value.name]
+    if name == "prototype":
+        return [value.as_kind("object")]
+    inside = unit.children_of(definition.qualified, name)
+    found = [one for member in inside for one in q.defined(unit, member, How.RECEIVER)]
+    dotted = unit.dotted.get(definition.parent, {}).get(f"{definition.name}.{name}", ())
+    for expression in dotted[:MOST_VALUES]:
+        found += q.values(unit, definition.parent, expression)
+    return found or [external(f"Function.{name}")]
+
+
+def _is_row(unit: Unit, name: str) -> bool:
+    """Whether a function stands for a row of a table, or a pair, in which it is the one function."""
+    return unit.language == "c" or (unit.language == "cpp" and name == "second")
+
+
+def _of_deref(q: Queries, value: Value, name: str) -> list[Value]:
+    """A member of what an object stands for by its own rule, or that is added to a type of the library."""
+    if name == "deref" or not q.rules(value).has_impls:
+        return []
+    return [
+        found
+        for member in q.member(value, "deref")
+        if member.kind == "function"
+        for held in q.returned(member)
+        for found in q.member(held, name)
+    ]
+
+
+def _added(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
+    """A method of a trait of the source that is added to a type of the library."""
+    if value.kind not in {"external", "external object"}:
+        return []
+    family, last = seen_from.rules.family, value.name.rpartition(".")[2]
+    return [
+        Value("function", path, member.id, How.RECEIVER)
+        for path, definition in q.program.named.get(family, last)
+        if definition.kind == "impl"
+        for unit in [q.unit(path)]
+        for member in unit.children_of(definition.qualified, name)
+        if any(
+            base.kind == "class" and name in q.unit(base.path).children.get(base.name, ())
+            for _, bases in q.bases(unit, definition)
+            for base in bases
+        )
+    ]
+
+
+def _without_member(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """What a name means that no class has: a constant of an enumeration, or half of a pair in C++."""
+    unit = q.unit(value.path)
+    if value.kind == "class" and unit.definitions[value.name].kind == "enum":
+        held = (value.as_kind("object"),)
+        return [*held, external(f"{value.name}.{name}", How.RECEIVER, held)]
+    return [value] if name == "second" and unit.rules.has_pointers else ()
+
+
+_MEMBERS = {
+    "class": _of_class,
+    "object": _of_object,
+    "parent": _of_parent,
+    "module": _of_module,
+    "function": _of_function,
+    "literal": of_literal,
+    "record": _of_record,
+    "external": _of_external,
+    "external object": _of_external,
+    "collection": _of_external,
+}

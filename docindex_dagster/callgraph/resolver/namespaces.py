@@ -1,0 +1,178 @@
+"""What a name stands for where files share namespaces (JVM, C#), and the functions that are added to types."""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+
+from docindex_dagster.callgraph.ir import Definition, Expression, Implicit, Instance, Name
+from docindex_dagster.callgraph.offers import full_name, is_class, namespaces, with_parents
+from docindex_dagster.callgraph.resolver import builtins
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors
+from docindex_dagster.callgraph.resolver.imports import imported
+from docindex_dagster.callgraph.resolver.queries import Queries
+from docindex_dagster.callgraph.resolver.values import How, Value, Values, external
+from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.units import Unit
+
+_OBJECTS = frozenset({"object", "external object", "collection", "literal"})
+_WANTED = {"function": frozenset({"function", "class"}), "type": frozenset({"class"})}
+
+
+def implicit(q: Queries, unit: Unit, scope: str, wanted: Implicit) -> Values:
+    """A name where the members of some receivers need no object."""
+    for receiver in wanted.receivers:
+        found = q.members_of(unit, scope, q.read(unit, scope, receiver), wanted.text)
+        if known := tuple(value for value in found if value.kind != "external"):
+            return known
+    return q.values(unit, scope, Name(wanted.text))
+
+
+def fitting(found: Sequence[Value], wanted: Name, rules: Rules) -> Values | None:
+    """Of members that need no object those that are wanted; None where there are none."""
+    if not rules.separates_kinds:
+        return tuple(found) or None
+    kinds = _WANTED.get(wanted.space)
+    return tuple(one for one in found if one.kind != "external" and (not kinds or one.kind in kinds)) or None
+
+
+def outermost(q: Queries, unit: Unit, wanted: Name) -> Values:
+    """What a name stands for outside of all classes, where files of one namespace share their names."""
+    rules, name, own = unit.rules, wanted.text, own_namespaces(q, unit)
+    for found in _steps_outwards(q, unit, name, own):
+        known = [value for value in found if value.kind != "external"]
+        if wanted.space == "type":  # or an alias of one
+            known = [value for value in known if value.kind != "function"]
+        if fit := known if wanted.space != "function" else fitting(known, wanted, rules):
+            return tuple(fit)
+    for space in (*own, ""):
+        full = f"{space}.{name}".lstrip(".")
+        if (rules.sees_outer_namespaces or not space) and q.program.is_namespace(rules.family, full):
+            return (Value("module", unit.path, full),)
+    found_by_import = tuple(value for step in imported(q, unit, name) for value in step)
+    is_external = not found_by_import and name[:1].isupper() and wanted.space != "function"
+    return (external(name),) if is_external else found_by_import
+
+
+def _steps_outwards(q: Queries, unit: Unit, name: str, own: Sequence[str]) -> Iterator[Sequence[Value]]:
+    """What a name stands for in the file, in what it imports, in its namespaces, and in those that it uses."""
+    rules = unit.rules
+    yield q.top(unit, name, How.FILE)
+    yield from imported(q, unit, name)
+    if any(not one.scope for one in unit.imports.get(name, ())):
+        return
+    for space in own:
+        yield [value.found(How.PACKAGE) for value in _inside(q, rules, space, name, unit.path)]
+    modules = dict.fromkeys((*(one.module for one in unit.wildcards), *q.program.everywhere(rules.family)))
+    known = (value for module in modules for value in of_namespace(q, rules, module, name, unit.path))
+    yield [value.found(How.IMPORT) for value in known]
+
+
+def own_namespaces(q: Queries, unit: Unit) -> Sequence[str]:
+    """The namespaces whose names a file sees without an import, the innermost first."""
+    if unit.path not in q.namespaces:
+        own = sorted(namespaces(unit), key=lambda space: (-len(space), space))
+        outer = (around for space in own for around in with_parents(space))
+        sees_outer = unit.rules.sees_outer_namespaces
+        q.namespaces[unit.path] = tuple(dict.fromkeys([*outer, ""])) if sees_outer else own
+    return q.namespaces[unit.path]
+
+
+def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> list[Value]:
+    """What the files of a namespace define under a name: of classes the nearest."""
+    known = q.program.full.get(rules.family, f"{space}.{name}" if space else name)
+    if not known:
+        return []
+    classes = [item for item in known if is_class(item[1]) and item[1].kind != "module"]
+    if len(classes) > 1:
+        classes = [min(classes, key=lambda item: _distance(item[0], importer, name))]
+    others = (item for item in known if not is_class(item[1]))
+    return [
+        value for path, definition in [*classes, *others] for value in q.defined(q.unit(path), definition, How.IMPORT)
+    ]
+
+
+def of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: str) -> Values:
+    """What a namespace, or a class, has under a name."""
+    if rules.extends_receiver:
+        module, name = (module, "") if name == "Companion" else (module.removesuffix(".Companion"), name)
+    if not name:
+        module, _, name = module.rpartition(".")
+    if found := _inside(q, rules, module, name, importer):
+        return tuple(found)
+    space, _, owner = module.rpartition(".")
+    classes = _inside(q, rules, space, owner, importer) if owner else ()
+    inside = tuple(value for cls in classes if cls.kind == "class" for value in q.member(cls, name))
+    return inside or (external(f"{module}.{name}".lstrip(".")),)
+
+
+def in_namespace(q: Queries, value: Value, name: str) -> list[Value]:
+    """What a namespace that is written out has under a name."""
+    rules = q.rules(value)
+    if found := _inside(q, rules, value.name, name, ""):
+        return found
+    full = f"{value.name}.{name}"
+    return [Value("module", value.path, full, value.how)] if q.program.is_namespace(rules.family, full) else []
+
+
+def extensions(q: Queries, unit: Unit, scope: str, values: Values, name: str) -> Iterator[Value]:
+    """The functions that are added to the type of some values, as far as they can be seen from a file."""
+    named = {name: False}
+    for one in unit.imports.get(name, ()):
+        named[one.member] = True
+    for real, is_imported in named.items():
+        for path, function in q.program.extensions.get(unit.rules.family, real):
+            other = q.unit(path)
+            if (other is unit and function.id == scope) or not _sees(q, unit, scope, other, function):
+                continue
+            fits = [value for value in values if _extends(q, other, function, value)]
+            if fits or (not values and is_imported):
+                held = tuple(fits[:1]) if fits and fits[0].kind == "object" else ()
+                yield Value("function", path, function.id, How.RECEIVER if fits else How.IMPORT, held)
+
+
+def _sees(q: Queries, unit: Unit, scope: str, other: Unit, function: Definition) -> bool:
+    """Whether a function that is added to a type can be used in a scope."""
+    rules = unit.rules
+    wildcards = {one.module for one in unit.wildcards}
+    if not rules.extends_receiver:  # it is in a class, and its namespace is what is imported
+        space = full_name(other, function.parent).rpartition(".")[0]
+        return space in own_namespaces(q, unit) or space in wildcards or space in q.program.everywhere(rules.family)
+    receiver = other.receivers[function.id].name.rpartition(".")[2]
+    holder = "" if function.parent.rpartition(".")[2] == receiver else function.parent
+    if holder and unit is other and any(around.qualified == holder for around in unit.around(scope)):
+        return True
+    space = full_name(other, holder)
+    if not holder and (space == unit.namespace or space in wildcards):
+        return True
+    listed = (one for imports in unit.imports.values() for one in imports)
+    return any(one.module == space and one.member == function.name for one in listed)
+
+
+def _extends(q: Queries, unit: Unit, function: Definition, value: Value) -> bool:
+    """Whether a function is added to the type of a value."""
+    if value.kind not in _OBJECTS:
+        return False
+    written = unit.receivers[function.id]
+    bounds: dict[str, Expression] = {one.name: one.bound for one in unit.generics.get(function.id, ())}
+    if not written.arguments and written.name in bounds:
+        bound = bounds[written.name]
+        if not isinstance(bound, Instance):
+            return True
+        written = bound.type
+    wanted = written.name.rpartition(".")[2]
+    if wanted in {"Any", "object", "Object"}:
+        return True
+    typed = q.typed(unit, function.id, written, None)
+    classes = {(one.path, one.name) for one in typed if one.kind == "object"}
+    if value.kind == "object":
+        return any(
+            (one.path, one.name) in classes
+            or (not classes and one.kind == "external" and one.name.rpartition(".")[2] == wanted)
+            for one in ancestors(q, value)
+        )
+    return not classes and builtins.is_same_type(value.name.rpartition(".")[2], wanted)
+
+
+def _distance(path: str, importer: str, name: str) -> tuple[int, bool, str]:
+    """How far a file is from another one; of those in one folder first what is called like what it defines."""
+    common = posixpath.commonprefix([path.split("/")[:-1], importer.split("/")[:-1]])
+    return -len(common), posixpath.basename(path).rpartition(".")[0] != name, path

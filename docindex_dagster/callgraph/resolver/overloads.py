@@ -1,0 +1,189 @@
+"""Which of the definitions of one name a call means, by the number and types of what it gives (overload resolution)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal
+from docindex_dagster.callgraph.resolver.builtins import is_value
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors
+from docindex_dagster.callgraph.resolver.queries import Queries
+from docindex_dagster.callgraph.resolver.values import How, Value, Values
+from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.units import Unit
+
+_TEXTS = "str String string CharSequence Object std.string char string_view std.string_view any"
+_INTEGERS = "int Int long Long Integer short number float double Double size_t any"
+_LITERALS = {
+    "str": frozenset(_TEXTS.split()),
+    "int": frozenset(_INTEGERS.split()),
+    "float": frozenset({"float", "double", "Double", "Float", "number", "any"}),
+    "bool": frozenset({"bool", "Boolean", "boolean", "any"}),
+}
+_FUNCTIONS = frozenset(
+    {"fun", "Func", "Action", "Function", "Consumer", "Supplier", "Predicate", "Runnable", "Callable"}
+)
+_ANYTHING = frozenset({"Object", "object", "Any", "dynamic"})
+_ALIASES = {
+    "boolean": "bool",
+    "Int": "int",
+    "Double": "float",
+    "double": "float",
+    "Float": "float",
+    "String": "str",
+    "string": "str",
+    "Number": "int",
+    "Boolean": "bool",
+    "number": "int",
+}
+_NUMBERS = ("byte", "short", "char", "int", "long", "float", "double", "decimal", "number")
+_SAME_NUMBERS = {"integer": "int", "int32": "int", "int64": "long", "single": "float"}
+_NUMBER_MISSING = 10.0  # a wrong number of arguments weighs more than all types
+
+
+def arguments_of(call: CallSite | Decorator) -> Sequence[Argument]:
+    """What a call gives; a decorator has none of its own."""
+    return call.arguments if isinstance(call, CallSite) else ()
+
+
+def takes(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
+    """Whether a function may be called with so many arguments."""
+    taken = q.parameters(function)
+    has_rest = any(one.kind == "rest" for one in taken)
+    return has_rest or len(arguments_of(call)) <= len(taken)
+
+
+def best_overloads(q: Queries, unit: Unit, call: CallSite | Decorator, found: Sequence[Value]) -> Values:
+    """The targets without those overloads that fit less well than another one."""
+    groups: dict[tuple[str, ...], list[Value]] = defaultdict(list)
+    for value in found:
+        groups[_group(q, unit, value)].append(value)
+    given = [_Given(q, unit, call.scope, argument) for argument in arguments_of(call)]
+    chosen: list[Value] = []
+    for group in groups.values():
+        if len(group) == 1 or not group[0].path:
+            chosen += group[:1]
+        else:
+            chosen += _best(q, given, group, unit.rules)
+    return tuple(chosen)
+
+
+def _group(q: Queries, unit: Unit, value: Value) -> tuple[str, ...]:
+    """What overloads of one function have in common."""
+    if unit.rules.separates_kinds and value.kind == "function":
+        return (q.definition(value).name, *(part for one in value.held for part in (one.path, one.name)))
+    name = value.name.partition("~")[0] if value.kind == "function" else value.name
+    is_declared = unit.language == "cpp" and value.how in {How.FILE, How.IMPORT}  # in one of several headers
+    return ("" if is_declared else value.path, name)
+
+
+def _best(q: Queries, given: "Sequence[_Given]", group: Sequence[Value], rules: Rules) -> Sequence[Value]:
+    scores = [_fit(q, given, value, rules) for value in group]
+    highest = max(scores)
+    best = [value for value, score in zip(group, scores, strict=True) if score == highest]
+    parents = {q.definition(value).parent for value in best}
+    types = {tuple(one.value for one in q.parameters(value)) for value in best}
+    is_plain = not rules.separates_kinds or len(best) == 1 or len(parents) == len(best) or len(types) == 1
+    return best[:1] if is_plain else ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What a call gives for a parameter."""
+
+    q: Queries
+    unit: Unit
+    scope: str
+    argument: Argument
+
+    @cached_property
+    def literal(self) -> str:
+        """The type of a literal; "" for anything else."""
+        value = self.argument.value
+        if self.argument.name or not isinstance(value, Literal):
+            return ""
+        return _ALIASES.get(value.type, value.type)
+
+    @cached_property
+    def known(self) -> Sequence[Value]:
+        """What it may be."""
+        values = self.q.table.without_callers(self.q.values, self.unit, self.scope, self.argument.value)
+        return [one for one in values if one.kind != "external"]
+
+
+def _fit(q: Queries, given: Sequence[_Given], value: Value, rules: Rules) -> float:
+    taken = q.parameters(value)
+    score = 0.0 if len(given) == len(taken) else -_NUMBER_MISSING - abs(len(given) - len(taken))
+    for one, parameter in zip(given, taken, strict=False):
+        declared = parameter.value
+        if not isinstance(declared, Instance):
+            continue
+        wanted = declared.type.name
+        if one.literal:
+            score += max(_literal_fit(one.literal, name) for name in (wanted, *_aliased(q, value, declared)))
+        elif not one.known:  # of a class of the program it would be known
+            score += 0.1 if is_value(wanted) or _is_type_parameter(wanted) else 0
+        else:
+            for typed in one.known:
+                is_taken = not rules.separates_kinds and _takes(q, value, declared, typed)
+                score += 1 if is_taken else _type_fit(q, typed, wanted)
+    return score
+
+
+def _aliased(q: Queries, function: Value, declared: Instance) -> list[str]:
+    """The types of the library for which the name of a type stands."""
+    unit = q.unit(function.path)
+    if function.kind != "function" or not unit.rules.has_pointers:
+        return []
+    known = q.values(unit, function.name, declared)
+    return [one.name for one in known if one.kind == "external object" and not one.held]
+
+
+def _literal_fit(literal: str, wanted: str) -> float:
+    """How well a literal fits a declared type."""
+    if literal == "fun":
+        return 1 if wanted in _FUNCTIONS else -1 if is_value(wanted) else 0
+    if literal == "null":
+        return 0
+    if wanted in _ANYTHING or _is_type_parameter(wanted):
+        return 0.25 if wanted in _ANYTHING else 0.3
+    score = 1.0 if wanted in _LITERALS.get(literal, {literal}) else _number_fit(literal, wanted) or -1
+    return score + (0.5 if literal.lower() in wanted.lower() else 0)
+
+
+def _type_fit(q: Queries, typed: Value, wanted: str) -> float:
+    """How well a value fits a declared type."""
+    last = wanted.rpartition(".")[2]
+    name = typed.name.rpartition(".")[2].partition("~")[0]
+    if name == last:
+        return 1
+    if last in _ANYTHING or _is_type_parameter(last):
+        return 0.25 if last in _ANYTHING else 0.3
+    if typed.kind == "object" and last in q.ancestor_names(typed):
+        return 0.75
+    if typed.kind == "external object" and (number := _number_fit(name, last)):
+        return number
+    return -0.5
+
+
+def _is_type_parameter(name: str) -> bool:
+    return len(name) == 1 and name.isupper()
+
+
+def _number_fit(given: str, wanted: str) -> float:
+    """How well a number may be given where another sort of number is wanted; 0 for not at all."""
+    first, second = (_SAME_NUMBERS.get(name.lower(), name.lower()) for name in (given, wanted))
+    if first not in _NUMBERS or second not in _NUMBERS:
+        return 0
+    steps = _NUMBERS.index(second) - _NUMBERS.index(first)
+    return 1.5 if steps == 0 else 1 - steps / 10 if steps > 0 else 0
+
+
+def _takes(q: Queries, function: Value, declared: Instance, given: Value) -> bool:
+    """Whether something is of the type of a parameter, or of a class that inherits from it."""
+    if function.kind != "function":
+        return False
+    wanted = {(one.kind, one.path, one.name) for one in q.values(q.unit(function.path), function.name, declared)}
+    of = ancestors(q, given) if given.kind == "object" else (given,)
+    return any((given.kind, one.path, one.name) in wanted for one in of)

@@ -1,0 +1,177 @@
+"""The queries of the resolver: what its parts ask of each other.
+
+Name resolution, type inference and the class hierarchy lead to one another, so no part can know all others. Each asks
+by a query; `resolver.py` says which part answers it. Those that are tabled may lead back to themselves. What a query
+means is written here, how it is answered in the part.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from docindex_dagster.callgraph.dependencies.tabling import Query, Table
+from docindex_dagster.callgraph.ir import (
+    Argument,
+    Base,
+    CallSite,
+    Decorator,
+    Definition,
+    Expression,
+    Name,
+    Parameter,
+    TypeRef,
+)
+from docindex_dagster.callgraph.program import Program
+from docindex_dagster.callgraph.resolver.homes import Homes
+from docindex_dagster.callgraph.resolver.own_names import OwnNames
+from docindex_dagster.callgraph.resolver.values import NONE, How, Value, Values
+from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.units import Unit
+
+MOST_CALLERS = 40  # that are asked what they give for a parameter
+_MOST_HOMES = 1_000  # files
+BASE_KINDS = frozenset({"class", "external", "function", "literal", "record", "object"})
+PATH_WORDS = frozenset({"this", "super", "crate"})
+
+Part = tuple[Unit, Definition]
+
+
+class Queries:
+    """The program, and what can be asked of it."""
+
+    # What a definition stands for where its name is used.
+    defined: Callable[[Unit, Definition, How], Values]
+    # The base classes that a definition names, each with what the name stands for.
+    bases: Callable[[Unit, Definition], Iterator[tuple[Base, Values]]]
+    # The class whose member a place is in, also of a method that is written outside of its class.
+    owner: Callable[[Unit, str], Value | None]
+    # What a file itself defines or assigns under a name.
+    top: Callable[[Unit, str, How], list[Value]]
+    # What is assigned to a name in a scope, which has a qualified name.
+    bound: Callable[[Unit, str, str, str], list[Value]]
+    # What a namespace, or a class, has under a name, by the nearest file; "" for the last name of the module.
+    of_namespace: Callable[[Rules, str, str, str], Values]
+    # What other files find in a file or folder under a name.
+    in_module: Callable[[str, str], Values]
+    # What a module that is written in a file imports under a name.
+    used_in: Callable[[Unit, str, str], list[Value]]
+    # The functions that are added to the type of some values, as far as they can be seen from a place.
+    extensions: Callable[[Unit, str, Values, str], Iterator[Value]]
+    # The module around a place, the one around that, or the first of the crate.
+    path_word: Callable[[Unit, str, str], Values]
+    # What some objects, classes or modules have under a name, also by functions that are added to their types.
+    members_of: Callable[[Unit, str, Values, str], list[Value]]
+    # What a namespace that is written out has under a name.
+    in_namespace: Callable[[Value, str], list[Value]]
+    # What the name of a type stands for at a place.
+    type_names: Callable[[Unit, str, str], Values]
+    # Something of a declared type; the mapping has the values of type parameters.
+    typed: Callable[[Unit, str, TypeRef, Mapping[str, Value] | None], list[Value]]
+    # What a call of a value gives.
+    result: Callable[[Unit, Value], Values]
+    # What a function returns: as declared, else what its returns say.
+    returned: Callable[[Value], Values]
+    # Of what an object is made where the expression is no class itself.
+    made: Callable[[Value], Values]
+    # What a call reaches: functions, classes of which it makes an object, and what is external.
+    targets: Callable[[Unit, CallSite | Decorator], Values]
+    # What a parameter of a function is.
+    parameter: Callable[[Unit, Definition, str], Values]
+    # What the calls of a function give for a parameter, by its position or name.
+    given: Callable[[Value, int, str], Values]
+    # What a function gives, at a position, to the callback that is its argument of a number.
+    to_callback: Callable[[Value, int, int], Values]
+
+    def __init__(self, program: Program, table: Table) -> None:
+        self.program, self.table = program, table
+        # What an expression stands for, at the outermost place where it means the same.
+        self.evaluated: Query[[Unit, str, Expression], Values] = Query(table, "evaluated", NONE)
+        # What something has under a name.
+        self.member: Query[[Value, str], Values] = Query(table, "member", NONE)
+        # What a collection, or what can be read like one, holds.
+        self.elements: Query[[Value], Values] = Query(table, "elements", NONE)
+        # The definitions of one class: in its file, and in others where the language allows it.
+        self.parts: Query[[str, str], Sequence[Part]] = Query(table, "parts", ())
+        # Where else methods are added to a class.
+        self.impls: Query[[Unit, Definition], Sequence[Part]] = Query(table, "impls", ())
+        # What all parts of a class are made from.
+        self.direct_bases: Query[[str, str], Values] = Query(table, "direct bases", NONE)
+        # The classes that name a class as a base; those of tests only where that is asked for.
+        self.derived: Query[[str, str, bool], Values] = Query(table, "derived", NONE)
+        # The last names of the classes of an object.
+        self.ancestor_names: Query[[Value], frozenset[str]] = Query(table, "ancestor names", frozenset())
+        # What other files find in a file under a name.
+        self.offered: Query[[str, str], Values] = Query(table, "offered", NONE)
+        # The packages that a file imports without a name, by their names.
+        self.packages: Query[[Unit], Mapping[str, Sequence[str]]] = Query(table, "packages", {})
+        # The paths of a file and of all that it includes.
+        self.visible: Query[[Unit], frozenset[str]] = Query(table, "visible", frozenset())
+        # The definitions of a full name that a file sees.
+        self.seen: Query[[Unit, str], Sequence[Part]] = Query(table, "seen", ())
+        # The class of a full name, which may be in a namespace that the file uses.
+        self.classes_at: Query[[Unit, str], Values] = Query(table, "classes at", NONE)
+        # What the name of a type stands for, in C and C++.
+        self.included_types: Query[[Unit, str, str], Values] = Query(table, "included types", NONE)
+        # What a call of a kind may reach at a place, whatever it gives; and of that what it means by what it gives.
+        self.reached: Query[[Unit, str, str, Expression], Values] = Query(table, "reached", NONE)
+        self.chosen: Query[[Unit, CallSite | Decorator, Values], Values] = Query(table, "chosen", NONE)
+        self._homes: dict[str, Homes] = {}
+        self.own_names: dict[tuple[str, str], OwnNames] = {}  # of classes, by path and id
+        self.namespaces: dict[str, Sequence[str]] = {}  # that a file sees without an import, by its path
+
+    def start(self) -> None:
+        """Begin with a file: what is looked at from here on is looked at for it."""
+        self.table.start()
+        if len(self._homes) > _MOST_HOMES:
+            self._homes.clear()
+
+    def values(self, unit: Unit, scope: str, expression: Expression) -> Values:
+        """What an expression may stand for at a place."""
+        return self.evaluated(unit, self.home(unit, scope, expression) if scope else scope, expression)
+
+    def home(self, unit: Unit, scope: str, expression: Expression) -> str:
+        """The outermost place where an expression means the same."""
+        homes = self._homes.get(unit.path) or self._homes.setdefault(unit.path, Homes(unit))
+        return homes.of(scope, expression)
+
+    def callees(self, unit: Unit, scope: str, expression: Expression) -> Values:
+        """What an expression stands for where it is called."""
+        found = self.values(unit, scope, expression)
+        if not unit.rules.separates_kinds:
+            return found
+        functions = tuple(value for value in found if value.kind in {"function", "class"})
+        if not functions and isinstance(expression, Name):
+            functions = self.values(unit, scope, Name(expression.text, "function"))
+        return functions or found
+
+    def read(self, unit: Unit, scope: str, expression: Expression) -> Values:
+        """What an expression stands for where it is not called."""
+        found = self.values(unit, scope, expression)
+        if not unit.rules.separates_kinds:
+            return found
+        return tuple(value for value in found if value.kind != "function") or found
+
+    def unit(self, path: str) -> Unit:
+        """The file of a path, which is noted as one that was looked at."""
+        return self.program.units[path]
+
+    def definition(self, value: Value) -> Definition:
+        """What a function, class or object is defined by."""
+        return self.program.units[value.path].definitions[value.name]
+
+    def rules(self, value: Value) -> Rules:
+        """The rules of the language in which something is defined."""
+        return self.program.units[value.path].rules
+
+    def parameters(self, value: Value) -> Sequence[Parameter]:
+        """The parameters of a function, without the object itself."""
+        found = self.program.units[value.path].parameters.get(value.name, ())
+        return found[1:] if found and found[0].name in {"self", "cls", "this"} else found
+
+
+def argument_at(arguments: Sequence[Argument], position: int, name: str) -> Argument | None:
+    """What is given for a parameter: under its name, else at its position."""
+    for argument in arguments:
+        if argument.name and argument.name == name:
+            return argument
+    if position < len(arguments) and not arguments[position].name:
+        return arguments[position]
+    return None

@@ -1,0 +1,269 @@
+"""What calls return, of what objects are made, and what collections hold (type inference)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from docindex_dagster.callgraph.ir import (
+    THIS,
+    Attribute,
+    Call,
+    Collection,
+    Expression,
+    Instance,
+    Name,
+    NameOrCall,
+    New,
+    Record,
+    Union,
+    path_of,
+)
+from docindex_dagster.callgraph.resolver import builtins
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
+from docindex_dagster.callgraph.resolver.imports import all_exported
+from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
+from docindex_dagster.callgraph.resolver.types import for_receiver, function_type, held_by, is_open, typed
+from docindex_dagster.callgraph.resolver.values import (
+    FUNCTION_TYPE,
+    MOST_VALUES,
+    How,
+    Value,
+    Values,
+    external_object,
+)
+from docindex_dagster.callgraph.units import Unit
+
+_SELF_TYPES = frozenset({"this", "Self", "self", "static", "$this"})
+_SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
+_STATIC = New(Name("static"))
+_POINTING = ("operator[]", "operator->", "operator*")
+_BASES = frozenset({"class", "external", "function"})
+
+
+def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one a kind
+    """What a call of a value gives."""
+    match value.kind:
+        case "class":
+            return (value.as_kind("object"),)
+        case "function":
+            return q.returned(value)
+        case "external":
+            return _of_external(unit, value)
+        case "parent":
+            return (value,) if unit.rules.family == "python" else ()
+        case "object" | "external object" if unit.rules.has_accessors:
+            return (value,)
+        case "object":
+            return tuple(found for member in callable_of(q, value) for found in result(q, unit, member))
+        case "external object" if value.name == FUNCTION_TYPE:
+            return tuple(found.found(How.RETURNED) for found in value.held)
+        case "module":
+            return tuple(found for made in q.made(value) for found in result(q, unit, made))
+        case _:
+            return ()
+
+
+def _of_external(unit: Unit, value: Value) -> Values:
+    """What a call of something outside of the program gives."""
+    if unit.rules.separates_kinds and (plain := builtins.plain_result(value)):
+        return (plain,)
+    if value.held:
+        return tuple(builtins.result_of(unit.rules.family, value))
+    return (external_object(value.name, value.how),)
+
+
+def callable_of(q: Queries, value: Value) -> Sequence[Value]:
+    """What runs when a value is called."""
+    if value.kind in {"function", "class", "external"}:
+        return (value,)
+    if value.kind == "object":
+        if function_type(q, value) is not None:
+            return ()
+        members = ([one for one in q.member(value, name) if one.kind == "function"] for name in q.rules(value).runs)
+        return next(filter(None, members), ())
+    if value.kind == "parent":
+        _, *others = ancestors(q, value)
+        others = [one for one in others if one.kind in _BASES]
+        return others[:1] if q.rules(value).family != "python" else ()
+    return q.made(value) if value.kind == "module" else ()
+
+
+def new(q: Queries, unit: Unit, scope: str, cls: Expression) -> list[Value]:
+    """A new object of what an expression stands for."""
+    found = constructed(q, unit, scope, cls)
+    if not unit.rules.has_prototypes:
+        return [one for value in found for one in result(q, unit, value)]
+    objects: list[Value] = []
+    for value in found:
+        if value.kind == "function":
+            objects += [value.as_kind("object").holding(()), *q.returned(value)]
+        else:
+            objects += result(q, unit, value)
+    return objects
+
+
+def constructed(q: Queries, unit: Unit, scope: str, cls: Expression) -> Sequence[Value]:
+    """The classes of which an expression behind `new` makes an object."""
+    if isinstance(cls, Name) and unit.rules.separates_kinds:
+        cls = Name(cls.text, "type")
+    values = q.values(unit, scope, cls)
+    if cls is THIS:
+        values = tuple(value.as_kind("class") for value in values if value.kind == "object")
+    found = [value for value in values if value.kind in {"class", "external"}]
+    if not found:  # the class of what it is assigned to
+        of_objects = (value for value in values if value.kind == "object" and q.rules(value).separates_kinds)
+        found = [value.as_kind("class") for value in of_objects]
+    return found or [made for value in values for made in q.made(value)]
+
+
+def returned(q: Queries, value: Value) -> Values:
+    """What a function returns: as declared, else what its returns say."""
+    unit = q.unit(value.path)
+    definition = unit.definitions[value.name]
+    receiver = value.held[:1]
+    found: list[Value] = []
+    if declared := definition.returns:
+        if receiver and not declared.arguments and declared.name in _SELF_TYPES:
+            return tuple(one.found(How.RETURNED) for one in receiver)
+        of_type = for_receiver(q, value, declared)
+        if of_type is None:
+            given = held_by(q, receiver[0]) if receiver else {}
+            of_type = typed(q, unit, definition.id, declared, given)
+        found = [one.found(How.RETURNED) for one in of_type]
+        if unit.rules.separates_kinds or any(not is_open(q, one) for one in found):
+            return tuple(found)
+    inferred: list[Value] = [one for one in found if one.held or one.kind == "object"]
+    for expression in _returns(q, unit, value)[:MOST_VALUES]:
+        inferred += _of_return(q, unit, value, expression)
+    return tuple(one.found(How.RETURNED) for one in inferred)
+
+
+def _of_return(q: Queries, unit: Unit, function: Value, expression: Expression) -> Values:
+    """What an expression that a function returns is; the object whose method it is where it returns itself."""
+    receiver = function.held[:1]
+    bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, Collection | Record)]
+    made = bound[0] if len(bound) == 1 else expression
+    if receiver and (made is THIS or expression is _STATIC):
+        return receiver
+    if receiver and made in _SELF_MADE and receiver[0].kind == "class":
+        return (receiver[0].as_kind("object"),)
+    return q.values(unit, function.name, expression)
+
+
+def _bound(unit: Unit, scope: str, expression: Expression) -> Sequence[Expression]:
+    """What a variable or attribute is assigned to be in a function."""
+    if isinstance(expression, Name | NameOrCall):
+        return unit.binds(scope, expression.text)
+    paths = unit.dotted.get(scope)
+    return paths.get(path_of(expression), ()) if paths else ()
+
+
+def _returns(q: Queries, unit: Unit, function: Value) -> Sequence[Expression]:
+    """What a function returns, but for what just this call gives it, unless it is called in one place."""
+    expressions = unit.returns.get(function.name, ())
+    given = {
+        one.name
+        for one in unit.parameters.get(function.name, ())
+        if not isinstance(one.value, Instance) and not unit.binds(function.name, one.name)
+    }
+
+    def is_given(part: Expression) -> bool:
+        return isinstance(part, Name | NameOrCall) and part.text in given
+
+    parts = [one.parts if isinstance(one, Union) else (one,) for one in expressions]
+    if not any(is_given(part) for some in parts for part in some) or _is_called_once(q, unit, function):
+        return expressions
+    others = (tuple(part for part in some if not is_given(part)) for some in parts)
+    return [Union(some) if len(some) > 1 else some[0] for some in others if some]
+
+
+def _is_called_once(q: Queries, unit: Unit, function: Value) -> bool:
+    called = unit.definitions[function.name].name
+    callers = q.program.callers.get(unit.rules.family, called)
+    if len(callers) > MOST_CALLERS:
+        return False
+    count = 0
+    for path, call in callers if len(callers) > 1 else ():
+        reached = q.table.without_callers(q.targets, q.unit(path), call)
+        count += any(one.is_same(function) for one in reached)
+    return count <= 1
+
+
+def elements(q: Queries, value: Value) -> Values:
+    """What a collection, or what can be read like one, holds."""
+    return tuple(_elements(q, value))
+
+
+def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one a kind
+    match value.kind:
+        case "collection":
+            return [held.found(How.ELEMENT) for held in value.held]
+        case "literal":
+            return _of_all(q, _entries(q, value)) if _is_whole(q, value) else ()
+        case "record":
+            unit, fields = q.unit(value.path), value.record.fields if value.record else ()
+            return [one.found(How.ELEMENT) for _, part in fields for one in q.values(unit, value.name, part)]
+        case "module" if not value.path.endswith("/"):
+            return all_exported(q, value.path)
+        case "external" | "external object":
+            return [held.found(How.ELEMENT) for held in value.held[-1:]]
+        case "function":  # collections in collections are looked at as one
+            return [value]
+        case "object":
+            return _of_object(q, value)
+        case _:
+            return ()
+
+
+def _of_object(q: Queries, value: Value) -> Iterable[Value]:
+    """What an object gives as an iterator, a container or a pointer."""
+    rules = q.rules(value)
+    for name in ("__getitem__", "__iter__", *rules.iterating, *_POINTING):
+        found = [member for member in q.member(value, name) if member.kind != "external"]
+        if found:
+            items = [item for member in found for item in result(q, q.unit(value.path), member)]
+            return items if name.startswith(("_", "o")) else [one for item in items for one in q.elements(item)]
+    if rules.has_pointers:
+        return [value]
+    return _of_library_bases(q, value) if rules.separates_kinds else _of_generic_bases(q, value)
+
+
+def _entries(q: Queries, table: Value) -> Values:
+    """What a literal holds, without the functions that those in it call on the literal itself."""
+    called = {call.callee for call in q.program.calls_in(q.unit(table.path), table.name)}
+    return tuple(one for one in table.held if Attribute(THIS, one.name.rpartition(".")[2]) not in called)
+
+
+def _of_all(q: Queries, held: Values) -> list[Value]:
+    """What a literal holds, with what is in the records of which it is made."""
+    several = (q.elements(one) if one.kind == "record" else [one.found(How.ELEMENT)] for one in held)
+    return [found for some in several for found in some]
+
+
+def _is_whole(q: Queries, value: Value) -> bool:
+    """Whether a literal is all that a name stands for."""
+    scope, _, name = value.name.rpartition(".")
+    return all(isinstance(one, Collection | Record | Instance) for one in q.unit(value.path).binds(scope, name))
+
+
+def _of_library_bases(q: Queries, value: Value) -> Iterator[Value]:
+    """What an object holds by the collection of the library that its class is."""
+    for ancestor in ancestors(q, value.as_kind("class")):
+        if ancestor.kind == "external":
+            continue
+        for unit, definition in parts_of(q, ancestor):
+            for base, _ in q.bases(unit, definition):
+                written = base.value.type if isinstance(base.value, Instance) else None
+                if written and written.arguments and builtins.is_collection(written.name):
+                    yield from typed(q, unit, definition.id, written.arguments[-1])
+
+
+def _of_generic_bases(q: Queries, value: Value) -> list[Value]:
+    """What an object holds as the generic type that its class is made from."""
+    return [
+        item
+        for unit, definition in parts_of(q, value)
+        for one in unit.bases.get(definition.id, ())
+        if isinstance(one.value, Instance) and one.value.type.arguments
+        for base in typed(q, unit, definition.parent, one.value.type)
+        if base.kind == "external object" and base.name != FUNCTION_TYPE
+        for item in q.elements(base)
+    ]

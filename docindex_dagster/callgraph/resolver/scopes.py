@@ -1,0 +1,206 @@
+"""Name resolution: what a name stands for by the scopes around it."""
+
+from collections.abc import Sequence
+
+from docindex_dagster.callgraph.ir import FILE, Definition, Name
+from docindex_dagster.callgraph.offers import is_class
+from docindex_dagster.callgraph.resolver import spaces
+from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
+from docindex_dagster.callgraph.resolver.homes import space_of
+from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, named, of_import, shared, used_in
+from docindex_dagster.callgraph.resolver.members import of_literal
+from docindex_dagster.callgraph.resolver.namespaces import fitting, outermost
+from docindex_dagster.callgraph.resolver.queries import Queries
+from docindex_dagster.callgraph.resolver.selves import of_itself
+from docindex_dagster.callgraph.resolver.types import builtin
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct
+from docindex_dagster.callgraph.units import Unit
+
+_MOST_MEANINGS = 2  # of a variable
+
+
+def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
+    """What a name stands for at a place."""
+    rules, name = unit.rules, wanted.text
+    own = of_itself(q, unit, scope, name)
+    if own is not None:
+        return own
+    if rules.sharing == "included":
+        return _included(q, unit, scope, wanted)
+    sees_literals = rules.has_implicit_members and (
+        rules.has_open_classes or (rules.separates_kinds and not rules.extends_receiver)
+    )
+    for around in unit.around(scope):
+        found = _in_scope(q, unit, around, scope, wanted)
+        if found is not None:
+            return found
+        if sees_literals and around.parent and around.parent not in unit.definitions:
+            beside = of_literal(q, Value("literal", unit.path, around.parent), name)
+            if beside:
+                return beside
+    if scope != FILE:
+        return q.evaluated(unit, FILE, wanted)
+    return outermost(q, unit, wanted) if rules.separates_kinds else _in_file(q, unit, name)
+
+
+def _included(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
+    """What a name stands for in the functions around it, else in the namespaces and in what a file includes."""
+    home = ""
+    for around in unit.around(scope):
+        if around.kind == "module":
+            home = home or around.qualified
+            break
+        found = _in_scope(q, unit, around, scope, wanted)
+        if found is not None:
+            return found
+        home = space_of(unit, around)
+    seen = spaces.looked_up(q, unit, spaces.home_of(q, unit, home), wanted.text)
+    return seen or builtin(wanted.text, unit.rules)
+
+
+def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
+    """What a name stands for in one of the scopes around it; None where that says nothing of it."""
+    rules = unit.rules
+    if unit.generics and not rules.separates_kinds:
+        bounds = [one.bound for one in unit.generics.get(around.id, ()) if one.name == wanted.text]
+        if bounds:
+            return [value for bound in bounds for value in q.values(unit, around.id, bound)]
+    if is_class(around):
+        return _in_class(q, unit, around, scope, wanted)
+    if rules.separates_kinds and (wanted.space or around.id in unit.bases or around.id in unit.receivers):
+        return _in_member(q, unit, around, wanted)
+    return _in_function(q, unit, around, wanted.text)
+
+
+def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
+    """What a name stands for in the body of a class, where members need no object."""
+    rules, name = unit.rules, wanted.text
+    if rules.separates_kinds and name == around.name and around.kind != "module":  # and not its constructor
+        return [Value("class", unit.path, around.id)]
+    is_body = around.id == scope and rules.has_class_scope and not rules.has_prototypes
+    if not (rules.has_implicit_members or is_body or around.kind == "module"):
+        return None
+    owner = Value("object", unit.path, around.id)
+    if not rules.has_implicit_members and around.kind == "class":  # what it inherits needs the object
+        return fitting(own_member(q, owner, owner, name), wanted, rules)
+    is_extended = rules.extends_receiver and wanted.space != "type"
+    found = q.members_of(unit, scope, (owner,), name) if is_extended else q.member(owner, name)
+    return fitting(found, wanted, rules)
+
+
+def _in_function(q: Queries, unit: Unit, around: Definition, name: str) -> Sequence[Value] | None:
+    """What a name stands for in a function: what it imports, its variables and parameters, what is defined in it."""
+    beside = used_in(q, unit, around.qualified, name) if unit.rules.has_local_imports else []
+    is_parameter = unit.takes(around.id, name)
+    if unit.binds(around.id, name):
+        found = [*beside, *bound(q, unit, around.id, f"{around.qualified}.{name}", name)]
+        if found or not is_parameter:
+            return found
+    if beside:
+        return beside
+    if is_parameter:
+        return q.parameter(unit, around, name)
+    defined = _named_in(unit, around.qualified, name)
+    return [value for inner in defined for value in q.defined(unit, inner, How.SCOPE)] if defined else None
+
+
+def _in_member(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Values | None:
+    """What a name stands for in a function that is a member of something else than what it is written in."""
+    rules, name = unit.rules, wanted.text
+    if not wanted.space:
+        if unit.binds(around.id, name):
+            return tuple(bound(q, unit, around.id, f"{around.qualified}.{name}", name))
+        if unit.takes(around.id, name):
+            return q.parameter(unit, around, name)
+    inside = unit.children_of(around.qualified, name)
+    found = [value for inner in inside for value in q.defined(unit, inner, How.SCOPE)]
+    if not found and wanted.space != "type":
+        bases = (base for _, values in q.bases(unit, around) for base in values if base.kind == "class")
+        owners = [base.as_kind("object") for base in bases]
+        if rules.extends_receiver and around.id in unit.receivers:
+            owners += q.typed(unit, around.id, unit.receivers[around.id], None)
+        found = q.members_of(unit, around.id, tuple(owners), name)
+    return fitting(found, wanted, rules)
+
+
+def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
+    """What a name stands for outside of all functions and classes of a file."""
+    rules = unit.rules
+    found: Sequence[Value] = top(q, unit, name, How.FILE)
+    if not found:
+        found = [value for step in imported(q, unit, name) for value in step]
+    if not found and rules.sharing != "file":
+        found = [*shared(q, unit, name)]
+    if not found:
+        outer = [one for one in unit.wildcards if not one.scope]
+        found = [value.found(How.IMPORT) for one in outer for value in of_import(q, unit, named(one, name))]
+    if rules.has_module_paths and all(value.kind == "external" for value in found):
+        found = files_of(q, unit, f"self.{name}") or files_of(q, unit, name) or found
+    if not found and rules.has_namespaces:
+        found = spaces.beyond(q, unit, name)
+    return found or builtin(name, rules)
+
+
+def top(q: Queries, unit: Unit, name: str, how: How) -> list[Value]:
+    """What a file itself defines or assigns under a name."""
+    found = [value for one in _named_in(unit, FILE, name) for value in q.defined(unit, one, how)]
+    return found or [value.found(how) for value in bound(q, unit, FILE, name, name)]
+
+
+def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list[Value]:
+    """What is assigned to a name."""
+    rules = unit.rules
+    if rules.has_namespaces:
+        stores = unit.stores.get(scope, {}).get(name, ())
+        found = declared_or_given(q, unit, scope, [*unit.binds(scope, name), *stores])
+    else:
+        expressions = dict.fromkeys(unit.binds(scope, name)[:MOST_VALUES])
+        several = [q.values(unit, scope, one) for one in expressions]
+        found = [value for values in several for value in values]
+        differing = {values for values in several if values and not _is_held(values)}
+        if len(differing) > _MOST_MEANINGS and rules.has_prototypes:
+            return []  # variables of different blocks
+    inside = unit.children.get(qualified)
+    if not inside or rules.separates_kinds or not rules.has_class_scope:
+        return found
+    functions = [value for some in inside.values() for one in some for value in q.defined(unit, one, How.SCOPE)]
+    held = [held for value in found for held in ([value] if value.kind == "record" else value.held)]
+    others = [value for value in found if value.kind not in {"record", "collection"}]
+    return [Value("literal", unit.path, qualified, How.SCOPE, distinct([*functions, *held])), *others]
+
+
+def _is_held(values: Values) -> bool:
+    return all(value.kind in {"collection", "record"} for value in values)
+
+
+def name_or_call(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
+    """A variable or parameter, or else what a method of that name returns."""
+    found = q.values(unit, scope, Name(name))
+    if unit.binds(scope, name) or unit.takes(scope, name):
+        return [*found]
+    return [value for one in found for value in (q.returned(one) if one.kind == "function" else [one])]
+
+
+def function_named(unit: Unit, scope: str, name: str) -> list[Value]:
+    """A function that is written as an element of a collection."""
+    around = unit.definitions[scope].qualified if scope in unit.definitions else FILE
+    return [
+        Value("function", unit.path, definition.id)
+        for definition in unit.children_of(around, name)
+        if definition.kind == "method"
+    ]
+
+
+def _named_in(unit: Unit, around: str, name: str) -> Sequence[Definition]:
+    """What is found by its name alone: no methods of literals, nor what differs from block to block."""
+    rules = unit.rules
+    if rules.has_marked_variables:
+        definitions = unit.children_of(around, name.removeprefix("$"))
+        return [one for one in definitions if is_marked(unit, one) == name.startswith("$")]
+    definitions = unit.children_of(around, name)
+    if not rules.has_prototypes:
+        return definitions
+    found = [one for one in definitions if one.kind != "method" and one.id not in unit.hidden]
+    once = {"class"} if rules.has_overloads else {"class", "function"}
+    repeated = len(found) > 1 and all(one.kind in once for one in found)
+    return [] if repeated else found

@@ -1,0 +1,128 @@
+"""What `this`, `super` and the names of the class itself stand for."""
+
+from collections.abc import Sequence
+
+from docindex_dagster.callgraph.ir import Definition
+from docindex_dagster.callgraph.offers import is_class
+from docindex_dagster.callgraph.resolver.classes import members
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed, class_around, derived_classes
+from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
+from docindex_dagster.callgraph.resolver.values import Value, Values
+from docindex_dagster.callgraph.units import FUNCTIONS, Unit
+
+
+def of_itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:  # noqa: PLR0911 one a word
+    """What a name stands for by which a class or object names itself; None of any other name."""
+    rules = unit.rules
+    if name in PATH_WORDS and rules.has_module_paths:
+        owner = q.owner(unit, scope) if name == "this" else None
+        return [owner.as_kind("object")] if owner else q.path_word(unit, scope, name)
+    if name == "this":
+        receiver = _receiver(q, unit, scope)
+        return receiver if receiver is not None else _this(q, unit, scope)
+    if name == "super":
+        return _super(q, unit, scope)
+    if name in rules.selves:
+        owner = q.owner(unit, scope)
+        return [owner] if owner else ()
+    if name == "class" and rules.has_prototypes:
+        return _unnamed_class(unit, scope)
+    if name in rules.makers and rules.has_implicit_members and (cls := class_around(unit, scope)):
+        return [Value("class", unit.path, cls.id)]
+    return None
+
+
+def _receiver(q: Queries, unit: Unit, scope: str) -> list[Value] | None:
+    """What `this` is in a function that is added to a type."""
+    if not unit.rules.extends_receiver or not unit.receivers:
+        return None
+    for around in unit.around(scope):
+        if is_class(around):
+            return None
+        if around.id in unit.receivers:
+            return q.typed(unit, around.id, unit.receivers[around.id], None)
+    return None
+
+
+def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
+    """What a class, a constructor or a literal calls `this`."""
+    rules = unit.rules
+    if rules.self_name:
+        return _by_parameter(q, unit, scope)
+    if not rules.has_prototypes:
+        return _object_around(q, unit, scope)
+    holder, is_literal = unit.holder(scope)
+    if is_literal:
+        owner = unit.class_around(scope)  # that of an arrow function in it
+        of_class = [Value("object", unit.path, owner.id)] if owner else []
+        return [Value("literal", unit.path, holder), *of_class]
+    return [Value("object", unit.path, holder)] if holder in unit.definitions else ()
+
+
+def _object_around(q: Queries, unit: Unit, scope: str) -> list[Value]:
+    owner = q.owner(unit, scope)
+    return [owner.as_kind("object")] if owner else []
+
+
+def _by_parameter(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
+    """The object, or class, that a method is given; what a function outside of a class declares its like to be."""
+    rules = unit.rules
+    for around in unit.around(scope):
+        is_of_class = unit.takes(around.id, rules.class_name)
+        if not is_of_class and not unit.takes(around.id, rules.self_name):
+            continue
+        is_method = around.parent in unit.definitions and is_class(unit.definitions[around.parent])
+        name = rules.class_name if is_of_class else rules.self_name
+        if not is_method and (declared := q.parameter(unit, around, name)):
+            return declared
+        owner = q.owner(unit, scope)
+        return [owner.as_kind("class" if is_of_class else "object")] if owner else []
+    return _object_around(q, unit, scope)
+
+
+def _super(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
+    if unit.rules.has_method_super:
+        return _inherited_method(q, unit, scope)
+    owner = q.owner(unit, scope)
+    if owner is None and unit.rules.has_prototypes:
+        holder, _ = unit.holder(scope)
+        return [base.as_kind("object") for base in bases_of_unnamed(q, unit, holder)]
+    if owner is None:
+        return ()
+    return [owner.as_kind("object" if _is_of_constant(unit, scope) else "parent")]
+
+
+def _is_of_constant(unit: Unit, scope: str) -> bool:
+    """Whether a method is written in the body of a constant of an enumeration."""
+    method = next(iter(unit.around(scope)), None)
+    enum = unit.definitions.get(method.parent.rpartition(".")[0]) if method else None
+    return method is not None and method.parent not in unit.definitions and enum is not None and enum.kind == "enum"
+
+
+def _inherited_method(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
+    """The method that the one around a place overrides."""
+    method = _function_around(unit, scope)
+    cls = class_around(unit, scope)
+    if method is None or cls is None:
+        return ()
+    first, *others = ancestors(q, Value("object", unit.path, cls.id))
+    if found := members(q, first, others, method.name):
+        return found
+    return [one for host in derived_classes(q, first) for one in _behind(q, host, first, method.name)]
+
+
+def _behind(q: Queries, host: Value, module: Value, name: str) -> Sequence[Value]:
+    """The method that a class inherits behind one of its modules."""
+    above = [*ancestors(q, host)]
+    at = next((at for at, one in enumerate(above) if one.is_same(module)), None)
+    return members(q, host, above[at + 1 :], name) if at is not None else ()
+
+
+def _unnamed_class(unit: Unit, scope: str) -> Values:
+    """The class without a name that a function gives, whose methods are the function's."""
+    function = _function_around(unit, scope)
+    return (Value("literal", unit.path, function.qualified),) if function else ()
+
+
+def _function_around(unit: Unit, scope: str) -> Definition | None:
+    return next((around for around in unit.around(scope) if around.kind in FUNCTIONS), None)

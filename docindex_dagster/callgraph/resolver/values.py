@@ -1,0 +1,149 @@
+"""What an expression may stand for (its points-to set), and how that was found."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Literal, NamedTuple
+
+from docindex_dagster.callgraph.ir import Record
+
+FUNCTION_TYPE = "func"  # as `ir.TypeRef` names it
+MOST_VALUES = 8
+
+Kind = Literal[
+    "function",
+    "class",
+    "object",
+    "module",
+    "external",  # of another source, the standard library, or built in
+    "external object",
+    "collection",
+    "parent",  # what a class inherits
+    "literal",  # an object that is written as one: a collection with names
+    "record",  # the same without a name of its own
+]
+"""Sorts of things that have members or can be called."""
+
+
+class How(IntEnum):
+    """How a name was resolved: the weakest step decides. The value orders them."""
+
+    SCOPE = 0
+    FILE = 1
+    IMPORT = 2
+    PACKAGE = 3
+    RECEIVER = 4
+    INHERITED = 5
+    RETURNED = 6
+    ELEMENT = 7
+    ARGUMENT = 8
+    UNIQUE = 9
+
+
+# How much an edge is to be believed, and what it says of how it was found.
+CONFIDENCE = {
+    How.SCOPE: 1.0,
+    How.FILE: 1.0,
+    How.IMPORT: 1.0,
+    How.PACKAGE: 0.95,
+    How.RECEIVER: 0.95,
+    How.INHERITED: 0.95,
+    How.RETURNED: 0.9,
+    How.ELEMENT: 0.85,
+    How.ARGUMENT: 0.8,
+    How.UNIQUE: 0.6,
+}
+NAMES = {
+    How.SCOPE: "same scope",
+    How.FILE: "same file",
+    How.IMPORT: "imported name",
+    How.PACKAGE: "same package",
+    How.RECEIVER: "type of the receiver",
+    How.INHERITED: "class hierarchy",
+    How.RETURNED: "returned type",
+    How.ELEMENT: "element of a collection",
+    How.ARGUMENT: "argument of a caller",
+    How.UNIQUE: "unique name",
+}
+
+
+class Value(NamedTuple):
+    """One thing that an expression may stand for (an abstract object).
+
+    A function, class or object is named by its path and the id of its definition; a module by its path; a record by the
+    scope in which it stands; what is external by its dotted name. `held` are what a collection holds, or the arguments
+    of a generic type; of a function, the object whose method it is.
+    """
+
+    kind: Kind
+    path: str
+    name: str
+    how: How = How.SCOPE
+    held: "tuple[Value, ...]" = ()
+    record: Record | None = None
+
+    def found(self, how: How) -> "Value":
+        """The same, found by a step that may be weaker."""
+        if how <= self.how:
+            return self
+        return Value(self.kind, self.path, self.name, how, self.held, self.record)
+
+    def as_kind(self, kind: Kind) -> "Value":
+        """Another sort of thing of the same name."""
+        return Value(kind, self.path, self.name, self.how, self.held, self.record)
+
+    def holding(self, held: "Values") -> "Value":
+        """The same with other arguments, elements or receiver."""
+        return Value(self.kind, self.path, self.name, self.how, held, self.record)
+
+    def is_same(self, other: "Value") -> bool:
+        """Whether both are named alike."""
+        return self.name == other.name and self.path == other.path
+
+
+Values = tuple[Value, ...]
+NONE: Values = ()
+
+
+def external(name: str, how: How = How.SCOPE, held: Values = ()) -> Value:
+    """What lies outside of the program, by its dotted name."""
+    return Value("external", "", name, how, held)
+
+
+def external_object(name: str, how: How = How.SCOPE, held: Values = ()) -> Value:
+    """An object of a type that lies outside of the program."""
+    return Value("external object", "", name, how, held)
+
+
+def collection(held: Values, how: How = How.SCOPE) -> Value:
+    """A collection that is written with what it holds."""
+    return Value("collection", "", "collection", how, held)
+
+
+def is_known(value: Value) -> bool:
+    """Whether something of the program is in a value."""
+    return value.kind != "external object" or any(map(is_known, value.held))
+
+
+def is_file(value: Value) -> bool:
+    """Whether a value is the module that a file is."""
+    return value.kind == "module" and not value.name and not value.path.endswith("/")
+
+
+def distinct(values: Iterable[Value]) -> Values:
+    """Each value once, by its strongest step; at most `MOST_VALUES`."""
+    if isinstance(values, list | tuple) and len(values) < 2:  # noqa: PLR2004 nothing to compare
+        return tuple(values)
+    found: dict[tuple[object, ...], Value] = {}
+    for value in values:
+        held = value.held if value.kind == "external object" else value.record
+        key = (value.kind, value.path, value.name, held)
+        known = found.get(key)
+        if known is None:
+            found[key] = value
+            if len(found) >= MOST_VALUES:
+                break
+        elif value.kind == "collection" and value.held != known.held:
+            found[key] = collection(distinct([*known.held, *value.held]), min(known.how, value.how))
+        elif value.how < known.how:
+            found[key] = value
+    return tuple(found.values())

@@ -1,0 +1,447 @@
+"""One file, ready to be looked up: its definitions and statements by scope and name."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from docindex_dagster.callgraph.ir import (
+    FILE,
+    THIS,
+    Argument,
+    Assignment,
+    Attribute,
+    Base,
+    Call,
+    CallSite,
+    Collection,
+    Decorator,
+    Definition,
+    Element,
+    Expression,
+    FileIR,
+    Fill,
+    Function,
+    Generic,
+    Import,
+    Instance,
+    Literal,
+    Name,
+    NameOrCall,
+    Parameter,
+    TypeRef,
+    Unknown,
+    path_of,
+)
+from docindex_dagster.callgraph.rules import Rules, rules_of
+
+CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
+FUNCTIONS = frozenset({"function", "method", "macro"})
+_CALL_ORDER = {"call": 0, "new": 1, "macro": 2}
+
+Values = Mapping[str, Mapping[str, Sequence[Expression]]]
+"""Expressions by scope, then by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """One file."""
+
+    path: str
+    language: str
+    rules: Rules
+    is_test: bool
+    chunks: Sequence[str]  # their ids
+    chunk_starts: Sequence[int]  # bytes
+    definitions: Mapping[str, Definition]  # by id
+    children: Mapping[str, Mapping[str, Sequence[Definition]]]  # by the qualified name of the parent, then by name
+    bindings: Values  # what variables and fields are declared or assigned to be
+    stores: Values  # C: what is put into variables that are declared elsewhere
+    dotted: Values  # what is assigned to attributes of anything, by the path that is written
+    tested: Values  # the types for which a path is tested
+    roots: Mapping[str, AbstractSet[str]]  # by scope: the first names of paths that are assigned or tested
+    attributes: Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]  # of classes: by name, scopes and values
+    assigned: Sequence[Assignment]  # to attributes of what is not the object itself
+    stored: Sequence[Assignment]  # C: all that is put into fields, variables and templates
+    parameters: Mapping[str, Sequence[Parameter]]  # by function
+    returns: Mapping[str, Sequence[Expression]]
+    bases: Mapping[str, Sequence[Base]]  # by the id of the class
+    receivers: Mapping[str, TypeRef]  # of functions that are members of another type
+    generics: Mapping[str, Sequence[Generic]]  # by class or function
+    fills: Sequence[Fill]
+    imports: Mapping[str, Sequence[Import]]  # by the name here
+    wildcards: Sequence[Import]
+    reexports: Mapping[str, Import]
+    reexported: Sequence[str]  # modules of which all is
+    exports: Mapping[str, Sequence[Expression]]
+    namespace: str
+    calls: Sequence[CallSite]
+    decorators: Sequence[Decorator]
+    imported: Sequence[Import]
+    declared: Sequence[Assignment | Parameter]  # names with a type
+    properties: frozenset[str]  # methods that are read as attributes
+    hidden: frozenset[str]  # functions that are not found by their names
+    forwards: Mapping[str, Sequence[str]]  # functions that are only declared, by scope
+    contents: Sequence[Assignment]  # what calls put into collections
+    ir: FileIR
+
+    def chunk_at(self, byte: int) -> str:
+        """The id of the chunk in which a byte is."""
+        return self.chunks[max(0, bisect_right(self.chunk_starts, byte) - 1)]
+
+    @cached_property
+    def directives(self) -> Sequence[str]:
+        """The namespaces whose names a file of C++ uses."""
+        return [one.module.replace("::", ".") for one in self.wildcards if one.kind == "directive"]
+
+    def decorated_by(self, identifier: str) -> Sequence[Expression]:
+        """The decorators of a definition, the outermost first."""
+        return self._decorated.get(identifier, ())
+
+    @cached_property
+    def _decorated(self) -> Mapping[str, Sequence[Expression]]:
+        return _grouped((one.decorated, one.value) for one in self.decorators)
+
+    @cached_property
+    def literals(self) -> Mapping[str, AbstractSet[str]]:
+        """The last names of all that something is written in, by what is before them."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for qualified in self.children:
+            around, _, name = qualified.rpartition(".")
+            found[around].add(name)
+        return dict(found)
+
+    @cached_property
+    def packages(self) -> frozenset[str]:
+        """The first names of modules that are imported by several."""
+        return frozenset(module.partition(".")[0] for module in self.imports if "." in module)
+
+    @cached_property
+    def _taken(self) -> Mapping[str, frozenset[str]]:
+        return {scope: frozenset(one.name for one in taken) for scope, taken in self.parameters.items()}
+
+    def taken(self, function: str) -> frozenset[str]:
+        """The names of the parameters of a function."""
+        return self._taken.get(function, frozenset())
+
+    def takes(self, function: str, name: str) -> bool:
+        """Whether a function has a parameter of a name."""
+        return name in self._taken.get(function, ())
+
+    def binds(self, scope: str, name: str) -> Sequence[Expression]:
+        """What a name is declared or assigned to be in a scope itself."""
+        names = self.bindings.get(scope)
+        return names.get(name, ()) if names is not None else ()
+
+    def around(self, scope: str) -> Iterator[Definition]:
+        """The definitions around a place, the innermost first."""
+        return _around(self.definitions, scope)
+
+    def children_of(self, qualified: str, name: str) -> Sequence[Definition]:
+        """What is defined in a definition under a name."""
+        named = self.children.get(qualified)
+        return named.get(name, ()) if named is not None else ()
+
+    def holder(self, scope: str) -> tuple[str, bool]:
+        """The qualified name of the class, constructor or literal whose `this` a place has; whether it is a literal."""
+        return _holder(self.definitions, scope)
+
+    def class_around(self, scope: str) -> Definition | None:
+        """The class whose member a place is in."""
+        return next((around for around in self.around(scope) if around.kind in CLASSES), None)
+
+
+def make_unit(
+    path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Sequence[str], chunk_starts: Sequence[int]
+) -> Unit:
+    """The unit of a file, from its intermediate representation and the ids and first bytes of its chunks."""
+    rules = rules_of(language)
+    definitions = {one.id: _as_class(one, rules) for one in ir.definitions}
+    calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
+    contents = [*_contents(calls)]
+    assignments = [*map(_unpacked, ir.assignments)] if rules.has_namespaces else ir.assignments
+    attributed = [*_filled([*assignments, *contents], definitions)]
+    is_included = rules.sharing == "included"
+    bound = [*_lifted(assignments, definitions), *_contents_outside(calls)] if is_included else attributed
+    imports = [one if one.is_passed_on else _with_scope(one, rules, definitions) for one in ir.imports]
+    own, passed_on = ([one for one in imports if one.is_passed_on is passed] for passed in (False, True))
+    return Unit(
+        path=path,
+        language=language,
+        rules=rules,
+        is_test=is_test,
+        chunks=chunks,
+        chunk_starts=chunk_starts,
+        definitions=definitions,
+        children=_children(definitions.values(), rules),
+        bindings=_by_scope(
+            (one, one.target.text) for one in bound if one.role == "bind" and isinstance(one.target, Name)
+        ),
+        stores=_by_scope(
+            (one, one.target.text) for one in bound if one.role == "store" and isinstance(one.target, Name)
+        ),
+        dotted=_by_scope((one, path_of(one.target)) for one in bound if isinstance(one.target, Attribute)),
+        tested=_by_scope((one, path_of(one.target)) for one in bound if one.role == "test"),
+        roots=_roots(bound),
+        attributes=_attributes(attributed, definitions, rules),
+        assigned=[one for one in ir.assignments if _is_of_another(one)] if rules.has_filled_fields else (),
+        stored=[one for one in bound if one.role != "test"] if is_included else (),
+        parameters=_grouped((one.scope, one) for one in ir.parameters),
+        returns=_grouped((one.scope, one.value) for one in ir.returns),
+        bases=_bases(ir.bases, definitions),
+        receivers={one.scope: one.type for one in ir.receivers},
+        generics=_grouped((one.scope, one) for one in ir.generics),
+        fills=ir.fills,
+        imports=_grouped((one.name or one.module, one) for one in own if one.kind == "name"),
+        wildcards=[one for one in own if one.kind != "name"],
+        reexports={one.name: one for one in passed_on if one.kind == "name"},
+        reexported=[one.module for one in passed_on if one.kind != "name"],
+        exports=_grouped((one.name, one.value) for one in ir.exports),
+        namespace=ir.namespace,
+        calls=calls,
+        decorators=ir.decorators,
+        imported=[*own, *passed_on],
+        declared=[
+            *(one for one in bound if isinstance(one.value, Instance)),
+            *(one for one in ir.parameters if isinstance(one.value, Instance)),
+        ],
+        properties=frozenset(ir.properties),
+        hidden=frozenset(ir.hidden),
+        forwards=_grouped((one.scope, one.name) for one in ir.forwards),
+        contents=[*contents, *_contents_outside(calls)],
+        ir=ir,
+    )
+
+
+_Item = TypeVar("_Item")
+
+
+def _grouped(items: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
+    found: dict[str, list[_Item]] = {}
+    for key, item in items:
+        if key in found:
+            found[key].append(item)
+        else:
+            found[key] = [item]
+    return found
+
+
+def _by_scope(named: Iterable[tuple[Assignment, str]]) -> dict[str, dict[str, list[Expression]]]:
+    found: dict[str, dict[str, list[Expression]]] = {}
+    for one, name in named:
+        found.setdefault(one.scope, {}).setdefault(name, []).append(one.value)
+    return found
+
+
+def _as_class(definition: Definition, rules: Rules) -> Definition:
+    is_class = definition.kind == "type" and rules.has_named_types
+    return definition._replace(kind="class") if is_class else definition
+
+
+def _children(definitions: Iterable[Definition], rules: Rules) -> dict[str, dict[str, list[Definition]]]:
+    found: dict[str, dict[str, list[Definition]]] = {}
+    for one in definitions:
+        named = found.setdefault(one.parent, {})
+        if rules.redefines or one.name not in named:
+            named[one.name] = [one]
+        else:
+            named[one.name].append(one)
+    return found
+
+
+# Methods by which something is put into a collection; it is what they are given last.
+_FILLING_NAMES = """
+    append add push put set insert unshift register subscribe extend appendleft push_back emplace_back Add enqueue offer
+    addLast addFirst push_front emplace setdefault << on connect store prepend
+"""
+_FILLING = frozenset(_FILLING_NAMES.split())
+
+
+def _filling(calls: Iterable[CallSite]) -> Iterator[tuple[CallSite, Expression, Argument]]:
+    """The calls that put something into a collection, with the collection, and what they are given last."""
+    for call in calls:
+        if (
+            call.kind == "call"
+            and call.arguments
+            and isinstance(call.callee, Attribute)
+            and call.callee.name in _FILLING
+        ):
+            yield call, call.callee.of, call.arguments[-1]
+
+
+def _contents(calls: Iterable[CallSite]) -> Iterator[Assignment]:
+    """What is put into collections, as if it were assigned to one of their elements."""
+    for call, collection, given in _filling(calls):
+        if not given.is_block and not isinstance(given.value, Unknown | Literal | Function):
+            target = Element(_whole(collection))
+            yield Assignment("bind", call.scope, target, given.value, call.line, call.byte)
+
+
+def _contents_outside(calls: Iterable[CallSite]) -> Iterator[Assignment]:
+    """The same where attributes are not marked: as what is put into a name that is declared elsewhere."""
+    for call, collection, given in _filling(calls):
+        if isinstance(given.value, Unknown | Literal):
+            continue
+        target, value = _taken_out(collection, Collection((given.value,)))
+        if isinstance(target, Name | Attribute):
+            yield Assignment("store", call.scope, target, value, call.line, call.byte)
+
+
+def _whole(collection: Expression) -> Expression:
+    """A collection, of one of its elements; a variable that may be a call is taken for one."""
+    while isinstance(collection, Element):
+        collection = collection.of
+    return Name(collection.text) if isinstance(collection, NameOrCall) else collection
+
+
+def _taken_out(target: Expression, value: Expression) -> tuple[Expression, Expression]:
+    """What is put into elements of elements, as what is put into the collection."""
+    while isinstance(target, Element):
+        target, value = target.of, Collection((value,))
+    return target, value
+
+
+def _unpacked(one: Assignment) -> Assignment:
+    """An assignment to an element as one to the collection."""
+    if not isinstance(one.target, Element):
+        return one
+    target, value = _taken_out(one.target, one.value)
+    return one._replace(target=target, value=value)
+
+
+def _filled(assignments: Sequence[Assignment], definitions: Mapping[str, Definition]) -> Iterator[Assignment]:
+    """The same, with an assignment to an element as one to the collection, where that is an attribute or variable."""
+    known = {(one.scope, one.target) for one in assignments}
+    for one in assignments:
+        if not isinstance(one.target, Element):
+            yield one
+            continue
+        target, value, scope = _whole(one.target), Collection((one.value,)), one.scope
+        if not (isinstance(target, Attribute) and _root(target) == "this"):
+            scopes = [*(around.id for around in _around(definitions, scope)), FILE]
+            found = next((around for around in scopes if (around, target) in known), None)
+            if found is None:
+                continue
+            scope = found
+        yield Assignment("bind", scope, target, value, one.line, one.byte)
+
+
+def _lifted(assignments: Iterable[Assignment], definitions: Mapping[str, Definition]) -> Iterator[Assignment]:
+    """With the name that a `typedef` gives a struct beside that struct, where it stands at its end."""
+    types = {(one.parent, one.name) for one in definitions.values() if one.kind == "type"}
+    for one in assignments:
+        around = definitions.get(one.scope)
+        name = one.target.text if isinstance(one.target, Name) and one.role == "bind" else ""
+        is_name = around is not None and one.value is Instance(TypeRef(around.name)) and (around.parent, name) in types
+        if around is None or not is_name:
+            yield one
+        elif name != around.name:
+            yield one._replace(scope=around.parent)
+
+
+def _is_of_another(one: Assignment) -> bool:
+    """Whether something is assigned to an attribute of what is not the object itself."""
+    target = one.target
+    while isinstance(target, Element):
+        target = target.of
+    if one.role != "bind" or not isinstance(target, Attribute) or isinstance(one.value, Unknown):
+        return False
+    return target.of is not THIS and path_of(target).partition(".")[0] != "this"
+
+
+def _root(target: Expression) -> str:
+    """The name that an expression begins with; "" where it begins with none."""
+    while not isinstance(target, Name | NameOrCall):
+        if isinstance(target, Attribute | Element | Call):
+            target = target.of if not isinstance(target, Call) else target.callee
+        else:
+            return ""
+    return target.text
+
+
+def _roots(bound: Iterable[Assignment]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for one in bound:
+        found[one.scope].add(_root(one.target))
+    return dict(found)
+
+
+def _attributes(
+    assignments: Iterable[Assignment], definitions: Mapping[str, Definition], rules: Rules
+) -> dict[str, dict[str, list[tuple[str, Expression]]]]:
+    """What is assigned to attributes of the object in methods."""
+    found: dict[str, dict[str, list[tuple[str, Expression]]]] = {}
+    for one in assignments:
+        target = one.target
+        if not isinstance(target, Attribute) or not isinstance(target.of, Name) or one.role == "test":
+            continue
+        is_own = target.of is THIS or target.of.text in rules.selves
+        if not is_own or not target.name.lstrip("#%$").isidentifier():
+            continue
+        if rules.has_prototypes:
+            holder, _ = _holder(definitions, one.scope)
+        else:
+            around = (each for each in _around(definitions, one.scope) if each.kind in CLASSES or each.kind == "module")
+            holder = next((each.qualified for each in around), "")
+        if holder:
+            found.setdefault(holder, {}).setdefault(target.name, []).append((one.scope, one.value))
+    return found
+
+
+def _around(definitions: Mapping[str, Definition], scope: str) -> Iterator[Definition]:
+    while scope:
+        definition = definitions.get(scope)
+        if definition is not None:
+            yield definition
+            scope = definition.parent
+        else:  # a literal or prototype
+            scope = scope.rpartition(".")[0]
+
+
+_PROTOTYPE = ".prototype"
+
+
+def _holder(definitions: Mapping[str, Definition], scope: str) -> tuple[str, bool]:
+    outermost = ""
+    for around in _around(definitions, scope):
+        if around.kind in CLASSES:
+            return around.qualified, False
+        if around.kind not in FUNCTIONS:
+            continue
+        outermost = around.qualified
+        if around.parent and around.parent not in definitions and not around.parent.endswith(".this"):
+            return around.parent.removesuffix(_PROTOTYPE), not around.parent.endswith(_PROTOTYPE)
+        outer = definitions.get(around.parent)
+        if around.kind == "method" and outer is not None and outer.kind in FUNCTIONS:
+            return around.parent, True
+    return outermost, False
+
+
+_BASE_ORDER = ("base", "implements", "companion")
+
+
+def _bases(bases: Sequence[Base], definitions: Mapping[str, Definition]) -> dict[str, list[Base]]:
+    """By the id of the class; mixins first, of which the last counts first."""
+    mixins = [one for one in bases if one.kind == "mixin"]
+    others = [one for kind in _BASE_ORDER for one in bases if one.kind == kind]
+    return _grouped((_class_of(one, definitions), one) for one in (*reversed(mixins), *others))
+
+
+def _class_of(base: Base, definitions: Mapping[str, Definition]) -> str:
+    """The id of the class: the one around it, or the one that it names."""
+    inner = f"{base.scope}.{base.cls}"
+    return inner if inner in definitions else base.cls or base.scope
+
+
+def _with_scope(imported: Import, rules: Rules, definitions: Mapping[str, Definition]) -> Import:
+    """An import, in the definition around it that has imports of its own."""
+    kinds = {"module"} if rules.has_module_paths else FUNCTIONS if rules.has_local_imports else frozenset()
+    around = _around(definitions, imported.scope) if kinds else ()
+    importing = next((one for one in around if one.kind in kinds), None)
+    if importing is None:
+        return imported._replace(scope=FILE) if imported.scope else imported
+    # What is written in a function knows it by its name alone.
+    return imported._replace(scope=importing.qualified if importing.kind in FUNCTIONS else importing.id)

@@ -1,0 +1,74 @@
+"""What does not depend on a function is followed in the class or file around it, and means the same there."""
+
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.callgraph.facts import expression as parsed
+from docindex_dagster.callgraph.facts import file_of
+from docindex_dagster.callgraph.ir import Expression
+from docindex_dagster.callgraph.resolver.homes import Homes
+from docindex_dagster.callgraph.resolver.queries import Queries
+from docindex_dagster.callgraph.units import Unit, make_unit
+from docindex_dagster.graph.build import build_graph
+from tests.graph.calls import PROGRAMS, chunks_of, programs
+
+LANGUAGES = sorted({program.parent.name for program in programs()})
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_graph_is_that_of_following_everything_where_it_stands(language: str, monkeypatch: pytest.MonkeyPatch):
+    chunks = chunks_of(PROGRAMS / language)
+    graph = build_graph(chunks)
+
+    def at_its_place(_self: Queries, _unit: Unit, scope: str, _expression: Expression) -> str:
+        return scope
+
+    monkeypatch.setattr(Queries, "home", at_its_place)
+
+    assert graph.triples.equals(build_graph(chunks).triples)
+
+
+PYTHON = """
+import os
+
+
+class Store:
+    def load(self, path):
+        name = os.fspath(path)
+        return self.cache.get(os.path.join(name))
+
+    @classmethod
+    def make(cls):
+        return cls.load
+"""
+
+
+def unit_of(folder: Path) -> Unit:
+    rows = chunks_of(folder).to_pylist()
+    return make_unit("store.py", "python", file_of(rows), is_test=False, chunks=["chunk"], chunk_starts=[0])
+
+
+@pytest.mark.parametrize(
+    ("expression", "home"),
+    [
+        ("os.path.join()", ""),
+        ("Store@()", ""),
+        ("this.cache", "Store"),
+        ("name.strip()", "Store.load"),
+        ("path", "Store.load"),
+        ("(name|os)", "Store.load"),
+    ],
+)
+def test_names_that_a_function_introduces_are_followed_in_it(tmp_path: Path, expression: str, home: str):
+    (tmp_path / "store.py").write_text(PYTHON)
+    homes = Homes(unit_of(tmp_path))
+
+    assert homes.of("Store.load", parsed(expression)) == home
+
+
+def test_a_method_of_the_class_has_another_this(tmp_path: Path):
+    (tmp_path / "store.py").write_text(PYTHON)
+    homes = Homes(unit_of(tmp_path))
+
+    assert homes.of("Store.make", parsed("this.load")) == "Store.make"

@@ -1,0 +1,66 @@
+"""Expressions that are equal are one object, so that answers about them are found again."""
+
+import pytest
+
+from docindex_dagster.callgraph.facts import expression
+from docindex_dagster.callgraph.ir import (
+    THIS,
+    Attribute,
+    Call,
+    CallbackArgument,
+    Element,
+    Instance,
+    Name,
+    NameOrCall,
+    New,
+    Record,
+    TypeRef,
+    Union,
+    path,
+    path_of,
+    rewritten,
+    walk,
+)
+
+ORDER = Name("order")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("order", ORDER),
+        ("order.items[]", Element(Attribute(ORDER, "items"))),
+        ("Order@()", New(Name("Order"))),
+        (":list<Order,map<str>>", Instance(TypeRef("list", (TypeRef("Order"), TypeRef("map", (TypeRef("str"),)))))),
+        ("(order|cart).total()", Call(Attribute(Union((ORDER, Name("cart"))), "total"))),
+        ("take^01", CallbackArgument(Name("take"), 0, 1)),
+        ("total'", NameOrCall("total")),
+        ("{run=go,all}", Record((("run", Name("go")), ("", Name("all"))))),
+    ],
+)
+def test_equal_expressions_are_one_object(text, expected):
+    assert expression(text) is expected
+
+
+def test_what_is_left_out_is_what_it_is_by_default():
+    assert Name("order", "") is ORDER
+    assert TypeRef("Order", ()) is TypeRef("Order")
+
+
+def test_a_name_of_which_the_sort_is_given_is_another_expression():
+    assert Name("order", "type") is not ORDER
+    assert Name("order", "type") is Name("order", "type")
+
+
+def test_names_are_replaced_in_all_parts_and_nothing_else_is():
+    before = Call(Attribute(Union((Name("self"), ORDER)), "self"))
+
+    after = rewritten(before, lambda part: THIS if part is Name("self") else part)
+
+    assert after is Call(Attribute(Union((THIS, ORDER)), "self"))
+    assert THIS in walk(after)
+
+
+def test_a_path_is_written_as_it_is_read():
+    assert path_of(path("shop.cart.Order")) == "shop.cart.Order"
+    assert path_of(Call(ORDER)) == ""

@@ -1,0 +1,60 @@
+"""Most classes have nothing under a name: they are passed over without following anything."""
+
+import pyarrow.compute as pc
+import pytest
+
+from docindex_dagster.callgraph.resolver import classes
+from docindex_dagster.graph.build import build_graph
+from tests.graph.calls import PROGRAMS, chunks_of, programs
+from tests.graph.samples import graph_of
+
+LANGUAGES = sorted({program.parent.name for program in programs()})
+
+MODULES = 50
+NAMES = 40
+
+
+@pytest.fixture
+def fields_asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names for which the fields of a class were asked."""
+    asked: list[str] = []
+    fields = classes._fields
+
+    def noted(q, owner, unit, definition, name):
+        asked.append(name)
+        return fields(q, owner, unit, definition, name)
+
+    monkeypatch.setattr(classes, "_fields", noted)
+    return asked
+
+
+def test_a_name_that_no_ancestor_has_is_asked_of_none(fields_asked: list[str]):
+    modules = "".join(f"module M{n}\n  def m{n}\n  end\nend\n\n" for n in range(MODULES))
+    includes = "".join(f"  include M{n}\n" for n in range(MODULES))
+    calls = "".join(f"    unknown_{n}\n" for n in range(NAMES))
+    files = {"lib/m.rb": modules, "lib/a.rb": f"class A\n{includes}\n  def run\n{calls}    m7\n  end\nend\n"}
+
+    graph = graph_of(files)
+
+    found = graph.triples.filter(pc.equal(graph.triples["predicate"], "calls"))["object"].to_pylist()
+    assert "lib/m.rb::M7.m7" in found
+    assert len([name for name in fields_asked if name.startswith("unknown")]) == 0
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_graph_is_that_of_asking_every_class(language: str, monkeypatch: pytest.MonkeyPatch):
+    chunks = chunks_of(PROGRAMS / language)
+    graph = build_graph(chunks)
+    monkeypatch.setattr(classes, "_lacks", lambda *_: False)
+    asking = build_graph(chunks)
+
+    assert graph.triples.equals(asking.triples)
+    assert graph.nodes.equals(asking.nodes)
+
+
+def test_what_is_written_in_a_literal_beside_a_class_is_found_in_it():
+    files = {"a.js": "class A {}\nA.table = { go() {} }\nA.table.go()\n"}
+
+    calls = graph_of(files).triples.filter(pc.field("predicate") == "calls")["object"].to_pylist()
+
+    assert calls == ["a.js::A.table.go"]
