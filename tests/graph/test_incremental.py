@@ -66,7 +66,8 @@ def edit(chance: random.Random, edited: Edited) -> str:
     if kind == "remove" and len(files) > 3:
         path.unlink()
     elif kind == "copy":
-        shutil.copy(chance.choice(files), path.with_name(f"copy{chance.randrange(3)}{path.suffix}"))
+        original, copy = chance.choice(files), path.with_name(f"copy{chance.randrange(3)}{path.suffix}")
+        copy.write_bytes(original.read_bytes())
     elif kind == "move":
         path.rename(path.with_name(f"moved{chance.randrange(3)}{path.suffix}"))
     else:
