@@ -15,11 +15,11 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.callgraph.resolver.resolver import Resolver
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics as statistics_of
 from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
-from docindex_dagster.callgraph.resolver.resolver import Resolver
 from tests.graph.calls import chunks_of
 
 _EDITS = 10

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from docindex_dagster.callgraph.fingerprints import fingerprint, key_of, text_of
+from docindex_dagster.callgraph.fingerprints import fingerprint, joined, key_of, text_of
 from docindex_dagster.callgraph.ir import (
     Argument,
     Assignment,
@@ -32,7 +32,7 @@ from docindex_dagster.callgraph.units import CLASSES, Unit
 
 _Found = TypeVar("_Found")
 # What a file calls decides nothing of what its names mean, but for what it gives to functions.
-_UNSEEN = frozenset({"definitions", "calls", "decorators", "fills"})
+_UNSEEN = frozenset({"definitions", "calls", "decorators", "fills", "namespace"})
 
 
 class Taker(NamedTuple):
@@ -168,37 +168,40 @@ class Offers:
     def looks(self) -> dict[int, int]:
         """What others see: the keys under which the file is found, and a hash of what they find there."""
         unit, family = self.unit, self.unit.rules.family
-        seen: dict[int, list[str]] = defaultdict(list)
+        seen: dict[int, list[int]] = defaultdict(list)
 
-        def show(sort: str, table: Mapping[str, Sequence[_Found]], text: Callable[[_Found], str]) -> None:
+        def show(sort: str, table: Mapping[str, Sequence[_Found]], hashed: Callable[[_Found], int]) -> None:
             for name, found in table.items():
-                seen[key_of(sort, family, name)] += map(text, found)
+                seen[key_of(sort, family, name)] += map(hashed, found)
 
-        known: dict[int, str] = {}  # calls are in several tables
+        known: dict[int, int] = {}  # calls and definitions are in several tables
 
-        def text_of_call(call: CallSite | Decorator) -> str:
-            return known.get(id(call)) or known.setdefault(id(call), _text(call))
+        def of_call(call: CallSite | Decorator) -> int:
+            return known.get(id(call)) or known.setdefault(id(call), key_of(_text(call)))
 
-        show("name", self.named, _definition)
-        show("full", self.full, _definition)
-        show("extensions", self.extensions, _definition)
-        show("callers", self.callers, text_of_call)
-        show("takers", self.takers, lambda taker: f"{taker.at}\t{text_of_call(taker.call)}")
-        show("derived", self.derived, str)
-        show("assigned", self.assigned, _text)
-        show("fills", self.fills, text_of)
-        show("calls", self.calls, text_of_call)
-        show("sharing", self.sharing, str)
-        show("top", self.tops, str)
-        show("spaces", self.spaces, str)
-        show("everywhere", self.everywhere, str)
-        show("variables", self.variables, str)
-        show("stored", self.stored, _text)
-        show("forwards", self.forwards, str)
+        def of_definition(one: Definition) -> int:
+            return known.get(id(one)) or known.setdefault(id(one), key_of(_definition(one)))
+
+        show("name", self.named, of_definition)
+        show("full", self.full, of_definition)
+        show("extensions", self.extensions, of_definition)
+        show("callers", self.callers, of_call)
+        show("takers", self.takers, lambda taker: of_call(taker.call) ^ taker.at)
+        show("derived", self.derived, key_of)
+        show("assigned", self.assigned, _hashed)
+        show("fills", self.fills, _hashed)
+        show("calls", self.calls, of_call)
+        show("sharing", self.sharing, key_of)
+        show("top", self.tops, key_of)
+        show("spaces", self.spaces, key_of)
+        show("everywhere", self.everywhere, key_of)
+        show("variables", self.variables, key_of)
+        show("stored", self.stored, _hashed)
+        show("forwards", self.forwards, key_of)
         for name in (*unit.path.split("/")[:-1], stem(unit.path)):
-            seen[key_of("module", name)].append("")
+            seen[key_of("module", name)].append(0)
         seen[key_of("file", unit.path)].append(_seen(unit))
-        return {key: key_of(*shown) for key, shown in seen.items()}
+        return {key: joined(shown) for key, shown in seen.items()}
 
 
 def _table(found: Iterable[tuple[str, _Found]]) -> dict[str, list[_Found]]:
@@ -211,26 +214,30 @@ def _table(found: Iterable[tuple[str, _Found]]) -> dict[str, list[_Found]]:
     return table
 
 
-def _seen(unit: Unit) -> str:
-    """All that a file says but where it says so, and but what it calls."""
+def _seen(unit: Unit) -> int:
+    """A hash of all that a file says but where it says so, and but what it calls."""
     definitions = [_definition(one) + one.parent for one in unit.ir.definitions]
-    fields = [getattr(unit.ir, name) for name in unit.ir.__slots__ if name not in _UNSEEN]
-    statements = [text if isinstance(text, str) else _text(text) for field in fields for text in field]
+    lists = [getattr(unit.ir, name) for name in unit.ir.__slots__ if name not in _UNSEEN]
+    statements = [one if isinstance(one, str) else _text(one) for statements in lists for one in statements]
     others = [f"{one.decorated}\t{fingerprint(one.value)}" for one in unit.decorators]
-    return str(key_of(unit.language, *definitions, *statements, *map(_text, unit.contents), *others))
+    texts = [unit.language, unit.namespace, *definitions, *statements, *map(_text, unit.contents), *others]
+    return key_of(*texts)
 
 
 def _definition(found: Definition) -> str:
     return f"{found.id}\t{found.kind}\t{text_of(found.returns)}\t{found.is_local}"
 
 
-_PLACES = frozenset({"line", "byte"})
+_PLACE = ("line", "byte")
 
 
 def _text(found: NamedTuple) -> str:
     """A statement without the place at which it stands."""
-    fields = found._fields
-    return "\t".join([text_of(part) for name, part in zip(fields, found, strict=True) if name not in _PLACES])
+    return "\t".join([text_of(part) for part in (found[:-2] if found._fields[-2:] == _PLACE else found)])
+
+
+def _hashed(found: NamedTuple) -> int:
+    return key_of(_text(found))
 
 
 def _stored_key(one: Assignment) -> str:
