@@ -1,42 +1,70 @@
 """Calls of hand-labelled programs: few edges are wrong, and most are found, in each language."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.graph.calls import PROGRAMS, Judgement, judge, programs
+from tests.graph.calls import PROGRAMS, judge, programs
 
-# What each language, and all together, must reach at least.
-PRECISION, RECALL = 0.92, 0.60
-PRECISION_OF_ALL, RECALL_OF_ALL = 0.97, 0.75
+
+class Shares(NamedTuple):
+    """Of the edges those that are right, and of the labels those that are found, in %."""
+
+    precision: float
+    recall: float
+
+
+# One point below what docs/graph.md says that each language reaches.
+FLOORS = {
+    "c": Shares(99.0, 96.0),
+    "cpp": Shares(99.0, 95.9),
+    "csharp": Shares(98.7, 94.1),
+    "go": Shares(99.0, 93.1),
+    "java": Shares(98.7, 93.5),
+    "javascript": Shares(98.2, 88.1),
+    "kotlin": Shares(98.2, 93.4),
+    "php": Shares(99.0, 93.8),
+    "python": Shares(99.0, 90.6),
+    "ruby": Shares(98.6, 84.5),
+    "rust": Shares(98.6, 94.2),
+    "typescript": Shares(99.0, 95.9),
+}
+FLOOR = Shares(97.0, 75.0)  # of a language that is not measured yet
+FLOOR_OF_ALL = Shares(99.5, 93.5)
 BY_LANGUAGE: dict[str, list[Path]] = defaultdict(list)
 for _program in programs():
     BY_LANGUAGE[_program.parent.name].append(_program)
 
 
-def shares(judgements: list[Judgement]) -> tuple[float, float]:
-    found, wrong, needed = (
-        sum(getattr(one, name) if name != "wrong" else len(one.wrong) for one in judgements)
-        for name in ("found", "wrong", "needed")
-    )
-    return found / (found + wrong), found / needed
+def shares(folders: Iterable[Path]) -> Shares:
+    judgements = [judge(folder) for folder in folders]
+    found = sum(one.found for one in judgements)
+    wrong = sum(len(one.wrong) for one in judgements)
+    needed = sum(one.needed for one in judgements)
+    return Shares(100 * found / (found + wrong), 100 * found / needed)
 
 
 @pytest.mark.parametrize("language", sorted(BY_LANGUAGE))
-def test_calls_of_a_language_are_resolved_rightly_or_not_at_all(language):
-    precision, recall = shares([judge(program) for program in BY_LANGUAGE[language]])
+def test_calls_of_a_language_are_resolved_as_well_as_they_were(language):
+    reached, floor = shares(BY_LANGUAGE[language]), FLOORS.get(language, FLOOR)
 
-    assert precision >= PRECISION
-    assert recall >= RECALL
+    assert reached.precision >= floor.precision
+    assert reached.recall >= floor.recall
 
 
 def test_over_all_languages_nearly_no_edge_is_wrong():
-    precision, recall = shares([judge(program) for program in programs()])
+    reached = shares(folder for folders in BY_LANGUAGE.values() for folder in folders)
 
-    assert precision >= PRECISION_OF_ALL
-    assert recall >= RECALL_OF_ALL
+    assert reached.precision >= FLOOR_OF_ALL.precision
+    assert reached.recall >= FLOOR_OF_ALL.recall
 
 
-def test_there_are_at_least_sixty_programs():
-    assert len(programs(PROGRAMS)) >= 60
+def test_there_are_at_least_160_programs():
+    assert len(programs(PROGRAMS)) >= 160
+
+
+def test_each_language_with_a_floor_has_programs():
+    assert FLOORS.keys() <= BY_LANGUAGE.keys()

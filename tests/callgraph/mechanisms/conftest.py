@@ -1,0 +1,35 @@
+"""What the calls of a small program reach, as its graph has it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from textwrap import dedent
+
+import pyarrow.compute as pc
+import pytest
+
+from docindex_dagster.graph.build import build_graph
+from tests.graph.calls import chunks_of
+
+Calls = Callable[[Mapping[str, str]], set[tuple[str, str, str]]]
+"""From the texts of files to the edges: caller, callee, resolution; of one file without its path."""
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Calls:
+    """The calls inside a program; each is given a folder of its own."""
+
+    def found(files: Mapping[str, str]) -> set[tuple[str, str, str]]:
+        folder = tmp_path / str(len([*tmp_path.iterdir()]))
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(dedent(text).lstrip("\n"), "utf-8")
+        triples = build_graph(chunks_of(folder)).triples
+        edges = triples.filter(pc.equal(triples["predicate"], "calls")).to_pylist()
+        path = f"{next(iter(files))}::" if len(files) == 1 else ""
+        return {
+            (edge["subject"].removeprefix(path), edge["object"].removeprefix(path), edge["resolution"])
+            for edge in edges
+            if not edge["object"].startswith(("external:", "unresolved:"))
+        }
+
+    return found
