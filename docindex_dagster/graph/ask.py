@@ -14,9 +14,10 @@ from docindex_dagster.graph.lookup import LAST, SYMBOL_MARK, one, symbol_of, sym
 from docindex_dagster.graph.opened import OpenGraph
 
 CALLS = frozenset({"calls"})
+DISPATCH = CALLS | {"may_call"}  # what a call names, and what may run instead
 BACKWARD = frozenset({"callers", "impact"})  # the questions that go against the edges
 # Through what a change of one thing reaches others, against the direction of the edges.
-IMPACT = frozenset({"calls", "inherits", "implements", "uses", "references", "imports", "decorates", "tests"})
+IMPACT = DISPATCH | frozenset({"inherits", "implements", "uses", "references", "imports", "decorates", "tests"})
 _CONSTRUCTORS = frozenset({"__init__", "constructor", "initialize", "__construct"})
 # Where something stands is no way to something else.
 _PLACES = frozenset({"defined_in", "defines", "has_section"})
@@ -95,13 +96,15 @@ def callers(graph: OpenGraph, name: str, depth: int = 1) -> list[Step]:
     A name may fit several symbols, here as in the questions below: each is answered for, one after the other.
     """
     return _of_each(
-        graph, name, lambda nodes: _walk(graph, _with_constructors(graph, nodes), CALLS, depth, backward=True)
+        graph, name, lambda nodes: _walk(graph, _with_constructors(graph, nodes), DISPATCH, depth, backward=True)
     )
 
 
 def callees(graph: OpenGraph, name: str, depth: int = 1) -> list[Step]:
     """What a symbol calls; of a class, what its methods call."""
-    return _of_each(graph, name, lambda nodes: _walk(graph, _with_members(graph, nodes), CALLS, depth, backward=False))
+    return _of_each(
+        graph, name, lambda nodes: _walk(graph, _with_members(graph, nodes), DISPATCH, depth, backward=False)
+    )
 
 
 def impact(graph: OpenGraph, name: str, depth: int = _FAR) -> list[Step]:
@@ -230,7 +233,7 @@ def _walk(
         for step, edge in _steps(graph, near[is_wanted[near]].tolist(), distance):
             other = int(graph.subjects[edge] if backward else graph.objects[edge])
             yield step
-            if other not in seen and not (backward and graph.types[other] == "file" and step.predicate == "calls"):
+            if other not in seen and not (backward and graph.types[other] == "file" and step.predicate in DISPATCH):
                 seen.add(other)
                 level += _with_constructors(graph, [other]) if backward else [other]
 

@@ -27,6 +27,7 @@ from docindex_dagster.callgraph.units import CLASSES, Unit
 from docindex_dagster.graph.triple import EXTERNAL, FROM_PARSE, PACKAGE, UNRESOLVED, Node, Triple
 
 _SYMBOLS = frozenset({"function", "class"})
+OVERRIDING = "overrides what is called"
 _NAMING = Name | NameOrCall | Implicit | Attribute
 _Place = tuple[str, str]  # a node and its type
 _Statement = Definition | Import | CallSite | Decorator | Base | Assignment | Parameter
@@ -123,6 +124,9 @@ class FileEdges:
             self._add(caller, "calls", self._target(value), call, value=value)
             if value.kind in _SYMBOLS:
                 self._called(call, value)
+        overriding = self.resolver.may_reach(call, targets)
+        for value in overriding:
+            self._add(caller, "may_call", self._target(value), call, value=value, among=len(overriding))
         if not targets:
             name = last_name(call.callee) or "computed"
             reason = self.resolver.reason(self.unit, call)
@@ -209,11 +213,14 @@ class FileEdges:
         *,
         value: Value | None = None,
         reason: str = "",
+        among: int = 0,
     ) -> None:
         key = (subject[0], predicate, target[0])
         if key in self.triples:
             return
         how, confidence = (NAMES[value.how], CONFIDENCE[value.how]) if value else (FROM_PARSE, 1.0)
+        if among:
+            how, confidence = f"{OVERRIDING}, one of {among}", round(confidence / among, 2)
         if reason:
             how, confidence = f"{UNRESOLVED}: {reason}", 0.0
         chunk = at.chunk if isinstance(at, _Evidence) else self.unit.chunk_at(at.byte)

@@ -96,6 +96,8 @@ class Queries:
         self.direct_bases: Query[[str, str], Values] = Query(table, "direct bases", NONE)
         # The classes that name a class as a base; those of tests only where that is asked for.
         self.derived: Query[[str, str, bool], Values] = Query(table, "derived", NONE)
+        # The methods of a name in the classes that are made from another one.
+        self.implementations: Query[[str, str, str], Values] = Query(table, "implementations", NONE)
         # The last names of the classes of an object.
         self.ancestor_names: Query[[Value], frozenset[str]] = Query(table, "ancestor names", frozenset())
         # What other files find in a file under a name.

@@ -15,6 +15,7 @@ from docindex_dagster.callgraph.resolver import (
     arguments,
     calls,
     definitions,
+    dispatch,
     evaluate,
     hierarchy,
     imports,
@@ -48,6 +49,10 @@ class Resolver:
     def targets(self, unit: Unit, call: CallSite | Decorator) -> Values:
         """What a call reaches: functions, classes of which it makes an object, and what is external."""
         return calls.targets(self.queries, unit, call)
+
+    def may_reach(self, call: CallSite, targets: Values) -> Values:
+        """The methods that may run instead of the targets of a call, since they override them."""
+        return dispatch.may_reach(self.queries, call, targets)
 
     def reason(self, unit: Unit, call: CallSite) -> str:
         """Why a call reaches nothing that is known."""
@@ -97,6 +102,7 @@ def composed(program: Program, table: Table) -> Queries:
     q.impls.answered_by(partial(hierarchy.impls, q))
     q.direct_bases.answered_by(partial(hierarchy.direct_bases, q))
     q.derived.answered_by(partial(hierarchy.derived, q))
+    q.implementations.answered_by(partial(dispatch.implementations, q))
     q.ancestor_names.answered_by(partial(hierarchy.ancestor_names, q))
     q.offered.answered_by(partial(imports.offered, q))
     q.packages.answered_by(partial(imports.packages, q))
