@@ -1,7 +1,7 @@
 """The facts that chunks have as text, read into the intermediate representation."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -57,16 +57,22 @@ def file_of(rows: Sequence[Mapping[str, Any]]) -> ir.FileIR:
     )
 
 
-def _facts(rows: Iterable[Mapping[str, Any]]) -> Iterator[Fact]:
-    for row in rows:
+def starts_of(rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Where each chunk of a file begins: its first byte, or its number where that is not known."""
+    return [at if row["start_byte"] is None else row["start_byte"] for at, row in enumerate(rows)]
+
+
+def _facts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Fact]:
+    for row, start in zip(rows, starts_of(rows), strict=True):
         for text in row["facts"].split("\n") if row["facts"] else ():
             line, kind, scope, name, value = text.split("\t")
             if kind not in _POINTERS:
-                yield Fact(kind, scope, name, value, int(line), row["start_byte"] or 0)
+                yield Fact(kind, scope, name, value, int(line), start)
 
 
-def _definitions(rows: Iterable[Mapping[str, Any]]) -> Iterator[ir.Definition]:
-    symbols = [(symbol, row["start_byte"] or 0) for row in rows for symbol in row["symbols"] or ()]
+def _definitions(rows: Sequence[Mapping[str, Any]]) -> Iterator[ir.Definition]:
+    starts = starts_of(rows)
+    symbols = [(symbol, start) for row, start in zip(rows, starts, strict=True) for symbol in row["symbols"] or ()]
     ids = symbol_ids([symbol["qualified_name"] for symbol, _ in symbols])
     for identifier, (symbol, byte) in zip(ids, symbols, strict=True):
         yield ir.Definition(

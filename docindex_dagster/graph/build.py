@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT, Limits, OverLimitError, Table
-from docindex_dagster.callgraph.facts import file_of
+from docindex_dagster.callgraph.facts import file_of, starts_of
 from docindex_dagster.callgraph.modules import Modules, is_configuration, make_modules
 from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.resolver import Resolver
@@ -136,7 +136,7 @@ def _units(files: pa.Table) -> Units:
             file_of(rows),
             is_test=rows[0]["source_type"] == "test",
             chunks=[row["chunk_id"] for row in rows],
-            chunk_starts=[row["start_byte"] or 0 for row in rows],
+            chunk_starts=starts_of(rows),
         )
 
     return Units(spans, make)

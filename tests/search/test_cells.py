@@ -92,7 +92,9 @@ def parts(split: Split, request: pytest.FixtureRequest) -> Index:
 def queries() -> list[str]:
     """What each module and function of some packages is for, in the words of who wrote it."""
     found = []
-    for file in sorted(path for room in ("stores", "search", "graph") for path in (PACKAGE / room).glob("*.py")):
+    for file in sorted(
+        path for room in ("chunking", "graph", "search", "stores") for path in (PACKAGE / room).glob("*.py")
+    ):
         module = ast.parse(file.read_text())
         documented: list[ast.Module | ast.FunctionDef] = [module]
         documented += [part for part in module.body if isinstance(part, ast.FunctionDef)]

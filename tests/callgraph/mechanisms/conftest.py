@@ -23,8 +23,15 @@ def calls(tmp_path: Path) -> Calls:
         for path, text in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(dedent(text).lstrip("\n"), "utf-8")
-        triples = build_graph(chunks_of(folder)).triples
-        edges = triples.filter(pc.equal(triples["predicate"], "calls")).to_pylist()
+        chunks = chunks_of(folder)
+        graph = build_graph(chunks)
+        problems = {
+            **graph.problems,
+            **dict(zip(chunks["path"].to_pylist(), chunks["fallback"].to_pylist(), strict=True)),
+        }
+        if any(problems.values()):
+            raise RuntimeError(f"the graph has no edges of some files: {problems}")
+        edges = graph.triples.filter(pc.equal(graph.triples["predicate"], "calls")).to_pylist()
         path = f"{next(iter(files))}::" if len(files) == 1 else ""
         return {
             (edge["subject"].removeprefix(path), edge["object"].removeprefix(path), edge["resolution"])
