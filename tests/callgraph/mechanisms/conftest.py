@@ -17,26 +17,30 @@ Calls = Callable[[Mapping[str, str]], set[tuple[str, str, str]]]
 @pytest.fixture
 def calls(tmp_path: Path) -> Calls:
     """The calls inside a program; each is given a folder of its own."""
+    return lambda files: _edges(tmp_path, files, "calls")
 
-    def found(files: Mapping[str, str]) -> set[tuple[str, str, str]]:
-        folder = tmp_path / str(len([*tmp_path.iterdir()]))
-        for path, text in files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(dedent(text).lstrip("\n"), "utf-8")
-        chunks = chunks_of(folder)
-        graph = build_graph(chunks)
-        problems = {
-            **graph.problems,
-            **dict(zip(chunks["path"].to_pylist(), chunks["fallback"].to_pylist(), strict=True)),
-        }
-        if any(problems.values()):
-            raise RuntimeError(f"the graph has no edges of some files: {problems}")
-        edges = graph.triples.filter(pc.equal(graph.triples["predicate"], "calls")).to_pylist()
-        path = f"{next(iter(files))}::" if len(files) == 1 else ""
-        return {
-            (edge["subject"].removeprefix(path), edge["object"].removeprefix(path), edge["resolution"])
-            for edge in edges
-            if not edge["object"].startswith(("external:", "unresolved:"))
-        }
 
-    return found
+@pytest.fixture
+def may_calls(tmp_path: Path) -> Calls:
+    """What may run instead of what is called."""
+    return lambda files: _edges(tmp_path, files, "may_call")
+
+
+def _edges(root: Path, files: Mapping[str, str], predicate: str) -> set[tuple[str, str, str]]:
+    folder = root / str(len([*root.iterdir()]))
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(dedent(text).lstrip("\n"), "utf-8")
+    chunks = chunks_of(folder)
+    graph = build_graph(chunks)
+    fallbacks = dict(zip(chunks["path"].to_pylist(), chunks["fallback"].to_pylist(), strict=True))
+    problems = {**graph.problems, **fallbacks}
+    if any(problems.values()):
+        raise RuntimeError(f"the graph has no edges of some files: {problems}")
+    edges = graph.triples.filter(pc.equal(graph.triples["predicate"], predicate)).to_pylist()
+    path = f"{next(iter(files))}::" if len(files) == 1 else ""
+    return {
+        (edge["subject"].removeprefix(path), edge["object"].removeprefix(path), edge["resolution"])
+        for edge in edges
+        if not edge["object"].startswith(("external:", "unresolved:"))
+    }
