@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes that the tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz test-live test-dagster test-client test-extras test-deploy test-prometheus test-scale test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-deploy test-prometheus test-scale test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -74,6 +74,9 @@ test-parallel: $(INSTALLED)  ## Index in several processes and search, all at on
 
 fuzz: $(INSTALLED)  ## Cut damaged files for ten minutes: no crash, no hang, no lost byte.
 	DOCINDEX_TEST_SEED=$(DOCINDEX_TEST_SEED) DOCINDEX_TEST_SECONDS=$(DOCINDEX_TEST_SECONDS) $(BIN)/pytest -m fuzz -s tests/fuzz
+
+mutants: $(INSTALLED)  ## Take each mechanism of the call graph out in turn, and show the tests that notice, in 11 minutes.
+	$(BIN)/python -m tests.mutants
 
 test-live: $(INSTALLED)  ## Let a real daemon notice edits, failures, deleted partitions and its own death.
 	$(BIN)/pytest -m live -s

@@ -211,8 +211,13 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
             yield Value("function", other.path, call.decorated, How.ARGUMENT)
         return
     for value in q.values(other, call.scope, argument.value) if argument else ():
-        if unit.is_test or not (value.path in q.program.units and q.unit(value.path).is_test):
+        if unit.is_test or not _is_of_test(q, value):
             yield value.found(How.ARGUMENT)
+
+
+def _is_of_test(q: Queries, value: Value) -> bool:
+    """Whether a function or class stands in a test: what is tested calls it only there."""
+    return value.path in q.program.units and q.unit(value.path).is_test
 
 
 def _is_constructor(q: Queries, definition: Definition, owner: Value, rules: Rules) -> bool:

@@ -56,6 +56,11 @@ def _declared_results(q: Queries, function: Value) -> Iterator[Value]:
         return
     unit, own = q.unit(function.path), q.definition(function)
     same = [one for one in unit.definitions.values() if one.qualified == own.qualified]
-    overloads = [one for one in same if any(last_name(value) == "overload" for value in unit.decorated_by(one.id))]
+    overloads = [one for one in same if _is_overload(unit, one)]
     for one in overloads or [own]:
         yield from q.typed(unit, one.id, one.returns, None) if one.returns else ()
+
+
+def _is_overload(unit: Unit, definition: Definition) -> bool:
+    """Whether a function of Python is only declared, as one of several."""
+    return any(last_name(value) == "overload" for value in unit.decorated_by(definition.id))

@@ -1,0 +1,216 @@
+"""The mechanisms of the call graph, each with what it does, where it is, and what it returns when it is taken out."""
+
+from dataclasses import replace
+from typing import Any
+
+from docindex_dagster.callgraph.rules import RULES as RULES_OF_LANGUAGES
+from tests.mutants.mutant import Argument, Mutant
+
+NOTHING: object = iter(())  # of what is asked for the first of some
+NONE = frozenset[str]()
+UNKNOWN = "?"
+PARTS = "callgraph.resolver"
+SCOPES, SELVES, IMPORTS = f"{PARTS}.scopes", f"{PARTS}.selves", f"{PARTS}.imports"
+NAMESPACES, HIERARCHY, CLASSES = f"{PARTS}.namespaces", f"{PARTS}.hierarchy", f"{PARTS}.classes"
+DEFINITIONS, MEMBERS, RESULTS = f"{PARTS}.definitions", f"{PARTS}.members", f"{PARTS}.results"
+TYPES, ARGUMENTS, CALLS = f"{PARTS}.types", f"{PARTS}.arguments", f"{PARTS}.calls"
+SPACES, OVERLOADS, BUILTINS = f"{PARTS}.spaces", f"{PARTS}.overloads", f"{PARTS}.builtins"
+DISPATCH, UNITS, MODULES = f"{PARTS}.dispatch", "callgraph.units", "callgraph.modules"
+FACTS, LAMBDAS, READERS = "code.facts", "code.lambdas", "code.fact_readers"
+VALUES, EXPRESSIONS, FACTS_C = "code.fact_values", "code.expression_rules", "code.facts_c"
+RULES = "callgraph.rules:RULES"
+
+
+def without(rule: str, nothing: Any = NONE) -> Any:
+    """The rules of all languages without one of them."""
+    return {language: replace(rules, **{rule: nothing}) for language, rules in RULES_OF_LANGUAGES.items()}
+
+
+MUTANTS = (
+    # Scopes.
+    Mutant("scopes", "a name is looked for in the scopes around it", f"{SCOPES}:_in_scope", None),
+    Mutant("unique names", "a block hides variables for its own length", "code.shadows:with_unique_names", Argument(0)),
+    Mutant("written functions", "functions that are elements of a collection", f"{SCOPES}:function_named"),
+    Mutant("bare names", "a name of Ruby may be a call", f"{SCOPES}:name_or_call"),
+    Mutant("names of itself", "`this`, `super`, `self`, `crate`", f"{SELVES}:of_itself", None),
+    Mutant("class expressions", "a class without a name is the function's around it", f"{SELVES}:_unnamed_class"),
+    Mutant("self of Python", "the first parameter is the object or the class", "code.selves:with_this", Argument(0)),
+    Mutant("this", "the object of a method", f"{SELVES}:_this"),
+    Mutant("owner", "the class whose member a place is in", f"{HIERARCHY}:owner", None),
+    Mutant("variables", "a variable is what is assigned to it", f"{SCOPES}:bound", []),
+    Mutant(
+        "declared or given", "of C, C++ and PHP: a variable by its type or value", f"{CLASSES}:declared_or_given", []
+    ),
+    Mutant("functions of members", "names in a function that is a member elsewhere", f"{SCOPES}:_in_member", None),
+    Mutant("hidden names", "names of function expressions are seen in them alone", f"{READERS}:_hidden", None),
+    Mutant("defaults", "what a default calls runs outside of the function", f"{READERS}:_outer", None),
+    # Imports.
+    Mutant("imports", "a name is that of what is imported", f"{IMPORTS}:imported"),
+    Mutant("modules", "what a module has under a name", f"{IMPORTS}:_of_module"),
+    Mutant("exports", "what a file says that it exports", f"{IMPORTS}:_exported", []),
+    Mutant("offered names", "what a file defines, for others", f"{IMPORTS}:_offered", []),
+    Mutant("passed on", "a file passes on all of another one", f"{IMPORTS}:_passed_on", []),
+    Mutant("modules below", "a package has the modules below it", f"{IMPORTS}:_below", []),
+    Mutant("folders of Go", "the files of a folder that is imported", f"{IMPORTS}:_in_folder"),
+    Mutant("modules of a folder", "a folder without __init__.py is a package", f"{IMPORTS}:_submodules", NOTHING),
+    Mutant("packages of Go", "a package is named as its files say", f"{IMPORTS}:_package_name", ""),
+    Mutant("neighbours", "files of a folder of Go share their names", f"{IMPORTS}:_of_neighbours"),
+    Mutant("shared names", "files of a program of Ruby, or a namespace of PHP", f"{IMPORTS}:shared"),
+    Mutant("loaded files", "a function of Ruby needs its file to be required", f"{IMPORTS}:_is_loaded", True),
+    Mutant("local imports", "what a function or module imports for itself", f"{IMPORTS}:used_in", []),
+    Mutant("paths of Rust", "the steps of a path that is imported", f"{IMPORTS}:_of_path"),
+    Mutant("words of paths", "`self`, `super` and `crate`", f"{IMPORTS}:path_word"),
+    Mutant("macros of Rust", "a macro is the nearest of its name", f"{IMPORTS}:macros"),
+    Mutant("macro arguments", "what stands in a macro is read as code", f"{FACTS}:_read_again", None),
+    Mutant("computed exports", "any export of a module whose name is computed", f"{IMPORTS}:all_exported"),
+    Mutant("modules of Python", "the file of a dotted name", "callgraph.modules:_python"),
+    Mutant("nearest modules", "of several files of one name the nearest", "callgraph.modules:_likeliest", ""),
+    Mutant("modules of ECMAScript", "the file of a path or package", "callgraph.modules:_ecmascript"),
+    Mutant("entries of packages", "what package.json names inside", "callgraph.modules:_of_package"),
+    Mutant("modules of Go", "the folder of a package", "callgraph.modules_go:go_folder"),
+    Mutant("modules of Ruby", "the file of a require", "callgraph.modules_ruby:ruby_files"),
+    Mutant("modules of Rust", "the file of a module or crate", "callgraph.modules_rust:rust_files"),
+    Mutant("includes", "the file of an include", "callgraph.modules_c:find"),
+    Mutant(
+        "library headers", "headers of the library are none of the source", "callgraph.modules_c:STANDARD_HEADERS", NONE
+    ),
+    Mutant("using directives", "`using namespace`", f"{UNITS}:Unit.directives", ()),
+    Mutant("included names", "names of C and C++ by namespaces and includes", f"{SCOPES}:_included"),
+    Mutant("visible files", "what includes lead to, through others", f"{SPACES}:included", NONE),
+    Mutant("names in namespaces", "of Java, Kotlin and C#", f"{NAMESPACES}:outermost"),
+    Mutant("namespaces", "what a namespace or class has", f"{NAMESPACES}:of_namespace"),
+    Mutant("namespaces around", "of C#: what is in the namespaces around", f"{NAMESPACES}:own_namespaces"),
+    Mutant("full names", "of Java and C#: a name behind its namespace", f"{NAMESPACES}:in_namespace", []),
+    Mutant("names beyond", "of PHP: namespaces, and functions outside of all", f"{SPACES}:beyond", []),
+    # Class hierarchies.
+    Mutant("base classes", "what a class is made from", f"{HIERARCHY}:direct_bases"),
+    Mutant("super", "what the class inherits", f"{SELVES}:_super"),
+    Mutant("super of Ruby", "the method of the same name", f"{SELVES}:_inherited_method"),
+    Mutant("super of modules", "the method behind a module in those that include it", f"{SELVES}:_behind"),
+    Mutant("mixins", "members before those of base classes", f"{READERS}:_mixin", None),
+    Mutant("class methods", "`ClassMethods` of a module of Ruby", f"{HIERARCHY}:_extension"),
+    Mutant("overriding", "a method that a class calls on itself", f"{CALLS}:_overriding"),
+    Mutant("overriding by use", "not where only objects of others run it", f"{CALLS}:_may_run_in", True),
+    Mutant("dynamic dispatch", "the methods that may run instead", f"{DISPATCH}:implementations"),
+    Mutant("interfaces of Go", "types that have all methods of one", f"{DISPATCH}:_structural"),
+    Mutant("calls of super", "nothing overrides what is named by its class", f"{DISPATCH}:_is_of_super", False),
+    Mutant("derived classes", "the classes that name a class as a base", f"{HIERARCHY}:derived"),
+    Mutant("parts of classes", "classes of Ruby that are opened again", f"{HIERARCHY}:_reopened"),
+    Mutant("impls", "impls of Rust in other files", f"{HIERARCHY}:impls"),
+    Mutant("traits for the library", "a trait adds methods to a type of the library", f"{MEMBERS}:_added", []),
+    Mutant("deref", "an object of Rust that stands for another", f"{MEMBERS}:_of_deref", []),
+    Mutant("makers of Ruby", "`new` of a class, or its own", f"{MEMBERS}:_maker"),
+    Mutant("companions", "a companion of Kotlin is named by its class", f"{READERS}:_companion", None),
+    Mutant("constants of enums", "a constant of an enumeration is an object of it", f"{MEMBERS}:_without_member"),
+    Mutant("bodies of constants", "`super` in a constant of an enumeration", f"{SELVES}:_is_of_constant", False),
+    Mutant("classes without name", "what a function's class inherits", f"{HIERARCHY}:bases_of_unnamed"),
+    Mutant("literals", "objects that are written out have methods", f"{MEMBERS}:of_literal"),
+    Mutant("records", "what is under a name in an object, or spread", f"{MEMBERS}:_of_record"),
+    Mutant("functions as objects", "what is put into a function", f"{MEMBERS}:_of_function"),
+    Mutant("constructors as functions", "`new` of a function", f"{RESULTS}:new", []),
+    # Fields and types.
+    Mutant("fields", "what an attribute is", f"{CLASSES}:_fields", []),
+    Mutant("declared fields", "what the body of a class says", f"{CLASSES}:_declared_fields", []),
+    Mutant("assigned attributes", "what methods assign", f"{UNITS}:_attributes", {}),
+    Mutant("fields from outside", "what others put into a field", f"{CLASSES}:_filled_in"),
+    Mutant("filled structs", "of Go and Rust: objects that are written out", f"{CLASSES}:_filled"),
+    Mutant("assigned fields", "of Go and Rust: assignments elsewhere", f"{CLASSES}:_assigned"),
+    Mutant("assigned in C", "what is put into a field of a struct", f"{SPACES}:assigned"),
+    Mutant("functions in fields", "functions that are written in a field", f"{CLASSES}:_with_methods", Argument(3)),
+    Mutant("type names", "a declared type", f"{TYPES}:typed", []),
+    Mutant("types of C++", "the type of a name, in namespaces and includes", f"{SPACES}:included_types"),
+    Mutant("bounds", "a type parameter of Java, Kotlin and C#", f"{TYPES}:_bound_of", None),
+    Mutant("type parameters", "by what the object was made for", f"{TYPES}:for_receiver", None),
+    Mutant("arguments of bases", "what a base class was made for", f"{TYPES}:_given_types"),
+    Mutant("types of objects", "type parameters of an object in its fields", f"{TYPES}:held_by", {}),
+    Mutant("function types", "a type of functions with a name", f"{TYPES}:function_type", None),
+    Mutant("tested types", "what something was tested to be", f"{MEMBERS}:tested"),
+    Mutant("casts", "a cast says what something is", f"{EXPRESSIONS}:_cast", UNKNOWN),
+    Mutant("patterns of Rust", "parts of what a pattern matches", "code.patterns:matched", UNKNOWN),
+    Mutant("destructuring", "parts of an object by their names", f"{VALUES}:_member_of", UNKNOWN),
+    Mutant("several results", "of Go: each goes to a variable", "code.patterns:assigned_part", UNKNOWN),
+    Mutant("wrappers", "types whose members are those of what they hold", RULES, without("wrappers")),
+    Mutant("leading arguments", "of Rust: Result holds its first argument", RULES, without("leading")),
+    Mutant("methods that give itself", "clone, borrow, tap and their like", RULES, without("same")),
+    Mutant("objects that run", "`__call__` and its like", RULES, without("runs", ())),
+    Mutant("types in comments", "@param, @return and @var", f"{READERS}:_documented", NOTHING),
+    Mutant("made by its place", "`new()` of C# is of the declared type", f"{LAMBDAS}:csharp_new", UNKNOWN),
+    Mutant("type arguments of calls", "of Kotlin: what they say is made", f"{LAMBDAS}:kotlin_made", ""),
+    Mutant("objects of Kotlin", "`object : Type`", f"{LAMBDAS}:kotlin_object", UNKNOWN),
+    # What calls return, and collections.
+    Mutant("branches", "either side of a conditional", f"{EXPRESSIONS}:_one_of", UNKNOWN),
+    Mutant("arms", "any arm of a match", f"{EXPRESSIONS}:_branches", UNKNOWN),
+    Mutant("returns", "what a function returns", f"{RESULTS}:returned"),
+    Mutant("returned parameters", "what another caller gives is not returned", f"{RESULTS}:_is_called_once", True),
+    Mutant("elements", "what a collection holds", f"{RESULTS}:elements"),
+    Mutant("elements of objects", "a collection that a class is", f"{RESULTS}:_of_library_bases"),
+    Mutant("elements of bases", "a collection that a type of Go is", f"{RESULTS}:_of_generic_bases", []),
+    Mutant("entries of tables", "helpers in a table are none of its entries", f"{RESULTS}:_entries", ()),
+    Mutant("whole tables", "a table that is something else besides", f"{RESULTS}:_is_whole", True),
+    Mutant("put into collections", "append and its like", f"{UNITS}:_contents"),
+    Mutant("put into fields of C++", "push_back and its like", f"{UNITS}:_contents_outside"),
+    Mutant("methods of collections", "what methods of the library give", f"{BUILTINS}:result_of"),
+    Mutant("results of Rust", "what methods of standard types give", "callgraph.resolver.rust_std:rust_result"),
+    Mutant("plain results", "texts and numbers of the library", f"{BUILTINS}:plain_result", None),
+    Mutant("mapped elements", "what a mapping makes of all elements", f"{LAMBDAS}:_mapped", ""),
+    Mutant("copies", "sorted and its like give the same", f"{EXPRESSIONS}:_copied", UNKNOWN),
+    Mutant("tables of C", "functions in rows", f"{FACTS_C}:_rows", NOTHING),
+    Mutant("filled structs of C", "what is put into fields in their order", f"{FACTS_C}:_filled", NOTHING),
+    # Callbacks.
+    Mutant("callback arguments", "what a function gives to the one it is given", f"{ARGUMENTS}:to_callback"),
+    Mutant("passed callbacks", "what a function of the program gives", f"{ARGUMENTS}:_passed"),
+    Mutant("types of callbacks", "what a declared callback takes", f"{ARGUMENTS}:_to_last"),
+    Mutant("library callbacks", "methods of the library give elements", f"{BUILTINS}:gives_elements", False),
+    Mutant("given lambdas", "what a lambda is given", "code.callees:what_is_given", UNKNOWN),
+    Mutant("given blocks", "what a block of Ruby is given", f"{VALUES}:_block_given", UNKNOWN),
+    Mutant("folds", "what a fold begins with", f"{VALUES}:folded", UNKNOWN),
+    Mutant("handed functions", "what those give that are given a function", f"{ARGUMENTS}:_by_takers"),
+    Mutant("given functions", "functions that are given for a declared parameter", f"{ARGUMENTS}:_given_functions"),
+    Mutant(
+        "functions in variables",
+        "a callback of Java that is called by its method",
+        "callgraph.resolver.evaluate:_functions_held",
+    ),
+    Mutant("callers of functions", "call, apply, run and Invoke", RULES, without("callers")),
+    Mutant("bound methods", "bind and to_proc", RULES, without("binders")),
+    Mutant("iteration", "of Ruby: what each gives, others give", RULES, without("iteration", "")),
+    Mutant("receivers of lambdas", "names in a lambda of Kotlin", f"{LAMBDAS}:kotlin_name", ""),
+    Mutant("this of lambdas", "`this` in a lambda of Kotlin", f"{LAMBDAS}:kotlin_this", "this"),
+    Mutant("it", "`it` in a lambda of Kotlin", f"{LAMBDAS}:_it", ""),
+    Mutant("several receivers", "names of the receivers around", f"{NAMESPACES}:implicit"),
+    Mutant("lambdas with equal names", "parameters of one name in several lambdas", f"{FACTS}:_numbered", Argument(0)),
+    # Callers.
+    Mutant("parameters", "what a parameter is", f"{ARGUMENTS}:parameter"),
+    Mutant("callers", "what the calls of a function give", f"{ARGUMENTS}:given"),
+    Mutant("constructors", "a constructor is called by its class", f"{ARGUMENTS}:_is_constructor", False),
+    Mutant("values of tests", "what tests give stays there", f"{ARGUMENTS}:_is_of_test", False),
+    Mutant("wanted parameters", "a literal of a declared type", f"{ARGUMENTS}:_by_literal"),
+    Mutant("decorators", "what a decorator makes of a function", f"{DEFINITIONS}:_decorated"),
+    Mutant("overloads of decorators", "of several declarations each counts", f"{DEFINITIONS}:_is_overload", False),
+    Mutant("properties", "a method that is read as an attribute", f"{CLASSES}:_is_property", False),
+    Mutant("accessors", "`get` of a property of ECMAScript", f"{READERS}:_property", None),
+    Mutant("fixtures", "pytest's fixtures", "callgraph.resolver.fixtures:fixture_of", None),
+    # Overloads and extensions.
+    Mutant("overloads", "of functions of one name the one that fits", f"{CALLS}:chosen", Argument(3)),
+    Mutant("inherited overloads", "where those of the class take too little", f"{CALLS}:_overloads"),
+    Mutant("fit of literals", "a literal for a declared type", f"{OVERLOADS}:_literal_fit", 0),
+    Mutant("fit of types", "a value for a declared type", f"{OVERLOADS}:_type_fit", 0),
+    Mutant("aliases of the library", "a type that stands for one of the library", f"{OVERLOADS}:_aliased", []),
+    Mutant("arithmetic", "the type of a sum", f"{LAMBDAS}:arithmetic", UNKNOWN),
+    Mutant("extensions", "functions that are added to a type", f"{NAMESPACES}:extensions", NOTHING),
+    Mutant("extensions by type", "only those of the type", f"{NAMESPACES}:_extends", True),
+    Mutant("extensions by import", "only those that are seen", f"{NAMESPACES}:_sees", True),
+    Mutant("receivers", "`this` in a function that is added", f"{SELVES}:_receiver", None),
+    # C and C++.
+    Mutant("bodies", "a declared method is where its body is", f"{SPACES}:with_body", Argument(1)),
+    Mutant("linked bodies", "of several bodies the one that knows the declaration", f"{SPACES}:_linked", Argument(2)),
+    Mutant("seen definitions", "what a file includes, or declares", f"{SPACES}:_visible", Argument(3)),
+    Mutant("variables of files", "a variable of another file", f"{SPACES}:_variable", []),
+    Mutant("stored functions", "what functions put into a variable", f"{SPACES}:_assigned_outside", []),
+    Mutant("templates", "what a template is used with", f"{SPACES}:_given_types", []),
+    Mutant("inherited types", "a type in a base class", f"{SPACES}:_inherited_types", []),
+    Mutant("tests with fixtures", "TEST_F is a member of its fixture", "callgraph.resolver.homes:_WITH_FIXTURE", NONE),
+    Mutant("members by namespaces", "a method outside of its class", f"{SPACES}:home_of", Argument(2)),
+    Mutant("macros of C", "a macro, where it is included", f"{SPACES}:_macros", []),
+    Mutant("objects in C++", "what looks like a function and makes an object", f"{FACTS_C}:_is_made", False),
+)
