@@ -13,7 +13,6 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 FILE = ""  # the scope around all others
-ROOT = "\\"  # the namespace around all others, where a language writes it
 ANY = -1  # argument: whichever takes a function
 BLOCK = 9  # argument: the block behind the others
 LAST_ARGUMENT = 8  # those behind it count as one

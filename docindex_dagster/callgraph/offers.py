@@ -28,7 +28,7 @@ from docindex_dagster.callgraph.ir import (
     New,
 )
 from docindex_dagster.callgraph.rules import Rules
-from docindex_dagster.callgraph.units import CLASSES, Unit
+from docindex_dagster.callgraph.units import CLASSES, Unit, grouped
 
 _Found = TypeVar("_Found")
 # What a file calls decides nothing of what its names mean, but for what it gives to functions.
@@ -51,19 +51,19 @@ class Offers:
     @cached_property
     def named(self) -> Mapping[str, Sequence[Definition]]:
         """Definitions by their names."""
-        return _table((one.name, one) for one in self.unit.definitions.values())
+        return grouped((one.name, one) for one in self.unit.definitions.values())
 
     @cached_property
     def full(self) -> Mapping[str, Sequence[Definition]]:
         """Definitions by their full names."""
-        return _table((full_name(self.unit, one.qualified), one) for one in self.unit.definitions.values())
+        return grouped((full_name(self.unit, one.qualified), one) for one in self.unit.definitions.values())
 
     @cached_property
     def extensions(self) -> Mapping[str, Sequence[Definition]]:
         """Functions that are members of another type, by their names."""
         definitions = self.unit.definitions
         known = [definitions[function] for function in self.unit.receivers if function in definitions]
-        return _table((one.name, one) for one in known)
+        return grouped((one.name, one) for one in known)
 
     @cached_property
     def callers(self) -> Mapping[str, Sequence[CallSite | Decorator]]:
@@ -71,7 +71,7 @@ class Offers:
         rules = self.unit.rules
         called: list[tuple[CallSite | Decorator, str]] = [(one, _called(one.callee, rules)) for one in self.unit.calls]
         called += [(one, last_name(one.value)) for one in self.unit.decorators]
-        return _table((name, one) for one, last in called for name in (last, *_first_names(self.unit, last)))
+        return grouped((name, one) for one, last in called for name in (last, *_first_names(self.unit, last)))
 
     @cached_property
     def takers(self) -> Mapping[str, Sequence[Taker]]:
@@ -81,30 +81,30 @@ class Offers:
             for at, argument in enumerate(call.arguments):
                 if given := _given_name(argument):
                     found += [(name, Taker(call, at)) for name in (given, *_first_names(self.unit, given))]
-        return _table(found)
+        return grouped(found)
 
     @cached_property
     def derived(self) -> Mapping[str, Sequence[str]]:
         """The ids of classes by the last names of what they are made from."""
-        return _table(
+        return grouped(
             (_base_name(base.value), identifier) for identifier, bases in self.unit.bases.items() for base in bases
         )
 
     @cached_property
     def assigned(self) -> Mapping[str, Sequence[Assignment]]:
         """What is assigned to attributes of other objects, by their names."""
-        return _table((last_name(one.target), one) for one in self.unit.assigned)
+        return grouped((last_name(one.target), one) for one in self.unit.assigned)
 
     @cached_property
     def fills(self) -> Mapping[str, Sequence[Fill]]:
         """Objects that are written with their fields, by the last name of the type."""
-        return _table((_filled_class(self.unit, one), one) for one in self.unit.fills)
+        return grouped((_filled_class(self.unit, one), one) for one in self.unit.fills)
 
     @cached_property
     def calls(self) -> Mapping[str, Sequence[CallSite]]:
         """What is called in a function or class, by its path and id."""
         path = self.unit.path
-        return _table(
+        return grouped(
             (f"{path}::{scope}", call)
             for call in self.unit.calls
             for scope in (call.scope, *_prefixes(call.scope))
@@ -138,12 +138,12 @@ class Offers:
     @cached_property
     def variables(self) -> Mapping[str, Sequence[str]]:
         """The scopes of variables of files and namespaces, by the full names of these."""
-        return _table((full, scope) for full, scope in self._space_names(self.unit.bindings))
+        return grouped((full, scope) for full, scope in self._space_names(self.unit.bindings))
 
     @cached_property
     def forwards(self) -> Mapping[str, Sequence[str]]:
         """Functions that are only declared, by their full names."""
-        return _table((full, "") for full, _ in self._space_names(self.unit.forwards))
+        return grouped((full, "") for full, _ in self._space_names(self.unit.forwards))
 
     def _space_names(self, names: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str]]:
         if self.unit.rules.sharing != "included":
@@ -156,7 +156,7 @@ class Offers:
     @cached_property
     def stored(self) -> Mapping[str, Sequence[Assignment]]:
         """What is put into fields and variables, by `.name` or `Type.field`; arguments of templates by `<Template`."""
-        return _table((key, one) for one in self.unit.stored if (key := _stored_key(one)))
+        return grouped((key, one) for one in self.unit.stored if (key := _stored_key(one)))
 
     @cached_property
     def everywhere(self) -> Mapping[str, Sequence[str]]:
@@ -202,16 +202,6 @@ class Offers:
             seen[key_of("module", name)].append(0)
         seen[key_of("file", unit.path)].append(_seen(unit))
         return {key: joined(shown) for key, shown in seen.items()}
-
-
-def _table(found: Iterable[tuple[str, _Found]]) -> dict[str, list[_Found]]:
-    table: dict[str, list[_Found]] = {}
-    for name, one in found:
-        if name in table:
-            table[name].append(one)
-        else:
-            table[name] = [one]
-    return table
 
 
 def _seen(unit: Unit) -> int:

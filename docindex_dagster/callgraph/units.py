@@ -103,7 +103,7 @@ class Unit:
 
     @cached_property
     def _decorated(self) -> Mapping[str, Sequence[Expression]]:
-        return _grouped((one.decorated, one.value) for one in self.decorators)
+        return grouped((one.decorated, one.value) for one in self.decorators)
 
     @cached_property
     def literals(self) -> Mapping[str, AbstractSet[str]]:
@@ -189,17 +189,17 @@ def make_unit(
         attributes=_attributes(attributed, definitions, rules),
         assigned=[one for one in ir.assignments if _is_of_another(one)] if rules.has_filled_fields else (),
         stored=[one for one in bound if one.role != "test"] if is_included else (),
-        parameters=_grouped((one.scope, one) for one in ir.parameters),
-        returns=_grouped((one.scope, one.value) for one in ir.returns),
+        parameters=grouped((one.scope, one) for one in ir.parameters),
+        returns=grouped((one.scope, one.value) for one in ir.returns),
         bases=_bases(ir.bases, definitions),
         receivers={one.scope: one.type for one in ir.receivers},
-        generics=_grouped((one.scope, one) for one in ir.generics),
+        generics=grouped((one.scope, one) for one in ir.generics),
         fills=ir.fills,
-        imports=_grouped((one.name or one.module, one) for one in own if one.kind == "name"),
+        imports=grouped((one.name or one.module, one) for one in own if one.kind == "name"),
         wildcards=[one for one in own if one.kind != "name"],
         reexports={one.name: one for one in passed_on if one.kind == "name"},
         reexported=[one.module for one in passed_on if one.kind != "name"],
-        exports=_grouped((one.name, one.value) for one in ir.exports),
+        exports=grouped((one.name, one.value) for one in ir.exports),
         namespace=ir.namespace,
         calls=calls,
         decorators=ir.decorators,
@@ -210,7 +210,7 @@ def make_unit(
         ],
         properties=frozenset(ir.properties),
         hidden=frozenset(ir.hidden),
-        forwards=_grouped((one.scope, one.name) for one in ir.forwards),
+        forwards=grouped((one.scope, one.name) for one in ir.forwards),
         contents=[*contents, *_contents_outside(calls)],
         ir=ir,
     )
@@ -219,7 +219,8 @@ def make_unit(
 _Item = TypeVar("_Item")
 
 
-def _grouped(items: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
+def grouped(items: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
+    """The second of each pair by the first, in their order."""
     found: dict[str, list[_Item]] = {}
     for key, item in items:
         if key in found:
@@ -427,7 +428,7 @@ def _bases(bases: Sequence[Base], definitions: Mapping[str, Definition]) -> dict
     """By the id of the class; mixins first, of which the last counts first."""
     mixins = [one for one in bases if one.kind == "mixin"]
     others = [one for kind in _BASE_ORDER for one in bases if one.kind == kind]
-    return _grouped((_class_of(one, definitions), one) for one in (*reversed(mixins), *others))
+    return grouped((_class_of(one, definitions), one) for one in (*reversed(mixins), *others))
 
 
 def _class_of(base: Base, definitions: Mapping[str, Definition]) -> str:

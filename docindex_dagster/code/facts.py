@@ -384,11 +384,18 @@ def _placed(  # noqa: C901, PLR0912 one a kind
 
 def _scopes(symbols: Sequence[Symbol], ids: Sequence[str]) -> list[tuple[Symbol, str]]:
     """The symbols in which names have a meaning of their own, with their ids, the outer ones first."""
-    others = {symbol.qualified_name for symbol in symbols if symbol.kind != "type"}  # which a `typedef` names
+    named = [symbol for symbol in symbols if symbol.kind != "type"]  # which a `typedef` may name
+    names = {symbol.qualified_name for symbol in named}
+    spans = {(symbol.start_byte, symbol.end_byte) for symbol in named}
+
+    def is_other_name(symbol: Symbol) -> bool:
+        is_same = symbol.qualified_name in names or (symbol.start_byte, symbol.end_byte) in spans
+        return symbol.kind == "type" and is_same
+
     scopes = [
         (symbol, identifier)
         for symbol, identifier in zip(symbols, ids, strict=True)
-        if symbol.kind in _SCOPES and not (symbol.kind == "type" and symbol.qualified_name in others)
+        if symbol.kind in _SCOPES and not is_other_name(symbol)
     ]
     return sorted(scopes, key=lambda item: (item[0].start_byte, -item[0].end_byte))
 

@@ -202,6 +202,7 @@ MUTANTS = (
     Mutant("extensions by import", "only those that are seen", f"{NAMESPACES}:_sees", True),
     Mutant("receivers", "`this` in a function that is added", f"{SELVES}:_receiver", None),
     # C and C++.
+    Mutant("names by typedef", "the name behind a struct stands beside it", f"{UNITS}:_lifted", Argument(0)),
     Mutant("bodies", "a declared method is where its body is", f"{SPACES}:with_body", Argument(1)),
     Mutant("linked bodies", "of several bodies the one that knows the declaration", f"{SPACES}:_linked", Argument(2)),
     Mutant("seen definitions", "what a file includes, or declares", f"{SPACES}:_visible", Argument(3)),

@@ -250,14 +250,11 @@ class Table:
                     query.answers[key[2]] = answer
             else:
                 self._store_of_cycle(key, depth, answer, begin)
-        except _ExhaustedError:
+        except BaseException as error:
             reads += self.reads
-            if depth:
+            if depth or not isinstance(error, _ExhaustedError):
                 raise
             found = query.none
-        except BaseException:
-            reads += self.reads
-            raise
         finally:
             self._active.pop(key, None)
             self.reads = reads

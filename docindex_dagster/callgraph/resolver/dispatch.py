@@ -19,7 +19,7 @@ _MOST_IMPLEMENTATIONS = 40
 
 def may_reach(q: Queries, call: CallSite, targets: Values) -> Values:
     """The methods that override one of the targets in a class of which its receiver may be."""
-    if _is_of_super(call.callee):
+    if not targets or _is_of_super(call.callee):
         return ()
     named = {(target.path, target.name) for target in targets}
     found: dict[tuple[str, str], Value] = {}

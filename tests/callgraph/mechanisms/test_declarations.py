@@ -80,6 +80,22 @@ def test_a_struct_has_the_name_that_a_typedef_gives_it(calls):
     }
 
 
+def test_a_struct_with_a_tag_has_the_other_name_that_its_typedef_gives_it(calls):
+    found = calls(
+        {
+            "a.c": """
+            typedef struct till { void (*open)(void); } Till;
+            static void unlock(void) {}
+            static Till one = { unlock };
+            void go(Till *till) { till->open(); }
+            void tag(struct till *till) { till->open(); }
+            """
+        }
+    )
+
+    assert found == {("go", "unlock", "type of the receiver"), ("tag", "unlock", "type of the receiver")}
+
+
 def test_a_pointer_to_a_function_is_what_is_assigned_to_it(calls):
     found = calls(
         {
