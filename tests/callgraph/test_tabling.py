@@ -100,6 +100,27 @@ def test_an_answer_without_callers_is_found_once_whether_they_may_be_asked_or_no
     assert asked.followed == ["one"]
 
 
+def test_answers_are_forgotten_where_they_are_many(monkeypatch):
+    monkeypatch.setattr("docindex_dagster.callgraph.dependencies.tabling._MOST_ANSWERS", 0)
+    asked = Asked()
+    followed = []
+    short: Query[[], str] = Query(asked.table, "short", "")
+
+    def find() -> str:
+        followed.append("short")
+        return asked.table.asking_callers("unknown", lambda: "given")
+
+    short.answered_by(find)
+    for _ in range(2):
+        asked.table.start()
+        for _ in range(2):
+            asked.ask("one")
+            asked.table.without_callers(short)
+
+    assert asked.followed == ["one", "one"]
+    assert followed == ["short", "short"]
+
+
 def test_an_error_leaves_the_table_as_it_was():
     asked = Asked()
     failing: Query[[], str] = Query(asked.table, "failing", "")

@@ -1,0 +1,32 @@
+"""Sets of values: each once, by its strongest step, and not too many."""
+
+from docindex_dagster.callgraph.ir import Name, Record
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, collection, distinct, external_object
+
+ORDER, CART = Value("class", "shop.py", "Order"), Value("class", "shop.py", "Cart")
+
+
+def test_a_value_that_is_found_twice_counts_by_its_strongest_step():
+    assert distinct([ORDER.found(How.ARGUMENT), CART, ORDER]) == (ORDER, CART)
+    assert distinct([ORDER, CART, ORDER.found(How.ARGUMENT)]) == (ORDER, CART)
+
+
+def test_a_step_makes_a_value_no_stronger():
+    assert ORDER.found(How.ARGUMENT).found(How.FILE).how is How.ARGUMENT
+
+
+def test_collections_are_one_that_holds_what_each_of_them_does():
+    assert distinct([collection((ORDER,)), collection((CART,), How.ELEMENT)]) == (collection((ORDER, CART)),)
+
+
+def test_what_differs_by_what_it_holds_or_is_written_with_is_another_value():
+    records = [Value("record", "shop.py", "", record=Record((("run", Name(name)),))) for name in ("go", "stop")]
+    objects = [external_object("list", held=(held,)) for held in (ORDER, CART)]
+
+    assert distinct([*records, *objects]) == (*records, *objects)
+
+
+def test_of_very_many_values_the_first_are_taken():
+    several = [Value("class", "shop.py", str(number)) for number in range(50)]
+
+    assert distinct(several) == tuple(several[:MOST_VALUES])
