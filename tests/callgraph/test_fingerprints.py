@@ -2,13 +2,20 @@
 
 from docindex_dagster.callgraph import fingerprints
 from docindex_dagster.callgraph.fingerprints import fingerprint, text_of
-from docindex_dagster.callgraph.ir import Argument, Attribute, Call, Element, Instance, Name, TypeRef
+from docindex_dagster.callgraph.ir import Argument, Attribute, Call, Element, Expression, Instance, Name, TypeRef
 
 ORDER = Name("order")
 
 
 def test_what_differs_has_another_fingerprint():
-    differing = [ORDER, Name("cart"), Name("order", "type"), Call(ORDER), Element(ORDER), Instance(TypeRef("order"))]
+    differing: list[Expression] = [
+        ORDER,
+        Name("cart"),
+        Name("order", "type"),
+        Call(ORDER),
+        Element(ORDER),
+        Instance(TypeRef("order")),
+    ]
 
     assert len({fingerprint(one) for one in differing}) == len(differing)
     assert text_of(Argument(ORDER)) != text_of(Argument(ORDER, "", True))
