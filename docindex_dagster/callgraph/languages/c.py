@@ -1,19 +1,33 @@
-r"""C and C++: what their grammars call the expressions that can be followed.
+"""C and C++: what their grammars call expressions and statements.
 
-`*x`, `x[i]` and what stands before `->` are items: of a pointer the object itself, of a smart pointer or an iterator
-what they point at. `::name` begins with `\.`.
+`*x`, `x[i]` and what stands before `->` are elements: of a pointer the object itself, of a smart pointer or an iterator
+what they point at. `::name` begins with the namespace around all others.
 """
 
-import re
 from typing import TYPE_CHECKING
 
-from docindex_dagster.code.expressions import ROOT, UNKNOWN, Read, Shapes, text_of
-from docindex_dagster.code.types import canonical_type
+from docindex_dagster.callgraph.extract.declarations import qualified_name
+from docindex_dagster.callgraph.extract.expressions import text_of
+from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.ir import (
+    THIS,
+    UNKNOWN,
+    Attribute,
+    Call,
+    Element,
+    Expression,
+    Instance,
+    Literal,
+    Name,
+    TypeRef,
+    path,
+    path_of,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_ARGUMENTS = re.compile(r"<[^<>]*>")
 _CASTS = frozenset(
     {"static_cast", "dynamic_cast", "reinterpret_cast", "const_cast", "static_pointer_cast", "dynamic_pointer_cast"}
 )
@@ -21,57 +35,46 @@ _MADE = {"make_unique": "std.unique_ptr", "make_shared": "std.shared_ptr", "allo
 _COPIES = frozenset({"move", "forward", "ref", "cref", "as_const", "addressof", "bind", "mem_fn", "bind_front"})
 
 
-def path_of(node: "Node | None") -> str:
-    """A name with its scopes, without template arguments."""
-    text = text_of(node)
-    shorter = _ARGUMENTS.sub("", text)
-    while shorter != text:
-        text, shorter = shorter, _ARGUMENTS.sub("", shorter)
-    text = "".join(text.split()).replace("::", ".")
-    if ".*" in text:  # a pointer to a member
-        return text.rpartition("*")[2]
-    return f"{ROOT}{text}" if text.startswith(".") else text
+def _path(node: "Node", _: Read) -> Expression:
+    return path(qualified_name(node))
 
 
-def _path(node: "Node", _: Read) -> str:
-    return path_of(node)
-
-
-def _member(node: "Node", read: Read) -> str:
+def _member(node: "Node", read: Read) -> Expression:
     argument, field = node.child_by_field_name("argument"), node.child_by_field_name("field")
-    if text_of(node.child_by_field_name("operator")) in {".*", "->*"}:
+    operator = text_of(node.child_by_field_name("operator"))
+    if operator in {".*", "->*"}:
         return read(field)
-    name = path_of(field).removeprefix("template")
     owner = read(argument)
-    if owner.startswith(":"):
-        owner = f"({owner})"
-    points = text_of(node.child_by_field_name("operator")) == "->" and owner != "this"
-    return f"{owner}[].{name}" if points else f"{owner}.{name}"
+    if operator == "->" and owner is not THIS:
+        owner = Element(owner)
+    for name in qualified_name(field).removeprefix("template").split("."):
+        owner = Attribute(owner, name)
+    return owner
 
 
-def _pointed(node: "Node", read: Read) -> str:
+def _pointed(node: "Node", read: Read) -> Expression:
     value = read(node.child_by_field_name("argument"))
-    if text_of(node.child_by_field_name("operator")) == "&" or value in {"this", UNKNOWN}:
-        return value
-    return f"({value})[]" if value.startswith(":") else f"{value}[]"
+    is_address = text_of(node.child_by_field_name("operator")) == "&"
+    return value if is_address or value is THIS or value is UNKNOWN else Element(value)
 
 
-def _call(node: "Node", read: Read) -> str:
+def _call(node: "Node", read: Read) -> Expression:
     function = node.child_by_field_name("function")
     called = read(function)
-    space, _, name = called.rpartition(".")
+    space, _, name = path_of(called).rpartition(".")
     if name in _COPIES and space in {"std", ""}:
         given = node.child_by_field_name("arguments")
         return read(given.named_children[0]) if given is not None and given.named_children else UNKNOWN
     if "<" in text_of(function) and (arguments := _template_arguments(function)) is not None:
-        first = canonical_type(text_of(next(iter(arguments.named_children), None)))
+        first = declared_type(text_of(next(iter(arguments.named_children), None)))
         if first and name in _CASTS:
-            return f":{first}"
+            return Instance(first)
         if first and name in _MADE:
-            return f":{_MADE[name]}<{first}>"
+            return Instance(TypeRef(_MADE[name], (first,)))
         if space == "std":
-            return f":{canonical_type(text_of(function))}"
-    return f"({called})()" if called.startswith(":") else f"{called}()"
+            whole = declared_type(text_of(function))
+            return Instance(whole) if whole else UNKNOWN
+    return Call(called)
 
 
 def _template_arguments(node: "Node | None") -> "Node | None":
@@ -80,27 +83,27 @@ def _template_arguments(node: "Node | None") -> "Node | None":
     return node.child_by_field_name("arguments") if node is not None else None
 
 
-def _function_pointer(node: "Node", read: Read) -> str:
+def _function_pointer(node: "Node", read: Read) -> Expression:
     """The name of a pointer to a function; a function that is just declared is none."""
     inner = node.child_by_field_name("declarator")
     return read(inner) if inner is not None and inner.type == "parenthesized_declarator" else UNKNOWN
 
 
-def _last(node: "Node", _: Read) -> str:
-    return text_of(node.named_children[-1]) if node.named_children else UNKNOWN
+def _last(node: "Node", _: Read) -> Expression:
+    return path(text_of(node.named_children[-1])) if node.named_children else UNKNOWN
 
 
-def _number(node: "Node", _: Read) -> str:
+def _number(node: "Node", _: Read) -> Expression:
     text = text_of(node)
-    return "#float" if "." in text and not text.startswith("0x") else "#int"
+    return Literal("float" if "." in text and not text.startswith("0x") else "int")
 
 
-def _replacement(node: "Node", _: Read) -> str:
+def _replacement(node: "Node", _: Read) -> Expression:
     text = text_of(node).strip()
-    return text if text.isidentifier() else UNKNOWN
+    return Name(text) if text.isidentifier() else UNKNOWN
 
 
-C = Shapes(
+_EXPRESSIONS = Expressions(
     names=frozenset({"identifier", "field_identifier", "type_identifier", "namespace_identifier"}),
     new={"new_expression": "type"},
     calls={"compound_literal_expression": "type"},
@@ -145,4 +148,16 @@ C = Shapes(
         "number_literal": _number,
         "preproc_arg": _replacement,
     },
+)
+
+_ANONYMOUS = frozenset({"lambda_expression"})
+
+C = Syntax(("c",), _EXPRESSIONS, stores_paths=True)
+CPP = Syntax(
+    ("c", "cpp"),
+    _EXPRESSIONS,
+    frozenset({"function_definition"}) | _ANONYMOUS,
+    _ANONYMOUS,
+    frozenset({"init_declarator"}),
+    stores_paths=True,
 )

@@ -1,12 +1,13 @@
-"""Declared types in one notation: `Name<Argument,…>`, with dots between the parts of a name.
+"""Declared types: from the text of a type, as a language writes it, to a `TypeRef`.
 
-A function is `fun<Object,Argument,…>`, with the type that it is a member of, or `?`.
-
-What says how a value is held (const, a pointer, optional, a lifetime) is left out, since members are the same.
+One reader serves all languages: what is `[]Order` in one is `Order[]` or `list[Order]` in others.
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
+
+from docindex_dagster.callgraph.ir import TypeRef
 
 _LONGEST = 160  # characters
 _SPACES = re.compile(r"\s+")
@@ -27,24 +28,33 @@ _ARGUMENT_NAME = re.compile(r"^\w+ ?= ?")
 _NAME = re.compile(r"[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")
 
 
+_NO_TYPE = TypeRef("?")
+
+
 @lru_cache(maxsize=20_000)
-def canonical_type(written: str) -> str:
-    """The notation of a declared type; "" where it names none that can be followed."""
+def declared_type(written: str) -> TypeRef | None:
+    """The type that a text declares; None where it names none that can be followed."""
     if len(written) > _LONGEST:
-        return ""
+        return None
     text = _SPACES.sub(
         " ", written.strip().removeprefix("->").lstrip(": ").strip("\"'").replace("::", ".").replace("\\", ".")
     )
-    return text.strip("?") if text.strip("?") == "static" else _canonical(text, 0)
+    return TypeRef("static") if text.strip("?") == "static" else _type(text, 0)
 
 
-def _canonical(text: str, depth: int) -> str:  # noqa: C901, PLR0911, PLR0912 one case a way to write a type
+def declared_name(written: str) -> str:
+    """The name of a declared type, without its arguments; "" where it has none."""
+    found = declared_type(written)
+    return found.name if found else ""
+
+
+def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911, PLR0912 one case a way to write a type
     text = _WORDS.sub(" ", text).replace("&", " ").replace("*", " ").strip(" ?!.:")
     if not text or depth > 5 or _NOTHING.match(text):  # noqa: PLR2004 no one writes deeper ones
-        return ""
+        return None
     text = _split(text, "+")[0].strip()
     if not text:
-        return ""
+        return None
     if function := _FUNCTION.match(text):
         return _function(text[function.end() :], depth)
     if text[0] in "(<" and (result := _RESULT.match(text[_closed_at(text) if text[0] == "(" else 0 :])):
@@ -53,7 +63,7 @@ def _canonical(text: str, depth: int) -> str:  # noqa: C901, PLR0911, PLR0912 on
         return _generic("tuple", results, depth)
     parts = [part for part in _split(text, "|") if not _NOTHING.match(part.strip())]
     if len(parts) != 1:
-        return next(filter(None, (_canonical(part, depth + 1) for part in parts)), "")
+        return next(filter(None, (_type(part, depth + 1) for part in parts)), None)
     text = parts[0].strip()
     if mapping := _MAP.match(text):
         return _generic("map", [mapping[1], mapping[2]], depth)
@@ -68,23 +78,22 @@ def _canonical(text: str, depth: int) -> str:  # noqa: C901, PLR0911, PLR0912 on
     name = _NAME.match(text)
     if name is None:
         inner = text.strip("()[] ")
-        return _canonical(inner, depth + 1) if inner != text else ""
+        return _type(inner, depth + 1) if inner != text else None
     rest = text[name.end() :].strip()
     if rest[:1] in {"<", "["} and rest[-1:] in {">", "]"}:
         return _generic(name[0], _split(rest[1:-1], ","), depth)
-    return name[0] if not rest or rest.startswith(("=", ",", "{", "(")) else _last_word(text, depth)
+    return TypeRef(name[0]) if not rest or rest.startswith(("=", ",", "{", "(")) else _last_word(text, depth)
 
 
-def _function(text: str, depth: int) -> str:
+def _function(text: str, depth: int) -> TypeRef:
     """A function type, from the bracket before its parameters on: its result is its argument."""
-    result = _canonical(text[_closed_at(text) :].strip().removeprefix("->"), depth + 1)
-    return f"func<{result}>" if result else "func"
+    result = _type(text[_closed_at(text) :].strip().removeprefix("->"), depth + 1)
+    return TypeRef("func", (result,) if result else ())
 
 
-def _function_taking(types: list[str], depth: int) -> str:
+def _function_taking(types: Iterable[str], depth: int) -> TypeRef:
     """A function type by the type that it is a member of, and those of its parameters."""
-    known = [_canonical(written.strip(), depth + 1) for written in types]
-    return f"fun<{','.join(one or '?' for one in known)}>"
+    return TypeRef("fun", tuple(_type(written.strip(), depth + 1) or _NO_TYPE for written in types))
 
 
 def _closed_at(text: str) -> int:
@@ -110,16 +119,15 @@ def _results(written: str) -> list[str]:
     return found[::-1]
 
 
-def _last_word(text: str, depth: int) -> str:
+def _last_word(text: str, depth: int) -> TypeRef | None:
     """Of `unsigned long`, of `public Order`: the last."""
     *_, last = _split(text, " ")
-    return _canonical(last, depth + 1) if last != text else ""
+    return _type(last, depth + 1) if last != text else None
 
 
-def _generic(name: str, arguments: list[str], depth: int) -> str:
+def _generic(name: str, arguments: list[str], depth: int) -> TypeRef:
     written = [_ARGUMENT_NAME.sub("", argument.strip()) for argument in arguments if argument.strip()]
-    known = [_canonical(argument, depth + 1) or "?" for argument in written]
-    return f"{name}<{','.join(known)}>" if known else name
+    return TypeRef(name, tuple(_type(argument, depth + 1) or _NO_TYPE for argument in written))
 
 
 def _split(text: str, mark: str) -> list[str]:

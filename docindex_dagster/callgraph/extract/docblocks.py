@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from docindex_dagster.code.types import canonical_type
+from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.ir import TypeRef
 
 _TAGS = re.compile(r"@(?:phpstan-|psalm-)?(param|return)\s+")
 _VARIABLE = re.compile(r"\s*(?:\.\.\.)?(\$\w+)")
@@ -14,12 +15,12 @@ _PLAIN = re.compile(
 )
 
 
-def types_in(comment: str) -> Iterator[tuple[str, str]]:
+def types_in(comment: str) -> Iterator[tuple[str, TypeRef]]:
     """The names of parameters, "" for what is returned, each with its type."""
     for tag in _TAGS.finditer(comment):
         written, end = _type_at(comment, tag.end())
-        declared = canonical_type(written)
-        if _PLAIN.match(declared):
+        declared = _class_in(written)
+        if declared is None:
             continue
         if tag[1] == "return":
             yield "", declared
@@ -27,12 +28,18 @@ def types_in(comment: str) -> Iterator[tuple[str, str]]:
             yield name[1], declared
 
 
-def type_after(tag: str, comment: str) -> str:
-    """The type behind a tag; "" where it names none that can be followed."""
+def type_after(tag: str, comment: str) -> TypeRef | None:
+    """The type behind a tag; None where it names none that can be followed."""
     _, found, _ = comment.partition(f"{tag} ")
     written, _ = _type_at(comment, comment.index(tag) + len(tag) + 1) if found else ("", 0)
-    declared = canonical_type(written)
-    return "" if _PLAIN.match(declared) else declared
+    return _class_in(written)
+
+
+def _class_in(written: str) -> TypeRef | None:
+    """A type that is not of the language itself; of a collection that says nothing of what it holds, none."""
+    declared = declared_type(written)
+    is_plain = declared is None or (not declared.arguments and _PLAIN.match(declared.name))
+    return None if is_plain else declared
 
 
 def _type_at(text: str, start: int) -> tuple[str, int]:
