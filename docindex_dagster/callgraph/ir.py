@@ -32,7 +32,8 @@ class _HashConsed(type):
         if len(parts) < len(cls.__match_args__):
             parts += tuple(cls.__dataclass_fields__[name].default for name in cls.__match_args__[len(parts) :])
         key = (cls, *parts)
-        known = _INSTANCES.get(key)
+        reference = _REFERENCES.get(key)
+        known = reference() if reference is not None else None
         if known is not None:
             return known
         with _MAKING:
@@ -40,6 +41,7 @@ class _HashConsed(type):
 
 
 _INSTANCES: WeakValueDictionary[tuple[object, ...], object] = WeakValueDictionary()
+_REFERENCES = _INSTANCES.data  # its own look-up takes three times as long
 _MAKING = Lock()
 
 

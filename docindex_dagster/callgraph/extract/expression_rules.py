@@ -86,8 +86,8 @@ def _rules(syntax: Expressions) -> dict[str, Rule]:
 
 @cache
 def _leaves(syntax: Expressions) -> frozenset[str]:
-    leaves = syntax.names | syntax.literals.keys() | syntax.words.keys() | syntax.attributes
-    return leaves - syntax.special.keys() - syntax.readers.keys()
+    leaves = {*syntax.names, *syntax.literals, *syntax.words, *syntax.attributes}
+    return frozenset(leaves.difference(syntax.special, syntax.readers))
 
 
 def _once(rule: Rule, node: "Node", reader: Reader, depth: int) -> Expression:
