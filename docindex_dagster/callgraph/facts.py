@@ -1,41 +1,31 @@
-"""The facts that chunks have as text, read into the intermediate representation."""
+"""The facts of a file, read into the intermediate representation."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, Name, TypeRef
 from docindex_dagster.code.expressions import SEPARATOR
-from docindex_dagster.code.facts import symbol_ids
+from docindex_dagster.code.facts import Fact, symbol_ids
+from docindex_dagster.code.symbols import Symbol
+from docindex_dagster.code.types import canonical_type
 
-_POINTERS = frozenset({"link", "ref", "anchor", "label"})  # of documents
-
-
-class Fact(NamedTuple):
-    """A line of the facts of a chunk, and where the chunk begins."""
-
-    kind: str
-    scope: str
-    name: str
-    value: str
-    line: int
-    byte: int
+_BREAKS = re.compile(r"[\t\n\r]+")
 
 
-def file_of(rows: Sequence[Mapping[str, Any]]) -> ir.FileIR:
-    """What a file says, from the rows of its chunks in their order."""
+def file_of(facts: Iterable[Fact], language: str, symbols: Sequence[Symbol]) -> ir.FileIR:
+    """What a file says, from its facts and symbols in their order."""
     by_kind: dict[str, list[Fact]] = {}
-    for fact in _facts(rows):
-        by_kind.setdefault(fact.kind, []).append(fact)
+    for fact in facts:
+        by_kind.setdefault(fact.kind, []).append(_in_lines(fact))
 
     def of(*kinds: str) -> Iterator[Fact]:
         return (fact for kind in kinds for fact in by_kind.get(kind, ()))
 
-    is_c = rows[0]["language"] in {"c", "cpp"}
+    is_c = language in {"c", "cpp"}
     return ir.FileIR(
-        definitions=tuple(_definitions(rows)),
+        definitions=tuple(_definitions(symbols)),
         calls=tuple(map(_call, of("call", "new", "macro"))),
         imports=tuple(map(_import, of("import", "reexport"))),
         exports=tuple(ir.Export(fact.name, expression(fact.value)) for fact in of("export")),
@@ -44,7 +34,7 @@ def file_of(rows: Sequence[Mapping[str, Any]]) -> ir.FileIR:
         returns=tuple(ir.Return(fact.scope, expression(fact.value)) for fact in of("return")),
         bases=tuple(map(_base, of("base", "implements", "mixin", "companion"))),
         decorators=tuple(
-            ir.Decorator(fact.scope, fact.name, expression(fact.value), fact.line, fact.byte)
+            ir.Decorator(fact.scope, fact.name, expression(fact.value), fact.line, fact.start_byte)
             for fact in of("decorator")
         ),
         fills=tuple(ir.Fill(fact.scope, fact.name, _arguments(fact.value)) for fact in of("fill")),
@@ -57,40 +47,34 @@ def file_of(rows: Sequence[Mapping[str, Any]]) -> ir.FileIR:
     )
 
 
-def starts_of(rows: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Where each chunk of a file begins: its first byte, or its number where that is not known."""
-    return [at if row["start_byte"] is None else row["start_byte"] for at, row in enumerate(rows)]
+def _in_lines(fact: Fact) -> Fact:
+    """A fact without white space that breaks lines."""
+    if _BREAKS.search(fact.name) or _BREAKS.search(fact.value) or _BREAKS.search(fact.scope):
+        scope, name, value = (_BREAKS.sub(" ", text) for text in (fact.scope, fact.name, fact.value))
+        return fact._replace(scope=scope, name=name, value=value)
+    return fact
 
 
-def _facts(rows: Sequence[Mapping[str, Any]]) -> Iterator[Fact]:
-    for row, start in zip(rows, starts_of(rows), strict=True):
-        for text in row["facts"].split("\n") if row["facts"] else ():
-            line, kind, scope, name, value = text.split("\t")
-            if kind not in _POINTERS:
-                yield Fact(kind, scope, name, value, int(line), start)
-
-
-def _definitions(rows: Sequence[Mapping[str, Any]]) -> Iterator[ir.Definition]:
-    starts = starts_of(rows)
-    symbols = [(symbol, start) for row, start in zip(rows, starts, strict=True) for symbol in row["symbols"] or ()]
-    ids = symbol_ids([symbol["qualified_name"] for symbol, _ in symbols])
-    for identifier, (symbol, byte) in zip(ids, symbols, strict=True):
+def _definitions(symbols: Sequence[Symbol]) -> Iterator[ir.Definition]:
+    ids = symbol_ids([symbol.qualified_name for symbol in symbols])
+    for identifier, symbol in zip(ids, symbols, strict=True):
+        returns = canonical_type(symbol.return_type) if symbol.return_type else ""
         yield ir.Definition(
             id=identifier,
-            name=symbol["name"],
-            kind=symbol["kind"],
-            qualified=symbol["qualified_name"],
-            parent=symbol["parent"] or "",
-            returns=type_ref(symbol["returns"]) if symbol["returns"] else None,
-            is_local=bool(symbol["is_local"]),
-            line=symbol["start_line"],
-            byte=byte,
+            name=symbol.name,
+            kind=symbol.kind,
+            qualified=symbol.qualified_name,
+            parent=symbol.parent or "",
+            returns=type_ref(returns) if returns else None,
+            is_local=bool(symbol.signature and symbol.signature.startswith("static ")),
+            line=symbol.start_line,
+            byte=symbol.start_byte,
         )
 
 
 def _call(fact: Fact) -> ir.CallSite:
     callee, given = expression(fact.name), _arguments(fact.value)
-    return ir.CallSite(fact.kind, fact.scope, callee, given, fact.line, fact.byte)  # type: ignore[arg-type]
+    return ir.CallSite(fact.kind, fact.scope, callee, given, fact.line, fact.start_byte)  # type: ignore[arg-type]
 
 
 def _arguments(value: str) -> tuple[Argument, ...]:
@@ -109,9 +93,9 @@ def _import(fact: Fact) -> ir.Import:
     module, _, member = fact.value.partition(SEPARATOR)
     is_reexport = fact.kind == "reexport"
     if fact.name != "*":
-        return ir.Import("name", fact.scope, fact.name, module, member, is_reexport, fact.line, fact.byte)
+        return ir.Import("name", fact.scope, fact.name, module, member, is_reexport, fact.line, fact.start_byte)
     kind = "directive" if member == "namespace" else "all"
-    return ir.Import(kind, fact.scope, "", module, "", is_reexport, fact.line, fact.byte)  # type: ignore[arg-type]
+    return ir.Import(kind, fact.scope, "", module, "", is_reexport, fact.line, fact.start_byte)  # type: ignore[arg-type]
 
 
 def _assignment(fact: Fact, *, is_c: bool) -> ir.Assignment:
@@ -126,7 +110,7 @@ def _assignment(fact: Fact, *, is_c: bool) -> ir.Assignment:
     else:
         role = "store" if name.startswith(".") or (is_c and "." in name) else "bind"
         target = _target(name.removeprefix("."))
-    return ir.Assignment(role, fact.scope, target, expression(fact.value), fact.line, fact.byte)  # type: ignore[arg-type]
+    return ir.Assignment(role, fact.scope, target, expression(fact.value), fact.line, fact.start_byte)  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=100_000)
@@ -138,12 +122,12 @@ def _target(text: str) -> Expression:
 def _parameter(fact: Fact) -> ir.Parameter:
     kind = "rest" if fact.name.startswith("*") else "block" if fact.name.startswith("&") else ""
     value = expression(fact.value)
-    return ir.Parameter(kind, fact.scope, fact.name.lstrip("*&"), value, fact.line, fact.byte)  # type: ignore[arg-type]
+    return ir.Parameter(kind, fact.scope, fact.name.lstrip("*&"), value, fact.line, fact.start_byte)  # type: ignore[arg-type]
 
 
 def _base(fact: Fact) -> ir.Base:
     value = expression(fact.value) if fact.value.endswith(")") else ir.Instance(type_ref(fact.value))
-    return ir.Base(fact.kind, fact.scope, fact.name, value, fact.line, fact.byte)  # type: ignore[arg-type]
+    return ir.Base(fact.kind, fact.scope, fact.name, value, fact.line, fact.start_byte)  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=100_000)

@@ -88,7 +88,7 @@ def rows(files: Sequence[CutFile], count_tokens: TokenCounter) -> pa.Table:
         "symbols": [_structs(draft) for draft in drafts],
         "imports": of_file(lambda file: file.content.imports),
         "calls": [draft.calls or None for draft in drafts],
-        "facts": [draft.facts for draft in drafts],
+        "pointers": [draft.pointers for draft in drafts],
         "heading_path": [draft.heading_path or None for draft in drafts],
         "section": [draft.section for draft in drafts],
         "subsection": [draft.subsection for draft in drafts],

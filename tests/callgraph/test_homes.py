@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.callgraph.facts import expression as parsed
-from docindex_dagster.callgraph.facts import file_of
 from docindex_dagster.callgraph.ir import Expression
 from docindex_dagster.callgraph.resolver.homes import Homes
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.units import Unit, make_unit
-from docindex_dagster.graph.build import build_graph
+from docindex_dagster.callgraph.table_reading import References
+from docindex_dagster.callgraph.units import Chunks, Unit, make_unit
+from tests.graph.built import build_graph, references_of
 from tests.graph.calls import PROGRAMS, chunks_of, programs
 
 LANGUAGES = sorted({program.parent.name for program in programs()})
@@ -45,8 +45,8 @@ class Store:
 
 
 def unit_of(folder: Path) -> Unit:
-    rows = chunks_of(folder).to_pylist()
-    return make_unit("store.py", "python", file_of(rows), is_test=False, chunks=["chunk"], chunk_starts=[0])
+    said = References(references_of(chunks_of(folder)))["store.py"]
+    return make_unit("store.py", "python", said, is_test=False, chunks=Chunks(["chunk"], [1], [0]))
 
 
 @pytest.mark.parametrize(
