@@ -16,14 +16,14 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.callgraph.extract.file import symbol_ids
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.worker import FileJob, chunk_files
-from docindex_dagster.code.facts import symbol_ids
 from docindex_dagster.core.settings import ChunkingSettings
-from docindex_dagster.graph.build import build_graph
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
+from tests.graph.built import build_graph
 
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "calls"
 WITHOUT_CALLS = frozenset({"bash", "elixir", "haskell", "lua", "scala", "swift", "zig"})

@@ -50,24 +50,21 @@ def symbol_ids(names: Sequence[str]) -> list[str]:
 
 def read_file(tree: "Tree", language: Language, symbols: Sequence[Symbol]) -> FileIR:
     """What a parsed file with these symbols, in file order, says."""
-    syntax = language.syntax
-    ids = symbol_ids([symbol.qualified_name for symbol in symbols])
+    syntax, definitions = language.syntax, definitions_of(symbols)
+    ids = [definition.id for definition in definitions]
     marked = Marked()
     places = find_places(tree, language, reader_of(syntax.expressions))
     placed = [*with_scopes(places, symbols, ids, marked)]
-    statements: Iterable[Statement]
-    if syntax.has_selves:
-        statements = with_this([one.statement for one in placed])
-    elif syntax.blocks is None:
-        statements = (one.statement for one in placed)
-    else:
+    if syntax.blocks is not None:
         functions = (identifier for symbol, identifier in zip(symbols, ids, strict=True) if symbol.kind in CALLABLE)
-        statements = with_unique_names(placed, frozenset(functions))
+        placed = [*with_unique_names(placed, frozenset(functions))]
+    statements: Iterable[Statement] = [one.statement for one in placed]
+    statements = with_this(statements) if syntax.has_selves else statements
     by_type: dict[type, list[Statement]] = {}
     for one in map(_stored, statements) if syntax.stores_paths else statements:
         by_type.setdefault(type(one), []).append(one)
     return FileIR(
-        definitions=tuple(map(_definition, symbols, ids)),
+        definitions=definitions,
         calls=_of(by_type, CallSite),
         imports=_of(by_type, Import),
         exports=_of(by_type, Export),
@@ -91,6 +88,12 @@ _Kind = TypeVar("_Kind")
 
 def _of(by_type: Mapping[type, list[Statement]], kind: type[_Kind]) -> tuple[_Kind, ...]:
     return tuple(one for one in by_type.get(kind, ()) if isinstance(one, kind))
+
+
+def definitions_of(symbols: Sequence[Symbol]) -> tuple[Definition, ...]:
+    """What a file with these symbols, in file order, defines."""
+    ids = symbol_ids([symbol.qualified_name for symbol in symbols])
+    return tuple(map(_definition, symbols, ids))
 
 
 def _definition(symbol: Symbol, identifier: str) -> Definition:

@@ -85,11 +85,11 @@ class _Several(NamedTuple):
 _Key = tuple[str, str, int]
 
 
-def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> Iterable[Statement]:
-    """The statements with names of their own for variables that hide others."""
+def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> Sequence[Placed]:
+    """The places, with names of their own for variables that hide others."""
     declared, numbers = _declared(places, functions)
     if not declared:
-        return (place.statement for place in places)
+        return places
     counts: dict[tuple[str, str], int] = defaultdict(int)
     for (scope, name, _), number in numbers.items():
         counts[scope, name] = max(counts[scope, name], number)
@@ -110,14 +110,14 @@ def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> It
 
         return rewritten(whole, one)
 
-    def unique(place: Placed, key: _Key | None, names: Sequence[str]) -> Statement:
+    def unique(place: Placed, key: _Key | None, names: Sequence[str]) -> Placed:
         one = place.statement
         number = numbers.get(key) if key is not None else None
         if not ambiguous.isdisjoint(names):
             one = _changed(one, lambda whole: renamed(whole, place.start), is_declared=number is not None)
         if number is not None and isinstance(one, Assignment) and isinstance(one.target, Name):
             one = one._replace(target=numbered(one.target.text, one.scope, number))
-        return one
+        return place._replace(statement=one)
 
     return [unique(*each) for each in zip(places, keys, uses, strict=True)]
 
