@@ -41,7 +41,7 @@ class _HashConsed(type):
 
 
 _INSTANCES: WeakValueDictionary[tuple[object, ...], object] = WeakValueDictionary()
-_REFERENCES = _INSTANCES.data  # its own look-up takes three times as long
+_REFERENCES = _INSTANCES.data  # type: ignore[attr-defined]  # its own look-up takes three times as long
 _MAKING = Lock()
 
 

@@ -5,7 +5,7 @@ How a statement is made of what a query has captured is in `statements.py`, what
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.callgraph.extract.expression_rules import reader_of
@@ -58,8 +58,8 @@ def read_file(tree: "Tree", language: Language, symbols: Sequence[Symbol]) -> Fi
     if syntax.blocks is not None:
         functions = (identifier for symbol, identifier in zip(symbols, ids, strict=True) if symbol.kind in CALLABLE)
         placed = [*with_unique_names(placed, frozenset(functions))]
-    statements: Iterable[Statement] = [one.statement for one in placed]
-    statements = with_this(statements) if syntax.has_selves else statements
+    plain = [one.statement for one in placed]
+    statements = with_this(plain) if syntax.has_selves else plain
     by_type: dict[type, list[Statement]] = {}
     for one in map(_stored, statements) if syntax.stores_paths else statements:
         by_type.setdefault(type(one), []).append(one)

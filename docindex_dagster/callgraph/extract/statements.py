@@ -1,6 +1,42 @@
 """Statements of the intermediate representation, each made of what a query has captured in one place.
 
-The captures are described in `languages/queries/README.md`. A statement gets its scope, line and byte in `file.py`.
+A statement gets its scope, line and byte in `scopes.py`. The queries of `languages/queries/` have these captures:
+
+- `@call` with `@arguments`: what is called; with `@call.item` that may be an item of it. `@new`: the type of which an
+  object is made. `@macro`: a macro that is used.
+- `@import.module` with `@import.name` and `@import.alias`, or `@import.all`: what is imported, of which module, under
+  which name; with `@import.default` what it gives without a name, with `@import.beside` the module is searched beside
+  the file. `@import.path` is module and name as one path. `@reexport.…` likewise, where it is exported in the same
+  breath. `@use`: a name of a tree of imports.
+- `@export` with `@export.value`: a name under which others find something; `@export.default` has none.
+- `@bind` with `@bind.value` (an expression), `@bind.items` (a collection of which it is one) or `@bind.type`: a
+  variable, attribute or field; with `@bind.tested` what it is asked whether it is.
+  With `@bind.member` it is an attribute of the object; `@bind.attribute` is a name for one.
+  `@bind.given` is a function without a name, or its parameters, of which it is what that is given; with `@bind.other`
+  it is not known what. `@bind.block`: what a block is given.
+  With `@bind.within` it is seen in this node only. With `@bind.sent` or `@bind.filled` it is put into a collection.
+  With `@bind.again` it has the type of what is declared before it, with `@bind.self` it is an object of the class
+  around it; `@bind.of` stands before the name, and `@bind.place` is a field that has a number for a name.
+  Of a tuple or a list of results `@bind.parts` is the statement that assigns its parts; of a pattern
+  `@bind.pattern` is its name. `@bind.from` with `@bind.key`: that of which it is a member, under another name where
+  the key says so. `@bind.doc` is a comment that names its type.
+- `@parameter` with `@parameter.type` and `@parameter.value`, in their order; with `@parameter.rest` all that follow,
+  with `@parameter.block` a block.
+- `@receiver`: the type to which a function is added as a member. `@generic` with `@generic.type`: a type parameter
+  and what it is bound by.
+- `@fill` with `@arguments`: an object of this type is written with what its fields are.
+- `@return`: what a function returns. `@doc`: a comment that names types.
+- `@base`, `@base.implements`, and `@base.mixin`, whose members come before those of other bases: what a class is made
+  from; `@base.of`: which class; `@base.within`: a name in what has these as the members of a class without a name.
+  `@base.companion`: a class in it whose members are its own.
+- `@hidden`: the function around it is not found by its name. `@property`: the method around it is read as an attribute.
+- `@initial`: what is not a property's own but belongs to what is around it. `@outer`: what runs where the function
+  around it is defined. `@decorator`: what is applied to the definition below it.
+- `@again`: what the grammar leaves unread, to be read as code.
+- `@namespace`: the package or namespace of the file.
+- `@assigned` with `@assigned.value`: an assignment to what is declared elsewhere. `@template` and `@instance`: the
+  parameters of a class, and the arguments that these are given somewhere. `@declared` and `@signature`: declarations
+  and heads of functions of C and C++; see `declarations.py`.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-; Captures are described in facts.py. What C and C++ share.
+; Captures are described in extract/statements.py.
 
 (call_expression function: (_) @call arguments: (_)? @arguments)
 (preproc_include path: [(string_literal) (system_lib_string)] @import.module) @import.all

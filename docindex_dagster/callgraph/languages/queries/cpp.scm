@@ -1,4 +1,4 @@
-; Captures are described in facts.py. What C++ adds to c.scm.
+; Captures are described in extract/statements.py.
 
 (new_expression type: (_) @new arguments: (_)? @arguments)
 (compound_literal_expression

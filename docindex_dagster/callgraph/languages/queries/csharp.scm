@@ -1,4 +1,4 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (file_scoped_namespace_declaration name: (_) @namespace)
 (using_directive !name [(identifier) (qualified_name)] @import.module) @import.all

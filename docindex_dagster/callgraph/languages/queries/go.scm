@@ -1,4 +1,4 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (package_clause (package_identifier) @namespace)
 

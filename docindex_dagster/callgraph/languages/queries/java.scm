@@ -1,4 +1,4 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (package_declaration [(identifier) (scoped_identifier)] @namespace)
 (import_declaration (scoped_identifier scope: (_) @import.module name: (_) @import.name) .)

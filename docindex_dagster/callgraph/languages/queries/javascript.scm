@@ -1,4 +1,4 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (formal_parameters (identifier) @parameter)
 (formal_parameters (assignment_pattern left: (identifier) @parameter right: (_) @parameter.value))

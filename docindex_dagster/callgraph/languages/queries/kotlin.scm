@@ -1,4 +1,4 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (package_header (identifier) @namespace)
 (import_header (identifier) @import.module (wildcard_import) @import.all)

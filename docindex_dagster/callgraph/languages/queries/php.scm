@@ -1,4 +1,4 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (function_call_expression arguments: (_) @arguments) @call
 (member_call_expression arguments: (_) @arguments) @call

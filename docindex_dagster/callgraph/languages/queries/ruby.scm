@@ -1,4 +1,4 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (call method: (_) arguments: (_)? @arguments) @call
 (super) @call

@@ -1,4 +1,4 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (call_expression function: (_) @call arguments: (_) @arguments)
 (macro_invocation macro: (_) @macro)

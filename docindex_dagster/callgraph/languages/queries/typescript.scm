@@ -1,4 +1,4 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (variable_declarator name: (identifier) @bind type: (_) @bind.type)
 (public_field_definition name: (_) @bind type: (_)? @bind.type value: (_)? @bind.value)
