@@ -9,6 +9,7 @@ again that looked at what changed, and the result is that of a build from nothin
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -224,7 +225,8 @@ def _extracted(resolver: Resolver, files: pa.Table, said: References, paths: Seq
         if len(paths) == len(resolver.program.units)
         else files.filter(pc.is_in(files["path"], pa.array(paths, pa.string())))
     )
-    parts = [*_parts(resolver, wanted, said, content)]
+    with closing(resolver):
+        parts = [*_parts(resolver, wanted, said, content)]
     return Graph(pa.concat_tables([part.nodes for part in parts]), pa.concat_tables([part.triples for part in parts]))
 
 
