@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _DEPTH = 30
-_MOST_NODES = 60  # of an expression
+_MOST_NODES = 64  # of an expression
 _PLACES = {"0": 0, "1": 1, "-1": -1}
 _SHALLOW = 10  # where what is short is not too deep in itself
 _SHORT = 100  # bytes of an expression that others may repeat

@@ -42,7 +42,7 @@ _EXPRESSIONS = Expressions(
     },
     readers={"class": _class_expression},
     either={"ternary_expression": ("consequence", "alternative"), "binary_expression": ("left", "right")},
-    casts={"as_expression": "type"},
+    casts={"as_expression": "-1"},
     collections={"array": "", "object": "value", "class_body": "value"},
     keys={"pair": "key", "subscript_expression": "index"},
     written=frozenset({"method_definition", "arrow_function", "function_expression", "generator_function"}),

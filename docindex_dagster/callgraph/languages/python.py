@@ -8,7 +8,7 @@ _EXPRESSIONS = Expressions(
     calls={"call": "function"},
     items={"subscript": "value"},
     through={"await": "", "parenthesized_expression": "", "named_expression": "value", "type": "", "as_pattern": ""},
-    either={"conditional_expression": (), "boolean_operator": ("left", "right")},
+    either={"conditional_expression": ("0", "-1"), "boolean_operator": ("left", "right")},
     collections={
         "list": "",
         "set": "",
