@@ -1,6 +1,6 @@
 """Statements of the intermediate representation, each made of what a query has captured in one place.
 
-A statement gets its scope, line and byte in `scopes.py`. The queries of `languages/queries/` have these captures:
+A statement gets its scope, line and byte in `scopes.py`. The queries of `languages/` have these captures:
 
 - `@call` with `@arguments`: what is called; with `@call.item` that may be an item of it. `@new`: the type of which an
   object is made. `@macro`: a macro that is used.

@@ -88,7 +88,7 @@ class Blocks:
 class Syntax:
     """How the statements of one language are read."""
 
-    queries: tuple[str, ...]  # the files of `languages/queries/`, without `.scm`
+    queries: tuple[str, ...]  # the files of `languages/`, without `.scm`
     expressions: Expressions
     # The nodes of all functions, of those that have no name of their own, and of what gives these one.
     functions: frozenset[str] = frozenset()

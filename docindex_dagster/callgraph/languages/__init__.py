@@ -49,6 +49,6 @@ def extract(tree: "Tree", language: str, symbols: Sequence[Symbol]) -> FileIR:
 def _language(name: str) -> Language:
     import tree_sitter
 
-    folder = files("docindex_dagster.callgraph.languages") / "queries"
+    folder = files("docindex_dagster.callgraph.languages")
     patterns = "\n".join((folder / f"{query}.scm").read_text("utf-8") for query in SYNTAX[name].queries)
     return Language(name, SYNTAX[name], tree_sitter.Query(grammar_of(name), patterns))

@@ -80,10 +80,8 @@ def test_a_name_alone_is_a_call_in_ruby_where_it_is_no_variable():
 
 
 def test_variables_that_hide_others_have_names_of_their_own():
-    said = read(
-        "go",
-        "package p\nfunc f() {\n\torder := first()\n\tif ok {\n\t\torder := second()\n\t\torder.pay()\n\t}\n\torder.ship()\n}\n",
-    )
+    body = "order := first()\nif ok {\norder := second()\norder.pay()\n}\norder.ship()"
+    said = read("go", f"package p\nfunc f() {{\n{body}\n}}\n")
 
     targets = [one.target for one in said.assignments if isinstance(one, Assignment)]
     assert targets == [Name("order"), Name("order~2")]
