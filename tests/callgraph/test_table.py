@@ -21,7 +21,7 @@ from tests.graph.samples import chunks_of
 
 TEXTS = st.sampled_from(["", "order", "Cart", "ä\n\t", "a.b"]) | st.text(max_size=4)
 NUMBERS = st.integers(0, 2**31 - 1)
-NAME_SPACES = st.sampled_from(["", "function", "type"])
+NAME_SPACES: st.SearchStrategy[ir.NameSpace] = st.sampled_from(["", "function", "type"])
 TYPES = st.recursive(
     TEXTS.map(TypeRef),
     lambda inner: st.tuples(TEXTS, st.lists(inner, max_size=3).map(tuple)).map(lambda given: TypeRef(*given)),
@@ -91,27 +91,27 @@ FILES = st.builds(
 )
 
 
-def table_of(*said: FileIR) -> pa.Table:
-    rows = [Extracted(f"{number}.py", "hash", "python", one) for number, one in enumerate(said)]
+def table_of(*irs: FileIR) -> pa.Table:
+    rows = [Extracted(f"{number}.py", "hash", "python", one) for number, one in enumerate(irs)]
     return as_table(reference_rows(rows), "made")
 
 
 @given(st.lists(FILES, max_size=3))
-def test_what_files_say_is_read_back_as_it_was(said):
-    read = References(table_of(*said))
+def test_what_files_say_is_read_back_as_it_was(irs):
+    read = References(table_of(*irs))
 
-    assert list(read.values()) == said
+    assert list(read.values()) == irs
 
 
 @pytest.mark.parametrize("language", sorted({program.parent.name for program in programs()}))
 def test_real_files_are_read_back_from_the_disk_as_they_were(tmp_path: Path, language: str):
     found = cut(PROGRAMS / language, wants_references=True).references
-    said = References(found)
+    irs = References(found)
     tables.write(tmp_path / "table.parquet", as_table(found, "made"))
 
     read = References(tables.read(tmp_path / "table.parquet"))
 
-    assert dict(read) == dict(said)
+    assert dict(read) == dict(irs)
     assert sum(len(file.calls) for file in read.values()) > 100
 
 
@@ -125,13 +125,13 @@ def test_an_equal_expression_is_stored_once_a_file():
 
 
 def test_a_file_is_read_when_it_is_asked_for_and_no_other_one():
-    said = FileIR(forwards=(ir.Forward("f", "g"),))
-    table, texts = table_of(said, said), REFERENCES.field("texts")
+    irs = FileIR(forwards=(ir.Forward("f", "g"),))
+    table, texts = table_of(irs, irs), REFERENCES.field("texts")
     of_one_file_alone = pa.array([["g", "f"], []], texts.type)
 
     read = References(table.set_column(table.schema.get_field_index("texts"), texts, of_one_file_alone))
 
-    assert read["0.py"] == said
+    assert read["0.py"] == irs
     with pytest.raises(IndexError):
         read["1.py"]
 

@@ -50,17 +50,17 @@ def counts(found: ReferencesResult) -> tuple[int, int, int]:
     return found.taken, found.reused, found.parsed
 
 
-def job(folder: Path, name: str, **more: object) -> FileJob:
-    return replace(plain_job(folder, name), wants_references=True, **more)
+def job(folder: Path, name: str, chunker: str = "code") -> FileJob:
+    return replace(plain_job(folder, name), wants_references=True, chunker=chunker)
 
 
 def test_workers_extract_what_files_say_as_they_cut_them(source):
     made = cut(source)
 
-    said = References(made.references)
-    assert [one.callee for one in said["a.py"].calls] == [Name("beta")]
-    assert [one.name for one in said["b.py"].definitions] == ["beta"]
-    assert "c.md" not in said
+    irs = References(made.references)
+    assert [one.callee for one in irs["a.py"].calls] == [Name("beta")]
+    assert [one.name for one in irs["b.py"].definitions] == ["beta"]
+    assert "c.md" not in irs
     assert build_chunks(source, gather(discover(source), SETTINGS), None, SETTINGS).references.num_rows == 0
 
 

@@ -14,7 +14,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.graph import build
+from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.pipeline import references
 from docindex_dagster.pipeline.run import Ran, is_current, run_stages
 from docindex_dagster.pipeline.source_run import SourceRun
@@ -125,9 +125,14 @@ def test_a_table_that_is_lost_is_made_again_from_the_files(project, damage):
 def test_another_extraction_parses_files_again_cuts_none_and_makes_the_graph_anew(project, monkeypatch):
     project.run()
     monkeypatch.setattr(versions, "REFERENCES_VERSION", "another")
-    resolved = []
-    collect = build.FileEdges.collect
-    monkeypatch.setattr(build.FileEdges, "collect", lambda edges: resolved.append(edges.unit.path) or collect(edges))
+    resolved: list[str] = []
+    collect = FileEdges.collect
+
+    def noting(edges: FileEdges) -> None:
+        resolved.append(edges.unit.path)
+        collect(edges)
+
+    monkeypatch.setattr(FileEdges, "collect", noting)
 
     ran = project.run()
 
