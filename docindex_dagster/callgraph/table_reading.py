@@ -49,7 +49,7 @@ class References(Mapping[str, FileIR]):
         return {path: digest_parts(self._made_with, *map(repr, about)) for path, *about in zip(*columns, strict=True)}
 
     def version_of(self, path: str) -> str:
-        """A hash of all that decides what is said of a file; "" where it has no row."""
+        """A hash of all that decides what a file says; "" where it has no row."""
         return self._versions.get(path, "")
 
     @cached_property
@@ -150,7 +150,7 @@ class _Columns:
         columns = [column[begin:end].tolist() for column in self._operands]
         given = self._arguments_of(begin, end, texts, expressions)
         kind_of = [_KIND_OF[kind] for kind in kinds.tolist()]
-        types = [*types, None]  # type: ignore[list-item]  # at -1: nothing is said
+        types = [*types, None]  # type: ignore[list-item]  # at -1: nothing
         found: dict[str, tuple[Any, ...]] = {}
         for sort, read, (first, last) in zip(KINDS, _READERS.values(), pairwise(borders), strict=True):
             if first == last:

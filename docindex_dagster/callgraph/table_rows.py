@@ -27,7 +27,7 @@ class Extracted(NamedTuple):
     path: str
     content_hash: str
     language: str
-    said: FileIR | None
+    file_ir: FileIR | None
     problem: str | None = None
 
 
@@ -35,13 +35,13 @@ def reference_rows(files: Sequence[Extracted]) -> pa.Table:
     """The rows of files, in their order."""
     lists = _Lists()
     for file in files:
-        lists.add(file.said or _NOTHING)
+        lists.add(file.file_ir or _NOTHING)
     columns = {
         "path": [file.path for file in files],
         "content_hash": [file.content_hash for file in files],
         "language": [file.language for file in files],
         "problem": [file.problem for file in files],
-        "namespace": [file.said.namespace if file.said else "" for file in files],
+        "namespace": [file.file_ir.namespace if file.file_ir else "" for file in files],
         "texts": lists.texts,
         **lists.nested(),
     }
@@ -82,11 +82,11 @@ class _Lists:
     )
     argument_ends: "array[int]" = field(default_factory=_begin)
 
-    def add(self, said: FileIR) -> None:
+    def add(self, file_ir: FileIR) -> None:
         """Add the lists of a file."""
         file = _File(self)
         for sort, write in _WRITERS.items():
-            for one in getattr(said, sort):
+            for one in getattr(file_ir, sort):
                 self._add(sort, write(file, one), file)
         self.texts.append([*file.texts])
         self.type_ends.append(len(self.type_names))

@@ -1,6 +1,6 @@
 """What a chunker returns: the chunks of one file, before they know the source that they belong to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from docindex_dagster.code.symbols import Symbol
@@ -50,4 +50,4 @@ class FileDrafts:
     imports: tuple[str, ...] | None = None  # None: the language does not say
     exports: tuple[str, ...] | None = None
     fallback: str | None = None  # why a code file was cut as text
-    parsed: Parsed | None = None  # of a chunker that parsed it, so that nobody has to do so again
+    parsed: Parsed | None = field(default=None, compare=False, repr=False)  # so that nobody has to parse it again

@@ -19,7 +19,7 @@ def extracted(blank: Extracted, text: str, parsed: Parsed | None) -> Extracted:
         return blank
     try:
         tree, symbols = parsed or _parsed(text, blank.language)
-        return blank._replace(said=extract(tree, blank.language, symbols))
+        return blank._replace(file_ir=extract(tree, blank.language, symbols))
     except Exception as error:  # noqa: BLE001 it costs the file its edges, not the run
         return blank._replace(problem=f"{type(error).__name__}: {error}"[:200])
 

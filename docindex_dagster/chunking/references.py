@@ -45,7 +45,7 @@ def build_references(
         source: where they lie.
         files: its `discovered_files`.
         chunks: made of these files.
-        fresh: what workers said of files that they cut; None for nothing.
+        fresh: what workers extracted from files that they cut; None for nothing.
         previous: the table of an earlier run, or None.
         settings: time-outs and how many workers there are.
 

@@ -86,7 +86,7 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
     With `fallback`, the reason why structure cannot be had, the files are cut by lines alone.
     """
     files: list[CutFile] = []
-    said: list[Extracted] = []
+    irs: list[Extracted] = []
     left_out: list[tuple[str, str]] = []
     for job in jobs:
         try:
@@ -103,11 +103,11 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
         if job.is_referring:
             parsed = cut.content.parsed if cut and is_ours(job.chunker) else None
             blank = Extracted(job.path, current.content_hash, str(job.language), None, problem)
-            said.append(extracted(blank, found.text, parsed))
+            irs.append(extracted(blank, found.text, parsed))
         if cut:
             files.append(_with_language(replace(cut, content=replace(cut.content, parsed=None))))
     of_files = rows(files, count_tokens) if files else CHUNKS.empty_table()
-    return ChunkedFiles(of_files, tuple(left_out), reference_rows(said) if said else REFERENCES.empty_table())
+    return ChunkedFiles(of_files, tuple(left_out), reference_rows(irs))
 
 
 def _too_large(job: FileJob) -> str | None:

@@ -265,6 +265,12 @@ DESCRIPTIONS: Mapping[str, str] = {
     "parent_chunk": "id of the chunk that it is a part or member of",
     "fallback": "why a code file was cut as text; null where it was parsed",
     "summary": "what a language model wrote of it, in a sentence or two; null where summaries are off or none is there",
+    # References.
+    "namespace": "the package or namespace of the file",
+    "texts": "each text of the file once",
+    "types": "each declared type once: its name, and the positions of its arguments",
+    "expressions": "each expression once: what it is, and the positions of its parts",
+    "statements": "what the file says: definitions, imports, calls, assignments and so on",
     # Vectors.
     "model": "which made the vector",
     "vector": "of unit length, so that a dot product is the cosine",
@@ -274,7 +280,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "object": "the node that the edge reaches",
     "object_type": "of the node that the edge reaches",
     "line": "where the source says so",
-    "problem": "why a file has no edges but those to its definitions; null where it has all",
+    "problem": "why a file has no edges but those to its definitions, or no structure; null where it has all",
     "confidence": "1 where nothing was guessed",
     "resolution": "how the edge was found",
 }

@@ -87,10 +87,10 @@ def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_
     Raises:
         ValueError: what should be references is another table.
     """
-    files, said = _of_files(chunks), References(references)
-    units = _units(files, said)
+    files, irs = _of_files(chunks), References(references)
+    units = _units(files, irs)
     keys = {path: [*units.offers(path).looks] for path in units}
-    return _assembled(_extracted(_resolver(units, files, keys, content), files, said, [*units], content))
+    return _assembled(_extracted(_resolver(units, files, keys, content), files, irs, [*units], content))
 
 
 @gc_disabled()
@@ -108,10 +108,10 @@ def update_graph(
     Raises:
         ValueError: what should be references is another table.
     """
-    files, said = _of_files(chunks), References(references)
-    units = _units(files, said)
+    files, irs = _of_files(chunks), References(references)
+    units = _units(files, irs)
     known = {row["path"]: row for row in _file_nodes(previous)}
-    made_from = _made_from(files, said)
+    made_from = _made_from(files, irs)
     changed = {path for path in units if _is_due(known.get(path), made_from[path])}
     seen = {path: units.offers(path).looks for path in changed}
     news = _news(seen, known, {path for path in known if path not in units})
@@ -122,14 +122,14 @@ def update_graph(
     keys = {path: [*seen[path]] if path in seen else known[path]["offers"] for path in units}
     untouched = pa.array(sorted(set(units) - set(again)), pa.string())
     kept = Graph(*(table.filter(pc.is_in(table["path"], untouched)) for table in (previous.nodes, previous.triples)))
-    return _assembled(kept, _extracted(_resolver(units, files, keys, content), files, said, again, content))
+    return _assembled(kept, _extracted(_resolver(units, files, keys, content), files, irs, again, content))
 
 
 # What a unit is made of, beside what its file says.
 _OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "start_line", "start_byte")
 
 
-def _units(files: pa.Table, said: References) -> Units:
+def _units(files: pa.Table, irs: References) -> Units:
     """The units of the files of a table of chunks, which is sorted by path and position."""
     paths = files["path"].combine_chunks().dictionary_encode()
     codes = paths.indices.to_numpy(zero_copy_only=False)
@@ -143,7 +143,7 @@ def _units(files: pa.Table, said: References) -> Units:
         begin, end = spans[path]
         rows = columns.slice(begin, end - begin)
         language, source_type = (rows[name][0].as_py() for name in ("language", "source_type"))
-        found = said.get(path)
+        found = irs.get(path)
         if found is None:
             found = FileIR(tuple(definitions_of(rows.to_pylist())))
         starts = [rows[name].to_pylist() for name in ("start_line", "start_byte")]
@@ -163,12 +163,12 @@ def _of_files(chunks: pa.Table) -> pa.Table:
     return chunks.filter(pc.not_equal(chunks["source_type"], COMMIT))
 
 
-def _made_from(files: pa.Table, said: References) -> dict[str, str]:
+def _made_from(files: pa.Table, irs: References) -> dict[str, str]:
     """A hash of the chunks and references of each file, by its path."""
     hashes: dict[str, list[str]] = {}
     for path, row_hash in zip(files["path"].to_pylist(), files["row_hash"].to_pylist(), strict=True):
         hashes.setdefault(path, []).append(row_hash)
-    return {path: digest_parts(said.version_of(path), *found) for path, found in hashes.items()}
+    return {path: digest_parts(irs.version_of(path), *found) for path, found in hashes.items()}
 
 
 def _is_due(known: Mapping[str, Any] | None, made_from: str) -> bool:
@@ -218,7 +218,7 @@ def _looking(graph: Graph, keys: pa.Array) -> list[str]:
     return found
 
 
-def _extracted(resolver: Resolver, files: pa.Table, said: References, paths: Sequence[str], content: Content) -> Graph:
+def _extracted(resolver: Resolver, files: pa.Table, irs: References, paths: Sequence[str], content: Content) -> Graph:
     """The nodes and triples of some files, without the nodes that lie outside the source."""
     wanted = (
         files
@@ -226,11 +226,11 @@ def _extracted(resolver: Resolver, files: pa.Table, said: References, paths: Seq
         else files.filter(pc.is_in(files["path"], pa.array(paths, pa.string())))
     )
     with closing(resolver):
-        parts = [*_parts(resolver, wanted, said, content)]
+        parts = [*_parts(resolver, wanted, irs, content)]
     return Graph(pa.concat_tables([part.nodes for part in parts]), pa.concat_tables([part.triples for part in parts]))
 
 
-def _parts(resolver: Resolver, wanted: pa.Table, said: References, content: Content) -> Iterator[Graph]:
+def _parts(resolver: Resolver, wanted: pa.Table, irs: References, content: Content) -> Iterator[Graph]:
     """The graph in parts, since many rows take much more memory as objects than in a table."""
     nodes: list[Node] = []
     triples: list[Triple] = []
@@ -241,7 +241,7 @@ def _parts(resolver: Resolver, wanted: pa.Table, said: References, content: Cont
     announce = reporter(wanted["source"][0].as_py(), "knowledge_graph", "files") if count else ignore
     announce(0, count)
     for done, (path, group) in enumerate(groupby(_rows(wanted, is_document), key=itemgetter("path")), start=1):
-        file = _File(resolver, path, [*group], said.version_of(path), content, concepts)
+        file = _File(resolver, path, [*group], irs.version_of(path), content, concepts)
         try:
             of_file = file.extracted(ends_at)
         except MemoryError:
@@ -269,7 +269,7 @@ class _File:
         resolver: of its source.
         path: of the file.
         rows: its chunks.
-        said: a hash of its references.
+        references: a hash of what the file says about names.
         content: what is wanted.
         concepts: what is in texts, by their hashes.
     """
@@ -277,7 +277,7 @@ class _File:
     resolver: Resolver
     path: str
     rows: Sequence[dict[str, Any]]
-    said: str
+    references: str
     content: Content
     concepts: Mapping[str, Found]
 
@@ -323,7 +323,7 @@ class _File:
         source, chunk = self.rows[0]["source"], self.rows[0]["chunk_id"]
         seen = self.resolver.program.units.offers(self.path).looks
         keys = [*seen], [*seen.values()], self.resolver.looked()
-        made_from = digest_parts(self.said, *(row["row_hash"] for row in self.rows))
+        made_from = digest_parts(self.references, *(row["row_hash"] for row in self.rows))
         return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem)
 
 

@@ -90,8 +90,8 @@ def extract(
         VerificationError: an edge is not proved by a chunk; nothing may be written.
     """
     version = version_of(chunks)
-    said = REFERENCES.empty_table() if references is None else references
-    of_references = tables.stamped_version(said.schema.metadata) or ""
+    read = REFERENCES.empty_table() if references is None else references
+    of_references = tables.stamped_version(read.schema.metadata) or ""
     if plan.extractor is None:
         layout.table(_CONCEPTS, key).unlink(missing_ok=True)  # it has words of texts that may be gone by now
     if not plan.is_wanted:
@@ -100,15 +100,15 @@ def extract(
         concepts = _concepts(layout, key, chunks, plan)
         content = plan.content(concepts)
         if previous is None or previous.graph is None or previous.problem or previous.plan != plan.fingerprint:
-            graph = build_graph(chunks, said, content)
+            graph = build_graph(chunks, read, content)
         else:
-            graph = update_graph(previous.graph, chunks, said, content)
+            graph = update_graph(previous.graph, chunks, read, content)
     except Exception as error:  # noqa: BLE001 it is reported as a failed check
         problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
         nothing = build_graph(chunks.slice(0, 0), REFERENCES.empty_table())
         return Extraction(nothing, plan.fingerprint, version, of_references, problem)
     verify_graph(graph, chunks)
-    missing = lacking(chunks, said) if content.code else 0
+    missing = lacking(chunks, read) if content.code else 0
     problems = concepts.problem, f"what {missing:,} files say was not extracted" if missing else ""
     return Extraction(graph, plan.fingerprint, version, of_references, "; ".join(filter(None, problems)))
 

@@ -44,8 +44,8 @@ class Store:
 
 
 def unit_of(folder: Path) -> Unit:
-    said = References(references_of(chunks_of(folder)))["store.py"]
-    return make_unit("store.py", "python", said, is_test=False, chunks=Chunks(["chunk"], [1], [0]))
+    file_ir = References(references_of(chunks_of(folder)))["store.py"]
+    return make_unit("store.py", "python", file_ir, is_test=False, chunks=Chunks(["chunk"], [1], [0]))
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,12 @@ def references_of(chunks: pa.Table) -> pa.Table:
     for path, text in zip(chunks["path"].to_pylist(), chunks["text"].to_pylist(), strict=True):
         texts[path] = texts.get(path, "") + text
     files = (tuple(row.values()) for row in referring(chunks).to_pylist())
-    rows = [Extracted(path, hashed, language, _said(texts[path], language)) for path, hashed, language in files]
+    rows = [Extracted(path, hashed, language, _file_ir(texts[path], language)) for path, hashed, language in files]
     return as_table(reference_rows(rows), "")
 
 
 @cache
-def _said(text: str, language: str) -> FileIR:
+def _file_ir(text: str, language: str) -> FileIR:
     data = text.encode()
     tree = parse(data, language)
     return extract(tree, language, outline_of(tree, data, language).symbols)
