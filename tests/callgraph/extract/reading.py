@@ -1,4 +1,4 @@
-"""What a piece of source says, as extraction reads it."""
+"""The intermediate representation of a piece of source."""
 
 from docindex_dagster.callgraph.ir import Expression, FileIR
 from docindex_dagster.callgraph.languages import extract

@@ -76,18 +76,18 @@ def test_an_expression_is_what_it_is_made_of(language: str, source: str, expecte
 
 
 def test_a_lambda_is_given_what_the_method_gives_it():
-    said = read("java", "class A { void f() { orders.forEach(order -> order.pay()); } }")
+    found = read("java", "class A { void f() { orders.forEach(order -> order.pay()); } }")
     orders = Name("orders")
     argument = CallbackArgument(Attribute(orders, "forEach"), ANY, 1)
 
-    assert said.assignments[0].target is ORDER
-    assert said.assignments[0].value is Union((Element(orders), argument))
+    assert found.assignments[0].target is ORDER
+    assert found.assignments[0].value is Union((Element(orders), argument))
 
 
 def test_a_block_is_given_what_the_method_yields():
-    said = read("ruby", "orders.visit { |order| order.pay }")
+    found = read("ruby", "orders.visit { |order| order.pay }")
 
-    assert said.assignments[0].value is CallbackArgument(Attribute(NameOrCall("orders"), "visit"), BLOCK, 0)
+    assert found.assignments[0].value is CallbackArgument(Attribute(NameOrCall("orders"), "visit"), BLOCK, 0)
 
 
 def test_what_is_too_deep_begins_with_something_unknown():
@@ -102,6 +102,6 @@ def test_what_is_too_large_is_unknown():
 
 def test_deep_expressions_end_nothing():
     depth = 20_000
-    said = read("python", f"x = {'(' * depth}order{')' * depth}\ny = order")
+    found = read("python", f"x = {'(' * depth}order{')' * depth}\ny = order")
 
-    assert said.assignments[-1].value is ORDER
+    assert found.assignments[-1].value is ORDER
