@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from docindex_dagster.callgraph import modules_c
+from docindex_dagster.callgraph.languages import rules_of
 from docindex_dagster.callgraph.modules_go import go_folder, go_modules
 from docindex_dagster.callgraph.modules_ruby import ruby_files
 from docindex_dagster.callgraph.modules_rust import rust_crates, rust_files
-from docindex_dagster.callgraph.rules import rules_of
 
 _JS_ENDINGS = ("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".mts", ".cts")
 _JS_INDEX = ("/index.ts", "/index.tsx", "/index.js", "/index.jsx", "/index.mjs", "/index.d.ts")

@@ -36,7 +36,8 @@ from docindex_dagster.callgraph.ir import (
     Unknown,
     path_of,
 )
-from docindex_dagster.callgraph.rules import Rules, rules_of
+from docindex_dagster.callgraph.languages import rules_of
+from docindex_dagster.callgraph.rules import Rules
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
 FUNCTIONS = frozenset({"function", "method", "macro"})

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from docindex_dagster.callgraph.ir import THIS, UNKNOWN
-from docindex_dagster.callgraph.rules import RULES as RULES_OF_LANGUAGES
+from docindex_dagster.callgraph.languages import RULES as RULES_OF_LANGUAGES
 from tests.mutants.mutant import Argument, Mutant
 
 NOTHING: object = iter(())  # of what is asked for the first of some
@@ -19,7 +19,7 @@ DISPATCH, UNITS, MODULES = f"{PARTS}.dispatch", "callgraph.units", "callgraph.mo
 READ, LANGUAGE = "callgraph.extract", "callgraph.languages"
 PLACES, LAMBDAS, STATEMENTS = f"{READ}.places", f"{READ}.lambdas", f"{READ}.statements"
 VARIABLES, EXPRESSIONS, DECLARATIONS = f"{READ}.variables", f"{READ}.expression_rules", f"{READ}.declarations"
-RULES = "callgraph.rules:RULES"
+RULES = "callgraph.languages:RULES"
 
 
 def without(rule: str, nothing: Any = NONE) -> Any:

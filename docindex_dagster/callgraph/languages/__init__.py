@@ -1,4 +1,7 @@
-"""The languages whose calls are followed: how each is read, from the names that `code.languages` has for them."""
+"""The languages whose calls are followed: how each is read, and what it means by a name.
+
+A language has a module for its syntax and rules, a query, and one for its modules where imports lead to files.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -10,6 +13,7 @@ from docindex_dagster.callgraph.extract.places import Language
 from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import c, csharp, ecmascript, go, java, kotlin, php, python, ruby, rust
+from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.code.parse import grammar_of
 from docindex_dagster.code.symbols import Symbol
 
@@ -17,20 +21,40 @@ if TYPE_CHECKING:
     from tree_sitter import Tree
 
 SYNTAX: Mapping[str, Syntax] = {
-    "c": c.C,
-    "cpp": c.CPP,
+    "c": c.C_SYNTAX,
+    "cpp": c.CPP_SYNTAX,
     "csharp": csharp.SYNTAX,
     "go": go.SYNTAX,
     "java": java.SYNTAX,
-    "javascript": ecmascript.JAVASCRIPT,
+    "javascript": ecmascript.JAVASCRIPT_SYNTAX,
     "kotlin": kotlin.SYNTAX,
     "php": php.SYNTAX,
     "python": python.SYNTAX,
     "ruby": ruby.SYNTAX,
     "rust": rust.SYNTAX,
-    "tsx": ecmascript.TYPESCRIPT,
-    "typescript": ecmascript.TYPESCRIPT,
+    "tsx": ecmascript.TYPESCRIPT_SYNTAX,
+    "typescript": ecmascript.TYPESCRIPT_SYNTAX,
 }
+RULES: Mapping[str, Rules] = {
+    "c": c.C_RULES,
+    "cpp": c.CPP_RULES,
+    "csharp": csharp.RULES,
+    "go": go.RULES,
+    "java": java.RULES,
+    "javascript": ecmascript.JAVASCRIPT_RULES,
+    "kotlin": kotlin.RULES,
+    "php": php.RULES,
+    "python": python.RULES,
+    "ruby": ruby.RULES,
+    "rust": rust.RULES,
+    "tsx": ecmascript.TYPESCRIPT_RULES,
+    "typescript": ecmascript.TYPESCRIPT_RULES,
+}
+
+
+def rules_of(language: str) -> Rules:
+    """The rules of a language; of one whose names are not followed, those of a file of its own."""
+    return RULES.get(language) or Rules(language)
 
 
 def has_calls(language: str) -> bool:

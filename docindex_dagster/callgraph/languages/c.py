@@ -4,6 +4,7 @@
 what they point at. `::name` begins with the namespace around all others.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.declarations import qualified_name
@@ -24,6 +25,7 @@ from docindex_dagster.callgraph.ir import (
     path,
     path_of,
 )
+from docindex_dagster.callgraph.rules import Rules
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -152,8 +154,8 @@ _EXPRESSIONS = Expressions(
 
 _ANONYMOUS = frozenset({"lambda_expression"})
 
-C = Syntax(("c",), _EXPRESSIONS, stores_paths=True)
-CPP = Syntax(
+C_SYNTAX = Syntax(("c",), _EXPRESSIONS, stores_paths=True)
+CPP_SYNTAX = Syntax(
     ("c", "cpp"),
     _EXPRESSIONS,
     frozenset({"function_definition"}) | _ANONYMOUS,
@@ -161,3 +163,21 @@ CPP = Syntax(
     frozenset({"init_declarator"}),
     stores_paths=True,
 )
+
+_BUILTINS = """
+    std int char bool double float long short unsigned signed void size_t ssize_t auto wchar_t int8_t int16_t int32_t
+    int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t ptrdiff_t FILE
+"""
+
+CPP_RULES = Rules(
+    "c",
+    sharing="included",
+    has_implicit_members=True,
+    has_namespaces=True,
+    is_made_by_name=True,
+    runs=("operator()",),
+    has_pointers=True,
+    functions=frozenset({"std.function", "std.move_only_function", "function"}),
+    builtins=frozenset(_BUILTINS.split()),
+)
+C_RULES = replace(CPP_RULES, calls_classes=False)

@@ -7,6 +7,7 @@ from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arith
 from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
 from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, path
+from docindex_dagster.callgraph.rules import Rules
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -96,4 +97,15 @@ SYNTAX = Syntax(
     frozenset({"method_declaration", "constructor_declaration", "local_function_statement", "lambda_expression"}),
     frozenset({"lambda_expression", "anonymous_method_expression"}),
     frozenset({"variable_declarator"}),
+)
+
+RULES = Rules(
+    "csharp",
+    sharing="namespace",
+    has_implicit_members=True,
+    separates_kinds=True,
+    sees_outer_namespaces=True,
+    has_partial_classes=True,
+    wrappers=frozenset({"Task", "ValueTask", "Nullable", "Lazy"}),
+    callers=frozenset({"Invoke", "BeginInvoke", "DynamicInvoke"}),
 )

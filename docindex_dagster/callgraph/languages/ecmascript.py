@@ -1,10 +1,12 @@
 """JavaScript and TypeScript: what their grammars call expressions and statements."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import text_of
 from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
+from docindex_dagster.callgraph.rules import Rules
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -84,5 +86,28 @@ def _syntax(*queries: str) -> Syntax:
     )
 
 
-JAVASCRIPT = _syntax("ecmascript", "javascript")
-TYPESCRIPT = _syntax("ecmascript", "typescript")
+JAVASCRIPT_SYNTAX = _syntax("ecmascript", "javascript")
+TYPESCRIPT_SYNTAX = _syntax("ecmascript", "typescript")
+
+_BUILTINS = """
+    Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity
+    Int32Array Intl JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set String
+    Symbol SyntaxError TypeError URL URLSearchParams Uint8Array WeakMap WeakSet alert atob btoa clearInterval
+    clearTimeout console decodeURIComponent document encodeURIComponent exports fetch global globalThis isFinite isNaN
+    localStorage module navigator parseFloat parseInt performance process queueMicrotask require setImmediate
+    setInterval setTimeout structuredClone window string number boolean any unknown object symbol bigint Record
+    ReadonlyArray Iterable Iterator Generator AsyncGenerator AsyncIterable Event EventTarget AbortController
+"""
+
+TYPESCRIPT_RULES = Rules(
+    "ecmascript",
+    constructors=frozenset({"constructor"}),
+    wrappers=frozenset({"Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited"}),
+    callers=frozenset({"call", "apply"}),
+    binders=frozenset({"bind"}),
+    classes=frozenset({"constructor"}),
+    has_prototypes=True,
+    has_open_dispatch=True,
+    builtins=frozenset(_BUILTINS.split()),
+)
+JAVASCRIPT_RULES = replace(TYPESCRIPT_RULES, has_overloads=False)

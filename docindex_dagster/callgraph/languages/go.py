@@ -1,6 +1,7 @@
 """Go: what its grammar calls expressions and statements."""
 
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Syntax
+from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
     names=frozenset({"identifier", "type_identifier", "field_identifier", "package_identifier"}),
@@ -63,4 +64,22 @@ SYNTAX = Syntax(
         frozenset({"short_var_declaration", "var_spec", "const_spec", "range_clause", "receive_statement"}),
         frozenset({"assignment_statement"}),
     ),
+)
+
+_BUILTINS = """
+    any append bool byte cap chan clear close comparable complex complex128 complex64 copy delete error false float32
+    float64 func imag int int16 int32 int64 int8 iota len make map max min new nil panic print println real recover
+    rune string true uint uint16 uint32 uint64 uint8 uintptr Array tuple
+"""
+
+RULES = Rules(
+    "go",
+    sharing="folder",
+    has_open_classes=True,
+    has_named_types=True,
+    has_class_scope=False,
+    has_filled_fields=True,
+    calls_classes=False,
+    names_packages=True,
+    builtins=frozenset(_BUILTINS.split()),
 )

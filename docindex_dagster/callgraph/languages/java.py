@@ -1,11 +1,13 @@
 """Java: what its grammar calls expressions and statements."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import Reader, text_of
 from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arithmetic, mapped
 from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
 from docindex_dagster.callgraph.ir import Expression
+from docindex_dagster.callgraph.languages import jvm
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -53,3 +55,5 @@ SYNTAX = Syntax(
     frozenset({"lambda_expression"}),
     frozenset({"variable_declarator"}),
 )
+
+RULES = replace(jvm.RULES, has_accessors=True)

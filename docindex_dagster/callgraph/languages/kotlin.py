@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.callees import call_around, method_of, what_is_given
@@ -25,6 +26,7 @@ from docindex_dagster.callgraph.ir import (
     Union,
     either,
 )
+from docindex_dagster.callgraph.languages import jvm
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -250,3 +252,5 @@ SYNTAX = Syntax(
     frozenset({"anonymous_function"}),
     frozenset({"property_declaration"}),
 )
+
+RULES = replace(jvm.RULES, extends_receiver=True, runs=("invoke",))

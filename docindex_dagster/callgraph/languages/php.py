@@ -21,6 +21,7 @@ from docindex_dagster.callgraph.ir import (
     head,
     path,
 )
+from docindex_dagster.callgraph.rules import Rules
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -144,4 +145,15 @@ SYNTAX = Syntax(
     frozenset({"function_definition", "method_declaration"}) | _ANONYMOUS,
     _ANONYMOUS,
     frozenset({"assignment_expression"}),
+)
+
+RULES = Rules(
+    "php",
+    sharing="namespace",
+    has_namespaces=True,
+    has_marked_variables=True,
+    runs=("__invoke",),
+    makers=frozenset({"class"}),
+    constructors=frozenset({"__construct"}),
+    selves=frozenset({"self", "static"}),
 )

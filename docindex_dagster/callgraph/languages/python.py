@@ -1,6 +1,9 @@
 """Python: what its grammar calls expressions and statements."""
 
+import builtins
+
 from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
     names=frozenset({"identifier", "dotted_name"}),
@@ -31,3 +34,19 @@ _EXPRESSIONS = Expressions(
 )
 
 SYNTAX = Syntax(("python",), _EXPRESSIONS, has_selves=True)
+
+RULES = Rules(
+    "python",
+    redefines=True,
+    runs=("__call__",),
+    constructors=frozenset({"__init__", "__new__"}),
+    self_name="self",
+    class_name="cls",
+    has_decorators=True,
+    has_local_imports=True,
+    has_fixtures=True,
+    wrappers=frozenset({"Optional", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine", "Type", "type"}),
+    class_types=frozenset({"Type", "type"}),
+    properties=frozenset({"property", "cached_property", "functools.cached_property"}),
+    builtins=frozenset(dir(builtins)),
+)

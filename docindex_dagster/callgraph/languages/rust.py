@@ -1,6 +1,7 @@
 """Rust: what its grammar calls expressions and statements."""
 
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Syntax
+from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
     names=frozenset(
@@ -80,4 +81,62 @@ SYNTAX = Syntax(
         frozenset({"let_declaration", "let_condition"}),
         frozenset({"assignment_expression"}),
     ),
+)
+
+_BUILTINS = """
+    Array AsMut AsRef Box Clone Copy Debug Default Display DoubleEndedIterator Drop Eq Err Extend ExactSizeIterator Fn
+    FnMut FnOnce From FromIterator Hash Into IntoIterator Iterator None Ok Option Ord PartialEq PartialOrd Result Send
+    Sized Some String Sync ToOwned ToString TryFrom TryInto Unpin Vec bool char drop f32 f64 func i128 i16 i32 i64 i8
+    isize str tuple u128 u16 u32 u64 u8 usize
+"""
+
+RULES = Rules(
+    "rust",
+    calls_classes=False,
+    has_module_paths=True,
+    has_impls=True,
+    has_class_scope=False,
+    has_filled_fields=True,
+    has_macro_names=True,
+    wrappers=frozenset(
+        [
+            "Box",
+            "Rc",
+            "Arc",
+            "Pin",
+            "Cow",
+            "Ref",
+            "RefMut",
+            "MutexGuard",
+            "RwLockReadGuard",
+            "RwLockWriteGuard",
+            "Reverse",
+        ]
+    ),
+    same=frozenset(
+        [
+            "clone",
+            "borrow",
+            "borrow_mut",
+            "lock",
+            "read",
+            "write",
+            "unwrap",
+            "expect",
+            "as_ref",
+            "as_mut",
+            "as_deref",
+            "as_deref_mut",
+            "to_owned",
+            "by_ref",
+            "into_inner",
+            "get_mut",
+            "deref",
+            "deref_mut",
+        ]
+    ),
+    iterating=frozenset({"next"}),
+    default="default",
+    leading=frozenset({"Result"}),
+    builtins=frozenset(_BUILTINS.split()),
 )
