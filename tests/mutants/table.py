@@ -15,7 +15,7 @@ NAMESPACES, HIERARCHY, CLASSES = f"{PARTS}.namespaces", f"{PARTS}.hierarchy", f"
 DEFINITIONS, MEMBERS, RESULTS = f"{PARTS}.definitions", f"{PARTS}.members", f"{PARTS}.results"
 TYPES, ARGUMENTS, CALLS = f"{PARTS}.types", f"{PARTS}.arguments", f"{PARTS}.calls"
 SPACES, OVERLOADS, BUILTINS = f"{PARTS}.spaces", f"{PARTS}.overloads", f"{PARTS}.builtins"
-DISPATCH, UNITS, MODULES = f"{PARTS}.dispatch", "callgraph.units", "callgraph.modules"
+DISPATCH, UNITS = f"{PARTS}.dispatch", "callgraph.units"
 READ, LANGUAGE = "callgraph.extract", "callgraph.languages"
 PLACES, LAMBDAS, STATEMENTS = f"{READ}.places", f"{READ}.lambdas", f"{READ}.statements"
 VARIABLES, EXPRESSIONS, DECLARATIONS = f"{READ}.variables", f"{READ}.expression_rules", f"{READ}.declarations"
@@ -66,16 +66,19 @@ MUTANTS = (
     Mutant("macros of Rust", "a macro is the nearest of its name", f"{IMPORTS}:macros"),
     Mutant("macro arguments", "what stands in a macro is read as code", f"{PLACES}:_read_again", None),
     Mutant("computed exports", "any export of a module whose name is computed", f"{IMPORTS}:all_exported"),
-    Mutant("modules of Python", "the file of a dotted name", "callgraph.modules:_python"),
-    Mutant("nearest modules", "of several files of one name the nearest", "callgraph.modules:_likeliest", ""),
-    Mutant("modules of ECMAScript", "the file of a path or package", "callgraph.modules:_ecmascript"),
-    Mutant("entries of packages", "what package.json names inside", "callgraph.modules:_of_package"),
-    Mutant("modules of Go", "the folder of a package", "callgraph.modules_go:go_folder"),
-    Mutant("modules of Ruby", "the file of a require", "callgraph.modules_ruby:ruby_files"),
-    Mutant("modules of Rust", "the file of a module or crate", "callgraph.modules_rust:rust_files"),
-    Mutant("includes", "the file of an include", "callgraph.modules_c:find"),
+    Mutant("modules of Python", "the file of a dotted name", f"{LANGUAGE}.python_modules:find"),
+    Mutant("nearest modules", "of several files of one name the nearest", f"{LANGUAGE}.python_modules:_likeliest", ""),
+    Mutant("modules of ECMAScript", "the file of a path or package", f"{LANGUAGE}.ecmascript_modules:find"),
+    Mutant("entries of packages", "what package.json names inside", f"{LANGUAGE}.ecmascript_modules:_of_package"),
+    Mutant("modules of Go", "the folder of a package", f"{LANGUAGE}.go_modules:find"),
+    Mutant("modules of Ruby", "the file of a require", f"{LANGUAGE}.ruby_modules:find"),
+    Mutant("modules of Rust", "the file of a module or crate", f"{LANGUAGE}.rust_modules:find"),
+    Mutant("includes", "the file of an include", f"{LANGUAGE}.c_modules:find"),
     Mutant(
-        "library headers", "headers of the library are none of the source", "callgraph.modules_c:STANDARD_HEADERS", NONE
+        "library headers",
+        "headers of the library are none of the source",
+        f"{LANGUAGE}.c_modules:STANDARD_HEADERS",
+        NONE,
     ),
     Mutant("using directives", "`using namespace`", f"{UNITS}:Unit.directives", ()),
     Mutant("included names", "names of C and C++ by namespaces and includes", f"{SCOPES}:_included"),

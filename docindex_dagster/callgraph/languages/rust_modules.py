@@ -4,11 +4,13 @@ import posixpath
 import tomllib
 from collections.abc import Iterator, Mapping
 
+from docindex_dagster.callgraph.modules import Modules
+
 _ROOTS = ("lib.rs", "main.rs")
 _TARGETS = frozenset({"bin", "tests", "examples", "benches"})  # folders in which each file is a crate
 
 
-def rust_crates(texts: Mapping[str, str], paths: frozenset[str]) -> dict[str, str]:
+def crates(texts: Mapping[str, str], paths: frozenset[str]) -> dict[str, str]:
     """The names of the libraries that the Cargo.toml files declare, and their first files."""
     found = {}
     for path, text in texts.items():
@@ -27,8 +29,9 @@ def rust_crates(texts: Mapping[str, str], paths: frozenset[str]) -> dict[str, st
     return found
 
 
-def rust_files(crates: Mapping[str, str], paths: frozenset[str], importer: str, module: str) -> Iterator[str]:
+def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
     """The files of `crate`, `super`, `self.name` (a module below a file) or the name of a crate."""
+    paths = modules.paths
     if module == "crate":
         yield from _roots(paths, importer)
     elif module == "super":
@@ -37,8 +40,8 @@ def rust_files(crates: Mapping[str, str], paths: frozenset[str], importer: str, 
         folder = _folder_below(paths, importer)
         stem = posixpath.join(folder, module.removeprefix("self.").replace(".", "/"))
         yield from [path for path in (f"{stem}.rs", f"{stem}/mod.rs") if path in paths and path != importer]
-    elif module in crates:
-        yield crates[module]
+    elif module in modules.crates:
+        yield modules.crates[module]
 
 
 def _is_root(paths: frozenset[str], path: str) -> bool:

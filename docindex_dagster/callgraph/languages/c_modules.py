@@ -3,6 +3,8 @@
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from docindex_dagster.callgraph.modules import Modules
+
 _ENDINGS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".inc", ".inl", ".ipp", ".tpp", ".def", ".c", ".cc", ".cpp", ".cxx")
 _STANDARD_NAMES = """
     assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
@@ -22,10 +24,10 @@ def headers(paths: Iterable[str]) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def find(paths: frozenset[str], by_name: Mapping[str, Sequence[str]], importer: str, module: str) -> Iterator[str]:
+def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
     """The file that an include means: beside the file, else the nearest whose path ends so."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(importer), module))
-    if beside in paths:
+    if beside in modules.paths:
         yield beside
         return
     if module in STANDARD_HEADERS:
@@ -33,7 +35,8 @@ def find(paths: frozenset[str], by_name: Mapping[str, Sequence[str]], importer: 
     tail = posixpath.normpath(module)
     while tail.startswith("../"):
         tail = tail.removeprefix("../")
-    found = [path for path in by_name.get(posixpath.basename(tail), ()) if path == tail or path.endswith(f"/{tail}")]
+    named = modules.headers.get(posixpath.basename(tail), ())
+    found = [path for path in named if path == tail or path.endswith(f"/{tail}")]
     if found:
         yield min(found, key=lambda path: (-_shared(importer, path), path.count("/"), path))
 
