@@ -50,7 +50,7 @@ REFERENCES_VERSION = "1"
 # The key under which the metadata of a table hold what its rows were made with besides the bytes of the files.
 MADE_WITH = b"docindex.references"
 
-_NUMBERS = pa.list_(pa.field("item", pa.int32(), nullable=False))
+NUMBERS = pa.list_(pa.field("item", pa.int32(), nullable=False))
 
 
 def _list_of(**columns: pa.DataType) -> pa.DataType:
@@ -59,8 +59,8 @@ def _list_of(**columns: pa.DataType) -> pa.DataType:
 
 
 TEXTS = pa.list_(pa.field("item", pa.string(), nullable=False))
-TYPES = _list_of(name=pa.int32(), arguments=_NUMBERS)
-EXPRESSIONS = _list_of(op=pa.int8(), text=pa.int32(), parts=_NUMBERS)
+TYPES = _list_of(name=pa.int32(), arguments=NUMBERS)
+EXPRESSIONS = _list_of(op=pa.int8(), text=pa.int32(), parts=NUMBERS)
 ARGUMENTS = _list_of(value=pa.int32(), name=pa.int32(), is_block=pa.bool_())
 OPERANDS = ("scope", "first", "second", "third", "fourth", "fifth", "line", "byte")
 STATEMENTS = _list_of(kind=pa.int8(), **dict.fromkeys(OPERANDS, pa.int32()), arguments=ARGUMENTS)

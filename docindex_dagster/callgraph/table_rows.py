@@ -1,24 +1,34 @@
 """Rows of the table `references` from the intermediate representation of files."""
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, FileIR, TypeRef, children
-from docindex_dagster.callgraph.table import ARGUMENTS, EXPRESSIONS, KINDS, OPERANDS, OPS, REFERENCES, STATEMENTS, TYPES
+from docindex_dagster.callgraph.table import (
+    ARGUMENTS,
+    EXPRESSIONS,
+    KINDS,
+    NUMBERS,
+    OPERANDS,
+    OPS,
+    REFERENCES,
+    STATEMENTS,
+    TYPES,
+)
 
 MOST_DEEP = 100
 """What is made of more levels is not followed: its expression is unknown, and of its type the name is left."""
 _NOTHING = FileIR()
 _OPS = {of: number for number, of in enumerate(OPS)}
-_KINDS = {
-    (sort, kind): number
-    for number, (sort, kind) in enumerate((sort, kind) for sort, kinds in KINDS.items() for kind in kinds)
-}
+_NUMBERS = count()
+_KINDS = {sort: {kind: next(_NUMBERS) for kind in kinds} for sort, kinds in KINDS.items()}
+_UNUSED = (0,) * (len(OPERANDS) - 3)  # operands, besides scope, line and byte
 
 
 class Extracted(NamedTuple):
@@ -52,88 +62,73 @@ def _as_array(values: object, kind: pa.DataType) -> pa.Array:
     return values if isinstance(values, pa.Array) else pa.array(values, kind)
 
 
-def _numbers() -> "array[int]":
-    return array("i")
+class _Rows:
+    """Rows of so many numbers each, and where the rows of each list end."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self.values = array("i")
+        self.ends = array("i", [0])
+
+    def __len__(self) -> int:
+        return len(self.values) // self._width
+
+    def end(self) -> None:
+        """End a list."""
+        self.ends.append(len(self.values) // self._width)
+
+    def columns(self) -> list[pa.Array]:
+        """The numbers by columns."""
+        rows = np.frombuffer(self.values, np.int32).reshape(-1, self._width)
+        return [pa.array(np.ascontiguousarray(column)) for column in rows.T]
+
+    def lists(self, *columns: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Lists of structures with these columns, of the kind of a column of the table."""
+        fields = [*kind.value_type]
+        cast = [column.cast(each.type) for column, each in zip(columns, fields, strict=True)]
+        items = pa.StructArray.from_arrays(cast, fields=fields)
+        return pa.ListArray.from_arrays(pa.array(np.frombuffer(self.ends, np.int32)), items, type=kind)
+
+    def numbers(self) -> pa.Array:
+        """Lists of the numbers themselves, of rows of one."""
+        ends = pa.array(np.frombuffer(self.ends, np.int32))
+        return pa.ListArray.from_arrays(ends, *self.columns(), type=NUMBERS)
 
 
-def _begin() -> "array[int]":
-    return array("i", [0])
-
-
-@dataclass(slots=True)
 class _Lists:
-    """The lists of all files, one behind the other, and where that of each file ends."""
+    """The lists of all files, one behind the other."""
 
-    texts: list[list[str]] = field(default_factory=list)
-    type_ends: "array[int]" = field(default_factory=_begin)
-    type_names: "array[int]" = field(default_factory=_numbers)
-    type_arguments: "array[int]" = field(default_factory=_numbers)
-    type_argument_ends: "array[int]" = field(default_factory=_begin)
-    expression_ends: "array[int]" = field(default_factory=_begin)
-    ops: "array[int]" = field(default_factory=_numbers)
-    op_texts: "array[int]" = field(default_factory=_numbers)
-    parts: "array[int]" = field(default_factory=_numbers)
-    part_ends: "array[int]" = field(default_factory=_begin)
-    statement_ends: "array[int]" = field(default_factory=_begin)
-    kinds: "array[int]" = field(default_factory=_numbers)
-    operands: "tuple[array[int], ...]" = field(default_factory=lambda: tuple(_numbers() for _ in OPERANDS))
-    arguments: "tuple[array[int], array[int], array[int]]" = field(
-        default_factory=lambda: (_numbers(), _numbers(), _numbers())
-    )
-    argument_ends: "array[int]" = field(default_factory=_begin)
+    def __init__(self) -> None:
+        self.texts: list[list[str]] = []
+        self.types, self.type_arguments = _Rows(1), _Rows(1)
+        self.expressions, self.parts = _Rows(2), _Rows(1)
+        self.statements, self.arguments = _Rows(1 + len(OPERANDS)), _Rows(3)
 
     def add(self, file_ir: FileIR) -> None:
         """Add the lists of a file."""
         file = _File(self)
         for sort, write in _WRITERS.items():
+            kinds = _KINDS[sort]
             for one in getattr(file_ir, sort):
-                self._add(sort, write(file, one), file)
+                kind, scope, operands, place, arguments = write(file, one)
+                self.statements.values.extend(
+                    (kinds[kind], file.text(scope), *operands, *_UNUSED[len(operands) :], *place)
+                )
+                for value, name, is_block in arguments:
+                    self.arguments.values.extend((file.expression(value), file.text(name), is_block))
+                self.arguments.end()
         self.texts.append([*file.texts])
-        self.type_ends.append(len(self.type_names))
-        self.expression_ends.append(len(self.ops))
-        self.statement_ends.append(len(self.kinds))
-
-    def _add(self, sort: str, one: "_Statement", file: "_File") -> None:
-        self.kinds.append(_KINDS[sort, one.kind])
-        unused = (0,) * (len(OPERANDS) - 3 - len(one.operands))
-        for column, operand in zip(
-            self.operands, (file.text(one.scope), *one.operands, *unused, *one.place), strict=True
-        ):
-            column.append(operand)
-        for value, name, is_block in one.arguments:
-            given = file.expression(value), file.text(name), int(is_block)
-            for column, operand in zip(self.arguments, given, strict=True):
-                column.append(operand)
-        self.argument_ends.append(len(self.arguments[0]))
+        for rows in (self.types, self.expressions, self.statements):
+            rows.end()
 
     def nested(self) -> dict[str, pa.Array]:
         """The columns that are lists of structures."""
-        arguments = _lists(self.type_arguments, self.type_argument_ends, TYPES.value_type.field("arguments").type)
-        parts = _lists(self.parts, self.part_ends, EXPRESSIONS.value_type.field("parts").type)
-        value, name, is_block = self.arguments
-        given = _lists_of((_array(value), _array(name), _array(is_block, pa.bool_())), self.argument_ends, ARGUMENTS)
-        operands = [_array(column) for column in self.operands]
-        statements = (_array(self.kinds, pa.int8()), *operands, given)
-        expressions = (_array(self.ops, pa.int8()), _array(self.op_texts), parts)
+        given = self.arguments.lists(*self.arguments.columns(), kind=ARGUMENTS)
         return {
-            "types": _lists_of((_array(self.type_names), arguments), self.type_ends, TYPES),
-            "expressions": _lists_of(expressions, self.expression_ends, EXPRESSIONS),
-            "statements": _lists_of(statements, self.statement_ends, STATEMENTS),
+            "types": self.types.lists(*self.types.columns(), self.type_arguments.numbers(), kind=TYPES),
+            "expressions": self.expressions.lists(*self.expressions.columns(), self.parts.numbers(), kind=EXPRESSIONS),
+            "statements": self.statements.lists(*self.statements.columns(), given, kind=STATEMENTS),
         }
-
-
-def _array(values: "array[int]", kind: pa.DataType = None) -> pa.Array:
-    found = pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(values)])
-    return found if kind is None else found.cast(kind)
-
-
-def _lists(values: "array[int]", ends: "array[int]", kind: pa.DataType) -> pa.Array:
-    return pa.ListArray.from_arrays(_array(ends), _array(values), type=kind)
-
-
-def _lists_of(columns: Sequence[pa.Array], ends: "array[int]", kind: pa.DataType) -> pa.Array:
-    items = pa.StructArray.from_arrays(columns, fields=[*kind.value_type])
-    return pa.ListArray.from_arrays(_array(ends), items, type=kind)
 
 
 class _File:
@@ -152,6 +147,8 @@ class _File:
 
     def type(self, wanted: TypeRef) -> int:
         """The position of a type."""
+        if wanted in self._types:
+            return self._types[wanted]
         stack = [wanted]
         while stack:
             current = stack[-1]
@@ -170,44 +167,46 @@ class _File:
         arguments = one.arguments if level <= MOST_DEEP else ()
         self._levels[one] = min(level, MOST_DEEP)
         self._types[one] = len(self._types)
-        self._lists.type_names.append(self.text(one.name))
-        self._lists.type_arguments.extend(self._types[part] for part in arguments)
-        self._lists.type_argument_ends.append(len(self._lists.type_arguments))
+        self._lists.types.values.append(self.text(one.name))
+        self._lists.type_arguments.values.extend([self._types[part] for part in arguments])
+        self._lists.type_arguments.end()
 
     def expression(self, wanted: Expression) -> int:
         """The position of an expression."""
+        known = self._expressions
+        if wanted in known:
+            return known[wanted]
         stack = [wanted]
         while stack:
             current = stack[-1]
-            missing = [one for one in children(current) if one not in self._expressions]
-            if missing and current not in self._expressions:
+            parts = children(current)
+            missing = [part for part in parts if part not in known]
+            if missing and current not in known:
                 stack += missing
-            else:
-                stack.pop()
-                self._add_expression(current)
-        return self._expressions[wanted]
+                continue
+            stack.pop()
+            if current not in known:
+                known[current] = self._add_expression(current, parts)
+        return known[wanted]
 
-    def _add_expression(self, one: Expression) -> None:
-        if one in self._expressions:
-            return
-        level = self._levels[one] = 1 + max((self._levels[part] for part in children(one)), default=0)
+    def _add_expression(self, one: Expression, parts: Sequence[Expression]) -> int:
+        level = self._levels[one] = 1 + max([self._levels[part] for part in parts]) if parts else 1
         if level > MOST_DEEP:
-            self._expressions[one] = self.expression(UNKNOWN)
-            return
-        text, parts = self._operands(one)
-        self._expressions[one] = len(self._lists.ops) - self._lists.expression_ends[-1]
-        self._lists.ops.append(_OPS[type(one), one.space if isinstance(one, ir.Name) else ""])
-        self._lists.op_texts.append(text)
-        self._lists.parts.extend(parts)
-        self._lists.part_ends.append(len(self._lists.parts))
+            return self.expression(UNKNOWN)
+        text, numbers = self._operands(one, [self._expressions[part] for part in parts])
+        lists = self._lists
+        position = len(lists.expressions) - lists.expressions.ends[-1]
+        lists.expressions.values.extend((_OPS[type(one), one.space if type(one) is ir.Name else ""], text))
+        lists.parts.values.extend(numbers)
+        lists.parts.end()
+        return position
 
-    def _operands(self, one: Expression) -> tuple[int, Iterable[int]]:
-        """The position of what it has as text, and its parts."""
-        parts = [self._expressions[part] for part in children(one)]
+    def _operands(self, one: Expression, parts: list[int]) -> tuple[int, list[int]]:
+        """The position of what it has as text, and the numbers that are kept as its parts."""
         match one:
-            case ir.Name(text) | ir.NameOrCall(text) | ir.Literal(text) | ir.Function(text) | ir.Module(text):
+            case ir.Name(text) | ir.Attribute(_, text) | ir.Implicit(_, text) | ir.NameOrCall(text):
                 return self.text(text), parts
-            case ir.Implicit(_, text) | ir.Attribute(_, text):
+            case ir.Literal(text) | ir.Function(text) | ir.Module(text):
                 return self.text(text), parts
             case ir.Instance(of):
                 return self.type(of), parts
