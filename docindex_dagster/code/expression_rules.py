@@ -202,7 +202,8 @@ def _called(node: "Node", called: str, shapes: Shapes, depth: int) -> str:
     arguments = node.child_by_field_name("arguments")
     first, *others = arguments.named_children if arguments is not None and arguments.named_children else [None]
     if called in shapes.typed:
-        return f":{canonical_type(text_of(first))}"
+        declared = canonical_type(text_of(first))
+        return f":{declared}" if declared else UNKNOWN
     return _either(read(first, shapes, depth + 1), _elements(read(other, shapes, depth + 1) for other in others))
 
 

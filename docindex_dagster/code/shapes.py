@@ -68,6 +68,7 @@ _PYTHON = Shapes(
         "none": "None",
     },
     copies=frozenset({"list", "tuple", "set", "sorted", "reversed", "enumerate", "iter", "next"}),
+    typed=frozenset({"cast", "t.cast", "typing.cast"}),
 )
 
 

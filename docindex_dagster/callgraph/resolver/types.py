@@ -165,15 +165,19 @@ def held_by(q: Queries, owner: Value) -> dict[str, Value]:
 def is_open(q: Queries, value: Value) -> bool:
     """Whether a declared type leaves open what is behind it: one that is not known, or that of functions."""
     if value.kind == "external object":
-        return not value.held or value.name == FUNCTION_TYPE or _is_function(q, value.held[-1])
+        return not value.held or _is_of_functions(value) or _is_function(q, value.held[-1])
     return _is_function(q, value)
 
 
 def _is_function(q: Queries, value: Value) -> bool:
     """Whether a declared type is that of functions."""
     if value.kind == "external object":
-        return value.name == FUNCTION_TYPE
+        return _is_of_functions(value)
     return value.kind == "object" and function_type(q, value) is not None
+
+
+def _is_of_functions(value: Value) -> bool:
+    return value.name == FUNCTION_TYPE or builtins.is_callable(value.name)
 
 
 def function_type(q: Queries, value: Value) -> Value | None:

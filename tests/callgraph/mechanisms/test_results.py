@@ -113,6 +113,27 @@ def test_a_call_gives_what_the_returns_of_its_function_say(calls):
     ) == {("find", "Card", "same file"), ("run", "find", "same file"), ("run", "Card.check", "type of the receiver")}
 
 
+def test_of_a_function_that_is_declared_to_return_one_its_returns_say_which(calls):
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            def opener() -> t.Callable[[str], int]:
+                def opened(path): ...
+                return opened
+            DEFAULT = opener()
+            def run():
+                DEFAULT("a")
+                opener()("b")
+            """
+        }
+    ) == {
+        ("a.py", "opener", "same file"),
+        ("run", "opener", "same file"),
+        ("run", "opener.opened", "returned type"),
+    }
+
+
 def test_what_one_caller_gives_is_not_what_another_gets_back(calls):
     found = calls(
         {

@@ -32,6 +32,32 @@ def test_a_parameter_hides_a_function_of_its_name(calls):
     assert found == set()
 
 
+def test_a_parameter_is_also_what_is_given_where_what_is_assigned_lies_outside(calls):
+    found = calls(
+        {
+            "app.py": """
+            import typing as t
+            class Card:
+                def check(self): ...
+            class Cash:
+                def check(self): ...
+            def run(with_: Card):
+                with_ = t.get(with_)
+                with_.check()
+            def other(with_: Card):
+                with_ = Cash()
+                with_.check()
+            """
+        }
+    )
+
+    assert found == {
+        ("run", "Card.check", "type of the receiver"),
+        ("other", "Cash", "same file"),
+        ("other", "Cash.check", "type of the receiver"),
+    }
+
+
 def test_a_function_that_is_defined_again_is_the_last_one_in_python(calls):
     found = calls(
         {

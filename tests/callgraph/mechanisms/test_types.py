@@ -684,6 +684,26 @@ def test_what_is_tested_to_be_of_a_type_has_its_methods(calls):
     ) == {("run", "Card.check", "type of the receiver")}
     assert calls(
         {
+            "a.py": """
+            class Card:
+                def check(self): ...
+            class Cash:
+                def check(self): ...
+            def run(given):
+                if isinstance(given, Card):
+                    given.check()
+            def either(given):
+                if isinstance(given, (Card, Cash)):
+                    given.check()
+            def both(given):
+                if isinstance(given, Card): ...
+                if isinstance(given, Cash):
+                    given.check()
+            """
+        }
+    ) == {("run", "Card.check", "type of the receiver")}
+    assert calls(
+        {
             "a.java": """
             class Card { void check() {} }
             class Cash { void check() {} }
@@ -720,6 +740,43 @@ def test_a_cast_says_what_something_is(calls):
     assert calls(
         {"a.cpp": "struct Card { void check() {} };\nvoid run(void* x) { static_cast<Card*>(x)->check(); }\n"}
     ) == {("run", "Card.check", "type of the receiver")}
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            class Card:
+                def check(self): ...
+            def run(x):
+                t.cast(Card, x).check()
+            def quoted(x):
+                card = t.cast("Card | None", x)
+                card.check()
+            def plain(x):
+                t.cast(None, x).check()
+            """
+        }
+    ) == {("run", "Card.check", "type of the receiver"), ("quoted", "Card.check", "type of the receiver")}
+
+
+def test_what_is_caught_is_an_object_of_what_it_is_caught_as(calls):
+    assert calls(
+        {
+            "a.py": """
+            class Refused(Exception):
+                def show(self): ...
+            class Lost(Exception):
+                def find(self): ...
+            def run():
+                try: ...
+                except Refused as error:
+                    error.show()
+            def either():
+                try: ...
+                except (Refused, Lost) as error:
+                    error.find()
+            """
+        }
+    ) == {("run", "Refused.show", "type of the receiver"), ("either", "Lost.find", "type of the receiver")}
 
 
 def test_a_pattern_of_rust_takes_parts_out_of_what_it_matches(calls):
