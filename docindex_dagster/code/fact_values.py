@@ -11,7 +11,7 @@ from docindex_dagster.code.expressions import (
     expression,
     text_of,
 )
-from docindex_dagster.code.patterns import assigned_part, matched, repeated_type
+from docindex_dagster.code.patterns import assigned_part, matched, repeated_type, unpacked
 from docindex_dagster.code.types import canonical_type
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _takes_the_rest(name: "Node") -> bool:
     return before is not None and before.type == "parameter_modifiers" and b"vararg" in (before.text or b"")
 
 
-def value_of(parts: "Parts", capture: str, shapes: Shapes) -> str:  # noqa: PLR0911 one a capture
+def value_of(parts: "Parts", capture: str, shapes: Shapes) -> str:  # noqa: C901, PLR0911 one a capture
     """The declared type, where there is one, else the value."""
     if f"{capture}.doc" in parts and (declared := type_after("@var", text_of(parts[f"{capture}.doc"][0]))):
         return f":{declared}"
@@ -136,6 +136,8 @@ def value_of(parts: "Parts", capture: str, shapes: Shapes) -> str:  # noqa: PLR0
         return f":Array<{canonical_type(text_of(parts[f'{capture}.each'][0])) or '?'}>"
     if f"{capture}.parts" in parts:
         return assigned_part(parts["bind"][0], parts[f"{capture}.parts"][0], shapes)
+    if f"{capture}.unpacked" in parts:
+        return unpacked(parts["bind"][0], parts[f"{capture}.unpacked"][0], shapes)
     if f"{capture}.pattern" in parts:
         return matched(parts[capture][0], shapes)
     if f"{capture}.again" in parts:

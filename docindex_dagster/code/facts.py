@@ -18,7 +18,7 @@ The knowledge graph is made of it. A query a language (`queries/facts/`) finds t
   With `@bind.again` it has the type of what is declared before it, with `@bind.self` it is an object of the class
   around it; `@bind.of` stands before the name, and `@bind.place` is a field that has a number for a name.
   Of a tuple or a list of results `@bind.parts` is the statement that assigns its parts; of a pattern
-  `@bind.pattern` is its name.
+  `@bind.pattern` is its name. `@bind.unpacked` is what takes a tuple of Python apart, or each over which it loops.
 - `@receiver`: the type to which a function is added as a member. `@generic` with `@generic.type`: a type parameter
   and what it is bound by.
 - `@fill` with `@arguments`: an object of this type is written with what its fields are.

@@ -28,6 +28,28 @@ def assigned_part(name: "Node", statement: "Node", shapes: Shapes) -> str:
     return whole if whole == UNKNOWN else f"{whole}.{at}"
 
 
+def unpacked(name: "Node", statement: "Node", shapes: Shapes) -> str:
+    """Of what a statement or loop of Python takes apart, what goes to a name."""
+    names = [node for node in name.parent.named_children if not node.is_extra] if name.parent is not None else []
+    at = next((index for index, node in enumerate(names) if node.id == name.id), -1)
+    value = statement.child_by_field_name("right")
+    if value is None or any(node.type == "list_splat_pattern" for node in names[: at + 1]):
+        return UNKNOWN
+    if statement.type == "assignment" and value.type in _WRITTEN_OUT:
+        values = [node for node in value.named_children if not node.is_extra]
+        return expression(values[at], shapes) if len(values) == len(names) else UNKNOWN
+    whole = expression(value, shapes)
+    if whole[0] in "?#" or len(whole) > _LONGEST_WHOLE:
+        return UNKNOWN
+    whole = f"({whole})" if whole[0] == ":" else whole
+    if statement.type == "assignment":
+        return f"{whole}.{at}"
+    is_last, each = at == len(names) - 1, f"{whole}[]"
+    if any(mark in text_of(value) for mark in _PAIRING):  # an element is the last of its pair
+        return each if is_last else UNKNOWN
+    return f"({each}.{at}|{each})" if is_last else f"{each}.{at}"
+
+
 def repeated_type(name: "Node") -> str:
     """The type of the constant before one that repeats it."""
     before = name.parent.prev_named_sibling if name.parent is not None else None
@@ -37,6 +59,9 @@ def repeated_type(name: "Node") -> str:
     return f":{declared}" if declared else UNKNOWN
 
 
+_WRITTEN_OUT = frozenset({"expression_list", "tuple", "list"})
+_PAIRING = (".items(", "enumerate(")
+_LONGEST_WHOLE = 80  # characters of what is taken apart
 _VALUES = frozenset({"let_declaration", "let_condition", "match_expression", "for_expression"})
 _HOLDERS = frozenset({"Some", "Ok"})
 # Methods of iterators and the like that give each element, or what there is, to the function that they are given.

@@ -822,6 +822,54 @@ def test_parts_of_an_object_are_taken_out_by_their_names(calls):
     assert found == {("run", "Card.check", "type of the receiver"), ("go", "Card.check", "type of the receiver")}
 
 
+def test_parts_of_a_tuple_of_python_go_to_several_names(calls):
+    found = calls(
+        {
+            "a.py": """
+            class Card:
+                def check(self): ...
+            class Cash:
+                def count(self): ...
+            def pay() -> tuple[str, Card | None, Cash]: ...
+            def each() -> list[tuple[Card, Cash]]: ...
+            def run():
+                name, card, cash = pay()
+                card.check()
+                cash.count()
+            def loop():
+                for card, cash in each():
+                    card.check()
+                    cash.count()
+            def comprehended():
+                return [(card.check(), cash.count()) for card, cash in each()]
+            def written():
+                card, cash = Card(), Cash()
+                card.check()
+                cash.count()
+            def rest():
+                name, *others = pay()
+                others.check()
+            def pairs(by_name: dict[str, tuple[Cash, Card]], cards: list[Card]):
+                for name, both in by_name.items():
+                    both.check()
+                for at, card in enumerate(cards):
+                    card.check()
+            """
+        }
+    )
+
+    both = {("Card.check", "type of the receiver"), ("Cash.count", "type of the receiver")}
+    made = {("Card", "same file"), ("Cash", "same file")}
+    assert found == {
+        *(("run", *call) for call in both | {("pay", "same file")}),
+        *(("loop", *call) for call in both | {("each", "same file")}),
+        *(("comprehended", *call) for call in both | {("each", "same file")}),
+        *(("written", *call) for call in both | made),
+        ("rest", "pay", "same file"),
+        ("pairs", "Card.check", "type of the receiver"),
+    }
+
+
 def test_several_results_of_go_go_to_several_variables(calls):
     found = calls(
         {
