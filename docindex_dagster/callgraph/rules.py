@@ -74,6 +74,7 @@ _PYTHON = Rules(
     has_fixtures=True,
     wrappers=frozenset({"Optional", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine", "Type", "type"}),
     class_types=frozenset({"Type", "type"}),
+    classes=frozenset({"__class__"}),
     properties=frozenset({"property", "cached_property", "functools.cached_property"}),
 )
 _ECMASCRIPT = Rules(

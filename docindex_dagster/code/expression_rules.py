@@ -197,6 +197,8 @@ def _called(node: "Node", called: str, shapes: Shapes, depth: int) -> str:
     if called in shapes.holding:
         held = _copied(node, shapes, depth)
         return UNKNOWN if held == UNKNOWN or held[0] == "#" else f"{{{held}}}"
+    if called in shapes.classes:
+        return _class_of(node, called, shapes, depth)
     if called not in shapes.typed and called not in shapes.joined:
         return _mapped(node, called, shapes, depth) if shapes.lambdas else f"{called}()"
     arguments = node.child_by_field_name("arguments")
@@ -205,6 +207,14 @@ def _called(node: "Node", called: str, shapes: Shapes, depth: int) -> str:
         declared = canonical_type(text_of(first))
         return f":{declared}" if declared else UNKNOWN
     return _either(read(first, shapes, depth + 1), _elements(read(other, shapes, depth + 1) for other in others))
+
+
+def _class_of(node: "Node", called: str, shapes: Shapes, depth: int) -> str:
+    """The class of the one thing that a function is given."""
+    arguments = node.child_by_field_name("arguments")
+    is_one = arguments is not None and len([child for child in arguments.named_children if not child.is_extra]) == 1
+    of = _copied(node, shapes, depth) if is_one else UNKNOWN
+    return f"{called}()" if of == UNKNOWN else f"{_whole(of)}.{shapes.classes[called]}"
 
 
 def _mapped(node: "Node", called: str, shapes: Shapes, depth: int) -> str:

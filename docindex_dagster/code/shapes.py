@@ -69,6 +69,7 @@ _PYTHON = Shapes(
     },
     copies=frozenset({"list", "tuple", "set", "sorted", "reversed", "enumerate", "iter", "next"}),
     typed=frozenset({"cast", "t.cast", "typing.cast"}),
+    classes={"type": "__class__"},
 )
 
 

@@ -92,6 +92,7 @@ MUTANTS = (
     Mutant("overriding", "a method that a class calls on itself", f"{CALLS}:_overriding"),
     Mutant("overriding by use", "not where only objects of others run it", f"{CALLS}:_may_run_in", True),
     Mutant("dynamic dispatch", "the methods that may run instead", f"{DISPATCH}:implementations"),
+    Mutant("held classes", "of Python: a variable may hold one below", f"{DISPATCH}:_is_held", False),
     Mutant("interfaces of Go", "types that have all methods of one", f"{DISPATCH}:_structural"),
     Mutant("calls of super", "nothing overrides what is named by its class", f"{DISPATCH}:_is_of_super", False),
     Mutant("derived classes", "the classes that name a class as a base", f"{HIERARCHY}:derived"),

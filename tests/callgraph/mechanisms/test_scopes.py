@@ -151,6 +151,31 @@ def test_a_class_method_makes_objects_of_its_class(calls):
     assert found == {("Shop.create", "Shop", "same scope"), ("Shop.create", "Shop.check", "type of the receiver")}
 
 
+def test_the_class_of_an_object_makes_another_one(calls):
+    found = calls(
+        {
+            "app.py": """
+            class Card:
+                def again(self):
+                    return type(self)()
+                def other(self):
+                    return self.__class__()
+            def run(card: Card):
+                type(card)().again()
+            def made():
+                return type("Card", (), {})()
+            """
+        }
+    )
+
+    assert found == {
+        ("Card.again", "Card", "same scope"),
+        ("Card.other", "Card", "same scope"),
+        ("run", "Card", "type of the receiver"),
+        ("run", "Card.again", "type of the receiver"),
+    }
+
+
 def test_what_a_default_calls_runs_where_the_function_is_defined(calls):
     found = calls(
         {
