@@ -199,14 +199,24 @@ def _called(node: "Node", called: str, shapes: Shapes, depth: int) -> str:
         return UNKNOWN if held == UNKNOWN or held[0] == "#" else f"{{{held}}}"
     if called in shapes.classes:
         return _class_of(node, called, shapes, depth)
-    if called not in shapes.typed and called not in shapes.joined:
-        return _mapped(node, called, shapes, depth) if shapes.lambdas else f"{called}()"
+    if called in shapes.bounded:
+        return _bound(node) or f"{called}()"
+    if called in shapes.first or called in shapes.typed or called in shapes.joined:
+        return _by_first(node, called, shapes, depth)
+    return _mapped(node, called, shapes, depth) if shapes.lambdas else f"{called}()"
+
+
+def _by_first(node: "Node", called: str, shapes: Shapes, depth: int) -> str:
+    """What a function gives by what it is given first: the same, something of this type, or a longer collection."""
     arguments = node.child_by_field_name("arguments")
     first, *others = arguments.named_children if arguments is not None and arguments.named_children else [None]
     if called in shapes.typed:
         declared = canonical_type(text_of(first))
         return f":{declared}" if declared else UNKNOWN
-    return _either(read(first, shapes, depth + 1), _elements(read(other, shapes, depth + 1) for other in others))
+    given = read(first, shapes, depth + 1)
+    if called in shapes.first:
+        return given
+    return _either(given, _elements(read(other, shapes, depth + 1) for other in others))
 
 
 def _class_of(node: "Node", called: str, shapes: Shapes, depth: int) -> str:
@@ -215,6 +225,15 @@ def _class_of(node: "Node", called: str, shapes: Shapes, depth: int) -> str:
     is_one = arguments is not None and len([child for child in arguments.named_children if not child.is_extra]) == 1
     of = _copied(node, shapes, depth) if is_one else UNKNOWN
     return f"{called}()" if of == UNKNOWN else f"{_whole(of)}.{shapes.classes[called]}"
+
+
+def _bound(node: "Node") -> str:
+    """Something of the type that bounds a type parameter; "" where none does."""
+    arguments = node.child_by_field_name("arguments")
+    named = [one for one in arguments.named_children if one.type == "keyword_argument"] if arguments is not None else []
+    bounds = (one.child_by_field_name("value") for one in named if text_of(one.child_by_field_name("name")) == "bound")
+    declared = canonical_type(text_of(next(bounds, None)))
+    return f":{declared}" if declared else ""
 
 
 def _mapped(node: "Node", called: str, shapes: Shapes, depth: int) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.code.callees import called_method, what_is_given
 from docindex_dagster.code.docblocks import type_after
 from docindex_dagster.code.expressions import (
+    LONGEST,
     UNKNOWN,
     Shapes,
     expression,
@@ -131,7 +132,7 @@ def value_of(parts: "Parts", capture: str, shapes: Shapes) -> str:  # noqa: C901
     if f"{capture}.doc" in parts and (declared := type_after("@var", text_of(parts[f"{capture}.doc"][0]))):
         return f":{declared}"
     if f"{capture}.type" in parts and (declared := canonical_type(text_of(parts[f"{capture}.type"][0]))):
-        return f":{declared}"
+        return _declared(declared, parts.get(f"{capture}.value"), shapes)
     if f"{capture}.each" in parts:
         return f":Array<{canonical_type(text_of(parts[f'{capture}.each'][0])) or '?'}>"
     if f"{capture}.parts" in parts:
@@ -151,6 +152,13 @@ def value_of(parts: "Parts", capture: str, shapes: Shapes) -> str:  # noqa: C901
         value = expression(parts[f"{capture}.items"][0], shapes)
         return value if value == UNKNOWN else f"{value}[]"
     return UNKNOWN
+
+
+def _declared(declared: str, value: "list[Node] | None", shapes: Shapes) -> str:
+    """Something of a declared type; where that is of functions, the value says which."""
+    written = expression(value[0], shapes) if value and "Callable" in declared else UNKNOWN
+    both = f"(:{declared}|{written})"
+    return both if written[0] not in "?#" and len(both) <= LONGEST else f":{declared}"
 
 
 def generic(parts: "Parts", shapes: Shapes) -> Found:

@@ -35,19 +35,35 @@ def unpacked(name: "Node", statement: "Node", shapes: Shapes) -> str:
     value = statement.child_by_field_name("right")
     if value is None or any(node.type == "list_splat_pattern" for node in names[: at + 1]):
         return UNKNOWN
-    if statement.type == "assignment" and value.type in _WRITTEN_OUT:
+    if statement.type != "assignment":
+        return _looped(value, at, len(names), shapes)
+    if value.type in _WRITTEN_OUT:
         values = [node for node in value.named_children if not node.is_extra]
         return expression(values[at], shapes) if len(values) == len(names) else UNKNOWN
     whole = expression(value, shapes)
     if whole[0] in "?#" or len(whole) > _LONGEST_WHOLE:
         return UNKNOWN
-    whole = f"({whole})" if whole[0] == ":" else whole
-    if statement.type == "assignment":
-        return f"{whole}.{at}"
-    is_last, each = at == len(names) - 1, f"{whole}[]"
+    return f"({whole}).{at}" if whole[0] == ":" else f"{whole}.{at}"
+
+
+def _looped(value: "Node", at: int, count: int, shapes: Shapes) -> str:
+    """Of what a loop takes each element apart, what goes to the name at a place."""
+    if text_of(value).startswith("zip("):
+        arguments = value.child_by_field_name("arguments")
+        zipped = arguments.named_children if arguments is not None else []
+        return _each(expression(zipped[at], shapes)) if at < len(zipped) else UNKNOWN
+    each, is_last = _each(expression(value, shapes)), at == count - 1
+    if each == UNKNOWN or len(each) > _LONGEST_WHOLE:
+        return UNKNOWN
     if any(mark in text_of(value) for mark in _PAIRING):  # an element is the last of its pair
         return each if is_last else UNKNOWN
     return f"({each}.{at}|{each})" if is_last else f"{each}.{at}"
+
+
+def _each(whole: str) -> str:
+    if whole[0] in "?#":
+        return UNKNOWN
+    return f"({whole})[]" if whole[0] == ":" else f"{whole}[]"
 
 
 def repeated_type(name: "Node") -> str:

@@ -67,7 +67,9 @@ _PYTHON = Shapes(
         "false": "bool",
         "none": "None",
     },
-    copies=frozenset({"list", "tuple", "set", "sorted", "reversed", "enumerate", "iter", "next"}),
+    copies=frozenset({"list", "tuple", "set", "sorted", "reversed", "enumerate", "iter", "next", "weakref.proxy"}),
+    first=frozenset({"update_wrapper", "functools.update_wrapper"}),
+    bounded=frozenset({"TypeVar", "t.TypeVar", "typing.TypeVar"}),
     typed=frozenset({"cast", "t.cast", "typing.cast"}),
     classes={"type": "__class__"},
 )

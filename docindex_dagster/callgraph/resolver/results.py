@@ -207,6 +207,8 @@ def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one
             return [held.found(How.ELEMENT) for held in value.held[-1:]]
         case "function":  # collections in collections are looked at as one
             return [value]
+        case "class" if q.rules(value).family == "python":  # with arguments for its type parameters
+            return [value]
         case "object":
             return _of_object(q, value)
         case _:

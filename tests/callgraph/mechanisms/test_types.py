@@ -667,6 +667,46 @@ def test_a_bounded_type_parameter_has_the_methods_of_its_bound(calls):
     ) == {("run", "Pay.check", "type of the receiver")}
 
 
+def test_a_type_parameter_of_python_has_the_methods_of_its_bound(calls):
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            class Card:
+                def check(self): ...
+            T = t.TypeVar("T", bound="Card")
+            Free = t.TypeVar("Free")
+            def run(card: T) -> T:
+                card.check()
+                return card
+            def go():
+                run(1).check()
+            def free(card: Free):
+                card.check()
+            """
+        }
+    ) == {
+        ("run", "Card.check", "type of the receiver"),
+        ("go", "run", "same file"),
+        ("go", "Card.check", "type of the receiver"),
+    }
+
+
+def test_a_generic_class_of_python_makes_objects_with_its_arguments_too(calls):
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            T = t.TypeVar("T")
+            class Box(t.Generic[T]):
+                def open(self): ...
+            def run():
+                Box[int]().open()
+            """
+        }
+    ) == {("run", "Box", "same file"), ("run", "Box.open", "type of the receiver")}
+
+
 def test_what_is_tested_to_be_of_a_type_has_its_methods(calls):
     assert calls(
         {
@@ -846,6 +886,10 @@ def test_parts_of_a_tuple_of_python_go_to_several_names(calls):
                 card, cash = Card(), Cash()
                 card.check()
                 cash.count()
+            def zipped(cards: list[Card], cashes: list[Cash]):
+                for card, cash in zip(cards, cashes):
+                    card.check()
+                    cash.count()
             def rest():
                 name, *others = pay()
                 others.check()
@@ -865,6 +909,7 @@ def test_parts_of_a_tuple_of_python_go_to_several_names(calls):
         *(("loop", *call) for call in both | {("each", "same file")}),
         *(("comprehended", *call) for call in both | {("each", "same file")}),
         *(("written", *call) for call in both | made),
+        *(("zipped", *call) for call in both),
         ("rest", "pay", "same file"),
         ("pairs", "Card.check", "type of the receiver"),
     }
