@@ -1,12 +1,16 @@
 """Declared types in one notation: `Name<Argument,…>`, with dots between the parts of a name.
 
-A function is `fun<Object,Argument,…>`, with the type that it is a member of, or `?`.
+A function is `fun<Object,Argument,…>`, with the type that it is a member of, or `?`. One of several types is
+`+<Name,…>`; of an argument the first of them is taken.
 
 What says how a value is held (const, a pointer, optional, a lifetime) is left out, since members are the same.
 """
 
 import re
 from functools import lru_cache
+
+EITHER = "+"
+"""The name of a type that is one of its arguments."""
 
 _LONGEST = 160  # characters
 _SPACES = re.compile(r"\s+")
@@ -53,7 +57,7 @@ def _canonical(text: str, depth: int) -> str:  # noqa: C901, PLR0911, PLR0912 on
         return _generic("tuple", results, depth)
     parts = [part for part in _split(text, "|") if not _NOTHING.match(part.strip())]
     if len(parts) != 1:
-        return next(filter(None, (_canonical(part, depth + 1) for part in parts)), "")
+        return _one_of(parts, depth)
     text = parts[0].strip()
     if mapping := _MAP.match(text):
         return _generic("map", [mapping[1], mapping[2]], depth)
@@ -70,9 +74,16 @@ def _canonical(text: str, depth: int) -> str:  # noqa: C901, PLR0911, PLR0912 on
         inner = text.strip("()[] ")
         return _canonical(inner, depth + 1) if inner != text else ""
     rest = text[name.end() :].strip()
+    if rest[:1] == "[" and rest[-1:] == "]" and name[0].rpartition(".")[2] == "Union":
+        return _one_of(_split(rest[1:-1], ","), depth)
     if rest[:1] in {"<", "["} and rest[-1:] in {">", "]"}:
         return _generic(name[0], _split(rest[1:-1], ","), depth)
     return name[0] if not rest or rest.startswith(("=", ",", "{", "(")) else _last_word(text, depth)
+
+
+def _one_of(parts: list[str], depth: int) -> str:
+    known = [*dict.fromkeys(filter(None, (_canonical(part, depth + 1) for part in parts)))]
+    return f"{EITHER}<{','.join(known)}>" if len(known) > 1 and depth == 0 else next(iter(known), "")
 
 
 def _function(text: str, depth: int) -> str:

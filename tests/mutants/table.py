@@ -130,6 +130,8 @@ MUTANTS = (
     Mutant("patterns of Rust", "parts of what a pattern matches", "code.patterns:matched", UNKNOWN),
     Mutant("destructuring", "parts of an object by their names", f"{VALUES}:_member_of", UNKNOWN),
     Mutant("several results", "of Go: each goes to a variable", "code.patterns:assigned_part", UNKNOWN),
+    Mutant("either type", "one of several declared types", "code.types:_one_of", ""),
+    Mutant("objects or functions", "what is declared as either", f"{TYPES}:may_be_function", False),
     Mutant("bounds of Python", "what a type parameter is bound by", f"{EXPRESSIONS}:_bound", ""),
     Mutant("parts of tuples", "of Python: each goes to a name", "code.patterns:unpacked", UNKNOWN),
     Mutant("wrappers", "types whose members are those of what they hold", RULES, without("wrappers")),

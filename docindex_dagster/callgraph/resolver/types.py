@@ -19,6 +19,7 @@ from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 _ANYTHING = "?"
+_EITHER = "+"  # as `ir.TypeRef` names it
 _SELVES = frozenset({"Self", "self", "this", "static"})
 _ALIASES = frozenset({"object", "external object", "collection", "function"})
 _PAIRS = ("map", "pair")
@@ -48,6 +49,8 @@ def typed(  # noqa: PLR0911 one a sort of types
     name, arguments, rules = written.name, written.arguments, unit.rules
     if given and not arguments and name in given:
         return [given[name]]
+    if name == _EITHER:
+        return [one for argument in arguments for one in typed(q, unit, scope, argument, given)]
     if name in rules.functions:
         return []
     if rules.has_pointers and name.startswith("std."):
@@ -107,6 +110,8 @@ def for_receiver(q: Queries, function: Value, written: TypeRef) -> list[Value] |
     holder = unit.class_around(function.name)
     if owner is None or holder is None or holder.id not in unit.generics:
         return None
+    if written.name == _EITHER:
+        written = written.arguments[0]
     if written.arguments and written.name in unit.rules.wrappers:
         written = written.arguments[-1]
     names = [*dict.fromkeys(one.name for one in unit.generics[holder.id])]
@@ -160,6 +165,11 @@ def held_by(q: Queries, owner: Value) -> dict[str, Value]:
     names = dict.fromkeys(one.name for one in unit.generics.get(owner.name, ()))
     held = dict(zip(names, owner.held, strict=True)) if len(names) == len(owner.held) else {}
     return {**held, "Self": owner}
+
+
+def may_be_function(q: Queries, values: Sequence[Value]) -> bool:
+    """Whether one of several declared types is that of functions."""
+    return len(values) > 1 and any(_is_function(q, value) for value in values)
 
 
 def is_open(q: Queries, value: Value) -> bool:

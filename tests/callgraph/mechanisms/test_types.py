@@ -135,6 +135,64 @@ def test_a_declared_parameter_has_the_methods_of_its_type(calls):
     ) == {("run", "Card.check", "type of the receiver"), ("go", "Cash.check", "type of the receiver")}
 
 
+def test_what_is_declared_as_one_of_several_types_has_the_methods_of_each(calls):
+    found = calls(
+        {
+            "a.py": """
+            from typing import Union
+            class Card:
+                def check(self): ...
+            class Cash:
+                def check(self): ...
+            def run(way: Card | Cash | None):
+                way.check()
+            def named(way: Union[Card, Cash]):
+                way.check()
+            """
+        }
+    )
+    assert found == {
+        (caller, f"{way}.check", "type of the receiver") for caller in ("run", "named") for way in ("Card", "Cash")
+    }
+    assert calls(
+        {
+            "a.ts": """
+            class Card { check() {} }
+            class Cash { check() {} }
+            function run(way: Card | Cash | undefined) { way.check(); }
+            """
+        }
+    ) == {("run", "Card.check", "type of the receiver"), ("run", "Cash.check", "type of the receiver")}
+
+
+def test_what_is_declared_as_an_object_or_a_function_may_be_either(calls):
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            class Card:
+                def check(self): ...
+            def pay(): ...
+            def run(way: "Card | t.Callable[[], None]"):
+                way.check()
+                way()
+            def choose() -> "Card | t.Callable[[], None]":
+                def other(): ...
+                return other
+            def go():
+                run(pay)
+                choose()()
+            """
+        }
+    ) == {
+        ("run", "Card.check", "type of the receiver"),
+        ("run", "pay", "argument of a caller"),
+        ("go", "run", "same file"),
+        ("go", "choose", "same file"),
+        ("go", "choose.other", "returned type"),
+    }
+
+
 def test_a_wrapper_has_the_methods_of_what_it_holds(calls):
     assert calls(
         {
