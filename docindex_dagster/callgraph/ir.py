@@ -48,8 +48,8 @@ class TypeRef(metaclass=_HashConsed):
 
     `Array`, `map`, `tuple` and `chan` are those of the language's own notation; `func` is a function by what it
     returns, `fun` one by the type that it is a member of and those of its parameters. `?` is an argument that names
-    nothing, `+` is one of its arguments. How a value is held (const, a pointer, optional, a lifetime) is left out, since
-    members are the same.
+    nothing, `+` is one of its arguments. How a value is held (const, a pointer, optional, a lifetime) is left out,
+    since members are the same.
     """
 
     name: str
