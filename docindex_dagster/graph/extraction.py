@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from docindex_dagster.core import tables
+from docindex_dagster.core.errors import ScipError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import NODES, TRIPLES
@@ -17,6 +18,9 @@ from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
 from docindex_dagster.graph.failures import sentence
 from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.scip.merge import merged, without_doubtful
+from docindex_dagster.graph.scip.table import PRECISE
+from docindex_dagster.graph.scip.table import read as read_precise
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.verify import verify_graph
 
@@ -81,11 +85,15 @@ def extract(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan, previou
         return Extraction(None, plan.fingerprint, version)
     try:
         concepts = _concepts(layout, key, chunks, plan)
+        precise = _precise(layout, key, plan)
         content = plan.content(concepts)
         if previous is None or previous.graph is None or previous.problem or previous.plan != plan.fingerprint:
             graph = build_graph(chunks, content)
+        elif precise.num_rows:
+            graph = update_graph(without_doubtful(previous.graph, precise, chunks), chunks, content)
         else:
             graph = update_graph(previous.graph, chunks, content)
+        graph = merged(graph, precise, chunks) if precise.num_rows else graph
     except Exception as error:  # noqa: BLE001 it is reported as a failed check
         problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
         return Extraction(build_graph(chunks.slice(0, 0)), plan.fingerprint, version, problem)
@@ -122,6 +130,20 @@ def read(layout: Layout, key: str) -> Extraction | None:
         return None
     graph = Graph(nodes, triples) if about.get(_IS_WANTED) == str(True) else None
     return Extraction(graph, about.get(_PLAN, ""), about.get(_CHUNKS, ""), about.get(_PROBLEM, ""))
+
+
+def _precise(layout: Layout, key: str, plan: GraphPlan) -> pa.Table:
+    """What was imported for a source.
+
+    Raises:
+        ScipError: it is damaged.
+    """
+    if not plan.precise or not plan.settings.code:
+        return PRECISE.empty_table()
+    found = read_precise(layout, key)
+    if found is None:
+        raise ScipError("the precise index is damaged: import it again, or `docindex graph import --remove` it")
+    return found
 
 
 def _about(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, str]:

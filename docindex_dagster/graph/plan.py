@@ -1,15 +1,17 @@
 """What goes into the graph of a source, as the settings say."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from docindex_dagster.callgraph.dependencies.tabling import Limits
 from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import GraphSettings, LLMSettings
 from docindex_dagster.graph.build import GRAPH_VERSION, Content
 from docindex_dagster.graph.concepts.extractor import Extractor
 from docindex_dagster.graph.concepts.findings import Findings
 from docindex_dagster.graph.concepts.providers import load_extractor
+from docindex_dagster.graph.scip import table
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,12 @@ class GraphPlan:
 
     settings: GraphSettings = field(default_factory=GraphSettings)
     llm: LLMSettings = field(default_factory=LLMSettings)
+    precise: str = ""  # the version of the precise index of the source; "" for none
+
+    def of(self, layout: Layout, key: str) -> "GraphPlan":
+        """The same for another source, which may have a precise index of its own."""
+        precise = table.version(layout, key)
+        return self if precise == self.precise else replace(self, precise=precise)
 
     @property
     def is_wanted(self) -> bool:
@@ -36,7 +44,8 @@ class GraphPlan:
             return digest_parts(GRAPH_VERSION, "none")
         found_by = self.extractor.name if self.extractor else "none"
         most = self.settings.max_triples_per_chunk
-        return digest_parts(GRAPH_VERSION, str(self.settings.code), found_by, str(most))
+        parts = GRAPH_VERSION, str(self.settings.code), found_by, str(most)
+        return digest_parts(*parts, *filter(None, [self.precise]))
 
     def content(self, concepts: Findings) -> Content:
         """What goes into the graph, with these concepts."""
