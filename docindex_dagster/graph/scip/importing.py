@@ -132,8 +132,8 @@ class _Known:
         if found is not None and found.name in _CONSTRUCTORS and called not in _OF_ITSELF:
             defined = [cls for one in defined if (cls := file.class_around(one))]
         if found is not None:  # an index has one symbol for all overloads, and marks one of them at times
-            defined = [other for one in defined[:1] for other in file.namesakes(one)]
-        nodes = tuple(file.node(one.id)[0] for one in defined)
+            defined = [other for one in defined for other in file.namesakes(one)]
+        nodes = tuple(dict.fromkeys(file.node(one.id)[0] for one in defined))
         return _Target(nodes, defined[-1].kind, file) if nodes else None
 
 

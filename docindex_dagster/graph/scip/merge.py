@@ -5,8 +5,10 @@ graph is taken over need no other care than those that are resolved anew.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ import pyarrow.compute as pc
 from docindex_dagster.callgraph.facts import starts_of
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.graph.elsewhere import dotted, is_meant
+from docindex_dagster.graph.scip.sites import RESULT
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import EXTERNAL, OUTSIDE, UNRESOLVED, Triple, outside_nodes, triple_table
 
@@ -30,6 +33,14 @@ class _Target(NamedTuple):
     nodes: Sequence[str]
     type: str
     tool: str
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one thing of the source, of which there may be overloads.
+
+        scip-python has one symbol for all functions of a name that stand in the methods of a class.
+        """
+        return self.type != EXTERNAL and len({node.partition("~")[0] for node in self.nodes}) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,16 +222,49 @@ class _File:
     def merge(self, edges: Sequence[Mapping[str, Any]], changes: _Changes) -> None:
         """Note what becomes of its edges."""
         known = {(edge["subject"], edge["object"]) for edge in edges}
-        new = self._proved(known)
+        new = self._missing(known)
         for edge in edges:
-            key = edge["subject"], edge["object"]
-            around = self._candidates(edge)
-            if key in new:
-                changes.replaced[edge["position"]] = self._triple(key[1], *new[key])
+            sites = self._sites[edge["subject"], edge["line"]]
+            proof = next(self._proofs(edge, sites), None) or next(self._proofs(edge, self._of[edge["subject"]]), None)
+            around = [site for site in sites if site.name.removesuffix(RESULT) == _last(edge["object"])]
+            if proof is not None:
+                changes.replaced[edge["position"]] = self._triple(edge["object"], *proof)
             elif around and not any(site.supports(edge) for site in around):
                 new |= {(site.caller, one.nodes[0]): (site, one) for site in around for one in site.outside}
                 self._refuted(edge, around, changes)
         changes.added += [self._triple(key[1], *found) for key, found in new.items() if key not in known]
+
+    @cached_property
+    def _sites(self) -> Mapping[tuple[str, int], Sequence[_Site]]:
+        """The call sites by caller and line."""
+        found: dict[tuple[str, int], list[_Site]] = defaultdict(list)
+        for site in self.sites:
+            found[site.caller, site.line].append(site)
+        return found
+
+    @cached_property
+    def _of(self) -> Mapping[str, Sequence[_Site]]:
+        """The call sites by caller."""
+        found: dict[str, list[_Site]] = defaultdict(list)
+        for site in self.sites:
+            found[site.caller].append(site)
+        return found
+
+    @staticmethod
+    def _proofs(edge: Mapping[str, Any], sites: Sequence[_Site]) -> Iterator[tuple[_Site, _Target]]:
+        """The calls of which the index says that they lead where an edge does."""
+        for site in sites:
+            yield from ((site, one) for one in site.targets if one.type != EXTERNAL and edge["object"] in one.nodes)
+
+    def _missing(self, inferred: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[_Site, _Target]]:
+        """The edges inside the source that the index knows and nothing has inferred, each with the first place."""
+        found: dict[tuple[str, str], tuple[_Site, _Target]] = {}
+        for site in self.sites:
+            for target in site.targets:
+                is_known = any((site.caller, node) in inferred for node in target.nodes)
+                if target.is_one and not is_known:
+                    found.setdefault((site.caller, target.nodes[-1]), (site, target))
+        return found
 
     def _refuted(self, edge: Mapping[str, Any], around: Sequence[_Site], changes: _Changes) -> None:
         """An edge that the index contradicts goes; a name that lies outside may still be meant by another call."""
@@ -231,27 +275,10 @@ class _File:
         else:
             changes.replaced[edge["position"]] = self._moved(edge, other)
 
-    def _proved(self, inferred: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[_Site, _Target]]:
-        """The edges inside the source that the index proves, each with the first place that does."""
-        found: dict[tuple[str, str], tuple[_Site, _Target]] = {}
-        for site in self.sites:
-            for target in site.targets:
-                if target.type != EXTERNAL:
-                    keys = [(site.caller, node) for node in target.nodes]
-                    key = next((key for key in keys if key in found or key in inferred), keys[-1])
-                    found.setdefault(key, (site, target))
-        return found
-
-    def _candidates(self, edge: Mapping[str, Any]) -> list[_Site]:
-        """The call sites that an edge may be of: those of its name in its line, else the only one in that line."""
-        there = [site for site in self.sites if site.line == edge["line"] and site.caller == edge["subject"]]
-        named = [site for site in there if site.name == _last(edge["object"])]
-        return named or (there if len(there) == 1 else [])
-
     def _elsewhere(self, edge: Mapping[str, Any], around: Sequence[_Site]) -> _Site | None:
         """Another call of the same name, by the same caller, that an edge may be of."""
         names = {site.name for site in around}
-        others = (site for site in self.sites if site.caller == edge["subject"] and site.name in names)
+        others = (site for site in self._of[edge["subject"]] if site.name in names)
         return next((site for site in others if site.supports(edge)), None)
 
     def _triple(self, node: str, site: _Site, target: _Target) -> Triple:

@@ -79,5 +79,5 @@ def index_message() -> Any:
             else:
                 added.type, added.type_name = types.TYPE_MESSAGE, f".scip.{kind}"
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)  # type: ignore[attr-defined]
+    pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("scip.Index"))

@@ -1,15 +1,23 @@
 """Where a file calls something: the places at which an index may say what is called."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from docindex_dagster.callgraph.facts import expression
 from docindex_dagster.callgraph.ir import Call
 from docindex_dagster.callgraph.offers import last_name
+from docindex_dagster.code.captures import run_query
 from docindex_dagster.code.extract import extract
-from docindex_dagster.code.facts import Fact, find_facts
+from docindex_dagster.code.facts import Fact, find_facts, symbol_ids
 from docindex_dagster.code.parse import parse
+from docindex_dagster.code.symbols import Symbol
 
+RESULT = "()"
+"""What the name of a site ends with where the result of a call is called: `make()()`. No index says what that is."""
+
+_LAST_WORD = re.compile(r"\w+$")
 _CALLS = frozenset({"call", "new", "macro"})
 
 
@@ -26,7 +34,7 @@ class Site(NamedTuple):
 
 
 class Sites:
-    """The call sites of one file."""
+    """The call sites of one file, and the names of what it defines."""
 
     def __init__(self, data: bytes, language: str) -> None:
         """Read a file, which is UTF-8.
@@ -35,12 +43,44 @@ class Sites:
             ParseError: there is no grammar for the language.
         """
         tree = parse(data, language)
-        facts = find_facts(tree, language, extract(tree, data, language).symbols)
+        outline = extract(tree, data, language)
+        facts = find_facts(tree, language, outline.symbols)
         self._root = tree.root_node
         self.all: Mapping[Site, None] = dict.fromkeys(site for fact in facts if (site := _site(fact)) is not None)
         self._at: dict[tuple[int, str], list[Site]] = {}
         for site in self.all:
             self._at.setdefault((site.byte, site.name), []).append(site)
+        ids = symbol_ids([symbol.qualified_name for symbol in outline.symbols])
+        self.symbols: Sequence[tuple[str, Symbol]] = [*zip(ids, outline.symbols, strict=True)]
+        self._names = [one.name for one in run_query(tree, language).definitions] if outline.symbols else []
+
+    def definitions(self) -> Iterator[tuple[str, Symbol, tuple[int, int]]]:
+        """The ids and symbols of what is defined, and the bytes of their names, where they are written as such."""
+        free: dict[str, list[tuple[int, int]]] = {}
+        for node in sorted(self._names, key=attrgetter("start_byte")):
+            text = node.text.decode("utf-8", "replace") if node.text else ""
+            match = _LAST_WORD.search(text)
+            name = match[0] if match else ""
+            free.setdefault(name, []).append((node.end_byte - len(name.encode()), node.end_byte))
+        for identifier, symbol in self.symbols:
+            spans = free.get(symbol.name, [])
+            inside = (span for span in spans if symbol.start_byte <= span[0] and span[1] <= symbol.end_byte)
+            span = next(inside, None)
+            if span is not None:
+                spans.remove(span)
+                yield identifier, symbol, span
+
+    def name_of(self, site: Site) -> tuple[int, int] | None:
+        """The bytes of the name that is called at a site; None where it is not written at the end of the callee."""
+        wanted = site.name.encode()
+        node = self._root.descendant_for_byte_range(site.byte, site.byte)
+        found = None
+        while node is not None and node.start_byte == site.byte:
+            data = node.text or b""
+            if data.endswith(wanted) and site in [*self.called(node.end_byte - len(wanted), node.end_byte, site.name)]:
+                found = node.end_byte - len(wanted), node.end_byte
+            node = node.parent
+        return found
 
     def called(self, start: int, end: int, name: str) -> Iterator[Site]:
         """The calls of which the name at some bytes is the last one of the callee."""
@@ -55,9 +95,12 @@ class Sites:
 
 def _site(fact: Fact) -> Site | None:
     if fact.kind in _CALLS:
-        name = last_name(expression(fact.name))
-    elif fact.kind == "decorator" and not isinstance(value := expression(fact.value), Call):
-        name = last_name(value)  # `@decorate(…)` has a call beside it
+        callee = expression(fact.name)
+    elif fact.kind == "decorator" and not isinstance(expression(fact.value), Call):
+        callee = expression(fact.value)  # `@decorate(…)` has a call beside it
     else:
         return None
-    return Site(fact.scope, name, fact.line, fact.start_byte) if name else None
+    name = last_name(callee)
+    if not name:
+        return None
+    return Site(fact.scope, f"{name}{RESULT}" if isinstance(callee, Call) else name, fact.line, fact.start_byte)

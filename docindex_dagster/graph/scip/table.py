@@ -21,7 +21,7 @@ PRECISE = pa.schema(
         pa.field("name", pa.string(), nullable=False),  # the last one of the callee
         pa.field("caller", pa.string(), nullable=False),  # a node
         pa.field("caller_type", pa.string(), nullable=False),
-        # Nodes that define what is called, several for overloads; none where the index does not know it.
+        # Nodes that define what is called, several where the index has one name for them; none where it knows nothing.
         pa.field("targets", pa.list_(pa.string()), nullable=False),
         pa.field("target_type", pa.string()),
         pa.field("target_path", pa.string()),  # null for what lies outside the source

@@ -1,0 +1,197 @@
+"""The graph of a source as an index of SCIP: what its files define, what is called where, what is made from what.
+
+The graph knows lines. Where in a line a name stands, the files say: those that changed since they were indexed, and
+those in languages whose calls are not looked at, are left out.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from docindex_dagster import __version__
+from docindex_dagster.code.shapes import has_facts
+from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.graph.scip.defined import Defined, File, files_of
+from docindex_dagster.graph.scip.messages import DEFINITION, UTF8, UTF8_TEXT, index_message
+from docindex_dagster.graph.scip.sites import Site, Sites
+from docindex_dagster.graph.scip.symbols import METHOD, NAMESPACE, TERM, TYPE, Descriptor, written
+from docindex_dagster.graph.triple import OUTSIDE
+from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.sources.text import read_document
+
+_TOOL = "docindex"
+# By the kind of a symbol: `SymbolInformation.Kind` of SCIP.
+_KINDS = {
+    "class": 7,
+    "constant": 8,
+    "enum": 11,
+    "function": 17,
+    "interface": 21,
+    "macro": 25,
+    "method": 26,
+    "module": 29,
+    "property": 41,
+    "struct": 49,
+    "trait": 53,
+    "type": 54,
+    "union": 59,
+    "variable": 61,
+}
+_SUFFIXES = {"function": METHOD, "method": METHOD, "macro": METHOD} | dict.fromkeys(
+    ("class", "enum", "impl", "interface", "struct", "trait", "type", "union"), TYPE
+)
+_MADE_FROM = frozenset({"inherits", "implements"})
+_READ = 8  # the role of a name that is read
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An index as bytes, how much is in it, and the files that are left out."""
+
+    data: bytes
+    documents: int
+    occurrences: int
+    left_out: Sequence[str]
+
+
+def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table) -> Exported:
+    """Write the graph of one source.
+
+    Args:
+        graph: in which it is.
+        source: its key.
+        folder: where its files are.
+        chunks: what is indexed of it, sorted by path and position.
+    """
+    edges = _Edges.of(graph, source)
+    index = index_message()()
+    index.metadata.tool_info.name, index.metadata.tool_info.version = _TOOL, __version__
+    index.metadata.project_root, index.metadata.text_document_encoding = folder.as_uri(), UTF8_TEXT
+    files = files_of(chunks, set(chunks["path"].to_pylist()))
+    left_out = []
+    for path, file in sorted(files.items()):
+        if not has_facts(file.language):
+            continue
+        data = _text(folder, file)
+        if data is None:
+            left_out.append(path)
+            continue
+        document = index.documents.add(language=file.language, position_encoding=UTF8)
+        document.relative_path = name_to_path(path).decode("utf-8", "replace")
+        _Document(source, file, Sites(data, file.language), data, files).write(document, edges)
+    occurrences = sum(len(document.occurrences) for document in index.documents)
+    data = index.SerializeToString(deterministic=True)
+    return Exported(data, len(index.documents), occurrences, left_out)
+
+
+def _text(folder: Path, file: File) -> bytes | None:
+    """The text of a file as UTF-8; None where it is not what was indexed."""
+    try:
+        decoded, content_hash = read_document(folder, file.path)
+    except OSError:
+        return None
+    return decoded.text.encode() if content_hash == file.content_hash else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """Of the edges of a source those that an index holds, by the node that they leave."""
+
+    calls: Mapping[str, Sequence[tuple[int, str]]]  # lines and nodes
+    bases: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, graph: OpenGraph, source: str) -> "_Edges":
+        """Collect them."""
+        calls: dict[str, list[tuple[int, str]]] = {}
+        bases: dict[str, list[str]] = {}
+        nodes = graph.nodes["node"].to_pylist()
+        rows = graph.edges.select(["subject", "predicate", "object", "source", "line"]).to_pylist()
+        for row in rows:
+            target = row["object"]
+            owner = graph.nodes["source"][target].as_py()
+            if row["source"] != source or owner != source or graph.types[target] in {*OUTSIDE, "file"}:
+                continue
+            subject, reached = nodes[row["subject"]], nodes[target]
+            if row["predicate"] == "calls":
+                calls.setdefault(subject, []).append((row["line"], reached))
+            elif row["predicate"] in _MADE_FROM:
+                bases.setdefault(subject, []).append(reached)
+        return cls(calls, bases)
+
+
+@dataclass(frozen=True)
+class _Document:
+    """A file that is written."""
+
+    source: str
+    file: File
+    sites: Sites
+    data: bytes
+    files: Mapping[str, File]
+    starts: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        starts = [0]
+        starts += [at + 1 for at, byte in enumerate(self.data) if byte == ord("\n")]
+        object.__setattr__(self, "starts", starts)
+
+    def write(self, document: Any, edges: _Edges) -> None:
+        """Fill in the message of the file."""
+        occurrences = []
+        for identifier, symbol, span in self.sites.definitions():
+            name = self._symbol(self.file, identifier)
+            occurrences.append((span, name, DEFINITION))
+            information = document.symbols.add(symbol=name, display_name=symbol.name)
+            information.kind = _KINDS.get(symbol.kind, 0)
+            for base in edges.bases.get(f"{self.file.path}::{identifier}", ()):
+                information.relationships.add(symbol=self._symbol_of(base), is_implementation=True)
+        occurrences += self._calls(edges)
+        for span, name, role in sorted(occurrences):
+            document.occurrences.add(range=self._range(*span), symbol=name, symbol_roles=role)
+
+    def _calls(self, edges: _Edges) -> Iterator[tuple[tuple[int, int], str, int]]:
+        """The names that are called, where an edge says what they stand for."""
+        by_place: dict[tuple[str, int], list[Site]] = {}
+        for site in self.sites.all:
+            by_place.setdefault((self.file.node(site.scope)[0], site.line), []).append(site)
+        for (caller, line), there in by_place.items():
+            targets = [node for at, node in edges.calls.get(caller, ()) if at == line]
+            for site in there:
+                # A name that is an alias is written where nothing else in the line can be meant.
+                named = [node for node in targets if self._name(node) == site.name]
+                meant = named or (targets if len(there) == len(targets) == 1 else ())
+                span = self.sites.name_of(site) if meant else None
+                yield from ((span, self._symbol_of(node), _READ) for node in meant if span is not None)
+
+    def _range(self, start: int, end: int) -> list[int]:
+        line = bisect_right(self.starts, start) - 1
+        return [line, start - self.starts[line], end - self.starts[line]]
+
+    @staticmethod
+    def _name(node: str) -> str:
+        return node.rpartition("::")[2].partition("~")[0].rpartition(".")[2]
+
+    def _symbol_of(self, node: str) -> str:
+        path, _, identifier = node.partition("::")
+        return self._symbol(self.files[path], identifier)
+
+    def _symbol(self, file: File, identifier: str) -> str:
+        """The name of what a file defines: behind its path, and all that is around it."""
+        folders = [Descriptor(part, NAMESPACE) for part in file.path.split("/")]
+        return written(_TOOL, "", self.source, "", [*folders, *_descriptors(file, file.defined[identifier])])
+
+
+def _descriptors(file: File, one: Defined) -> list[Descriptor]:
+    around = file.defined.get(one.parent)
+    outer = [Descriptor(one.parent, TYPE)] if one.parent else []
+    before = outer if around is None else _descriptors(file, around)
+    number = one.id.partition("~")[2]
+    suffix = _SUFFIXES.get(one.kind, TERM)
+    if number and suffix == METHOD:
+        return [*before, Descriptor(one.name, f"(+{number}).")]
+    return [*before, Descriptor(f"{one.name}~{number}" if number else one.name, suffix)]
