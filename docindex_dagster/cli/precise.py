@@ -69,7 +69,7 @@ def _import(settings: Settings, file: Path, name: str | None) -> None:
         console.err.print(in_line(sentence), soft_wrap=True)
     sites = found.table.num_rows
     known = f"{found.known:,} of {sites:,} calls" + (f" ({found.known / sites:.0%})" if sites else "")
-    about = f"{source.key}: {found.documents:,} files of {found.tool}, which knows {known}"
+    about = f"{source.key}: {len(found.files):,} files of {found.tool}, which knows {known}"
     console.out.print(f"{about}; {_next(source)}", soft_wrap=True)
 
 

@@ -37,7 +37,7 @@ class Imported:
 
     tool: str
     table: pa.Table
-    documents: int
+    files: Sequence[str]  # the paths of the documents that fit
     refused: Mapping[str, Sequence[str]]  # the paths of documents by the reason
 
     @property
@@ -64,7 +64,7 @@ def imported(index: Index, folder: Path, chunks: pa.Table) -> Imported:
         ScipError: none of its documents fits.
     """
     found = checked(index, folder, chunks)
-    result = Imported(index.tool, _table(found, index.tool), len(found.fitting), found.refused)
+    result = Imported(index.tool, _table(found, index.tool), [one.file.path for one in found.fitting], found.refused)
     if not found.fitting:
         raise ScipError("; ".join(["no document of the file fits the source", *result.refusals()]))
     return result
