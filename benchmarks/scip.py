@@ -45,18 +45,23 @@ def main() -> None:
     arguments = parser.parse_args()
     agreement = compared(arguments.index, arguments.folder.resolve())
     both, ours, theirs = agreement.both, agreement.ours, agreement.theirs
-    union = sorted(ours.keys() | theirs.keys())
     print(f"{'folder':<12}{'both':>7}{'only ours':>11}{'only theirs':>13}{'agreement':>11}{'found of theirs':>17}")
     print(
         f"{arguments.folder.name:<12}{len(both):>7}{len(ours) - len(both):>11}{len(theirs) - len(both):>13}"
-        f"{len(both) / max(1, len(union)):>11.1%}{len(both) / max(1, len(theirs)):>17.1%}"
+        f"{len(both) / max(1, len(ours | theirs)):>11.1%}{len(both) / max(1, len(theirs)):>17.1%}"
     )
-    differences = [pair for pair in union if pair not in both]
-    if not arguments.verbose:
-        differences = random.Random(0).sample(differences, min(arguments.differences, len(differences)))
-    for pair in differences:
-        who, line = ("ours", ours[pair]) if pair in ours else ("theirs", theirs[pair])
-        print(f"  {who} {line}: {pair[0]} -> {pair[1]}")
+    only_ours, only_theirs = (
+        sorted(f"{place}: {a} -> {b}" for (a, b), place in of.items() if (a, b) not in both) for of in (ours, theirs)
+    )
+    if not arguments.verbose:  # as many of either, since the more exact of both would hardly occur
+        only_theirs = _some(only_theirs, (arguments.differences + 1) // 2)
+        only_ours = _some(only_ours, arguments.differences - len(only_theirs))
+    for who, lines in (("ours", only_ours), ("theirs", only_theirs)):
+        print(*(f"  {who} {line}" for line in lines), sep="\n")
+
+
+def _some(lines: list[str], count: int) -> list[str]:
+    return sorted(random.Random(0).sample(lines, min(count, len(lines))))
 
 
 def compared(index: Path, folder: Path) -> Agreement:

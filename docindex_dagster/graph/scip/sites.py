@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from docindex_dagster.callgraph.facts import expression
-from docindex_dagster.callgraph.ir import Call
+from docindex_dagster.callgraph.ir import Attribute, Call, Instance
 from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.code.captures import run_query
 from docindex_dagster.code.extract import extract
@@ -31,6 +31,7 @@ class Site(NamedTuple):
     name: str  # the last one of the callee
     line: int
     byte: int
+    is_path: bool = False  # whether something stands before the name
 
 
 class Sites:
@@ -89,7 +90,7 @@ class Sites:
         while node is not None and node.end_byte == end:
             if node.start_byte != last:
                 last = node.start_byte
-                yield from self._at.get((last, name), ())
+                yield from (site for site in self._at.get((last, name), ()) if site.is_path == (last != start))
             node = node.parent
 
 
@@ -103,4 +104,6 @@ def _site(fact: Fact) -> Site | None:
     name = last_name(callee)
     if not name:
         return None
-    return Site(fact.scope, f"{name}{RESULT}" if isinstance(callee, Call) else name, fact.line, fact.start_byte)
+    is_path = isinstance(callee, Attribute) or (isinstance(callee, Instance) and "." in callee.type.name)
+    name = f"{name}{RESULT}" if isinstance(callee, Call) else name
+    return Site(fact.scope, name, fact.line, fact.start_byte, is_path)
