@@ -17,7 +17,7 @@ from docindex_dagster.code.shapes import has_facts
 from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.graph.scip.defined import Defined, File, files_of
 from docindex_dagster.graph.scip.messages import DEFINITION, UTF8, UTF8_TEXT, index_message
-from docindex_dagster.graph.scip.sites import Site, Sites
+from docindex_dagster.graph.scip.sites import RESULT, Site, Sites, last_of
 from docindex_dagster.graph.scip.symbols import METHOD, NAMESPACE, TERM, TYPE, Descriptor, written
 from docindex_dagster.graph.triple import OUTSIDE
 from docindex_dagster.sources.paths import name_to_path
@@ -101,26 +101,24 @@ def _text(folder: Path, file: File) -> bytes | None:
 class _Edges:
     """Of the edges of a source those that an index holds, by the node that they leave."""
 
-    calls: Mapping[str, Sequence[tuple[int, str]]]  # lines and nodes
+    calls: Mapping[tuple[str, int], Sequence[tuple[str, bool]]]  # by line: nodes, and whether they are in the source
     bases: Mapping[str, Sequence[str]]
 
     @classmethod
     def of(cls, graph: OpenGraph, source: str) -> "_Edges":
         """Collect them."""
-        calls: dict[str, list[tuple[int, str]]] = {}
+        calls: dict[tuple[str, int], list[tuple[str, bool]]] = {}
         bases: dict[str, list[str]] = {}
-        nodes = graph.nodes["node"].to_pylist()
-        rows = graph.edges.select(["subject", "predicate", "object", "source", "line"]).to_pylist()
-        for row in rows:
-            target = row["object"]
-            owner = graph.nodes["source"][target].as_py()
-            if row["source"] != source or owner != source or graph.types[target] in {*OUTSIDE, "file"}:
+        nodes, owners = graph.nodes["node"].to_pylist(), graph.nodes["source"].to_pylist()
+        for row in graph.edges.select(["subject", "predicate", "object", "source", "line"]).to_pylist():
+            if row["source"] != source:
                 continue
-            subject, reached = nodes[row["subject"]], nodes[target]
+            subject, target = nodes[row["subject"]], row["object"]
+            is_inside = owners[target] == source and graph.types[target] not in {*OUTSIDE, "file"}
             if row["predicate"] == "calls":
-                calls.setdefault(subject, []).append((row["line"], reached))
-            elif row["predicate"] in _MADE_FROM:
-                bases.setdefault(subject, []).append(reached)
+                calls.setdefault((subject, row["line"]), []).append((nodes[target], is_inside))
+            elif row["predicate"] in _MADE_FROM and is_inside:
+                bases.setdefault(subject, []).append(nodes[target])
         return cls(calls, bases)
 
 
@@ -155,26 +153,19 @@ class _Document:
             document.occurrences.add(range=self._range(*span), symbol=name, symbol_roles=role)
 
     def _calls(self, edges: _Edges) -> Iterator[tuple[tuple[int, int], str, int]]:
-        """The names that are called, where an edge says what they stand for."""
+        """The names that are called, where edges tell what they stand for."""
         by_place: dict[tuple[str, int], list[Site]] = {}
         for site in self.sites.all:
             by_place.setdefault((self.file.node(site.scope)[0], site.line), []).append(site)
-        for (caller, line), there in by_place.items():
-            targets = [node for at, node in edges.calls.get(caller, ()) if at == line]
-            for site in there:
-                # A name that is an alias is written where nothing else in the line can be meant.
-                named = [node for node in targets if self._name(node) == site.name]
-                meant = named or (targets if len(there) == len(targets) == 1 else ())
-                span = self.sites.name_of(site) if meant else None
-                yield from ((span, self._symbol_of(node), _READ) for node in meant if span is not None)
+        for place, there in by_place.items():
+            for site, node in _meant(there, edges.calls.get(place, ())):
+                span = self.sites.name_of(site)
+                if span is not None:
+                    yield span, self._symbol_of(node), _READ
 
     def _range(self, start: int, end: int) -> list[int]:
         line = bisect_right(self.starts, start) - 1
         return [line, start - self.starts[line], end - self.starts[line]]
-
-    @staticmethod
-    def _name(node: str) -> str:
-        return node.rpartition("::")[2].partition("~")[0].rpartition(".")[2]
 
     def _symbol_of(self, node: str) -> str:
         path, _, identifier = node.partition("::")
@@ -184,6 +175,23 @@ class _Document:
         """The name of what a file defines: behind its path, and all that is around it."""
         folders = [Descriptor(part, NAMESPACE) for part in file.path.split("/")]
         return written(_TOOL, "", self.source, "", [*folders, *_descriptors(file, file.defined[identifier])])
+
+
+def _meant(sites: Sequence[Site], reached: Sequence[tuple[str, bool]]) -> Iterator[tuple[Site, str]]:
+    """The sites of one caller in one line, each with what it calls, where that is in the source without a doubt."""
+    by_name: dict[str, list[tuple[str, bool]]] = {}
+    for node, is_inside in reached:
+        by_name.setdefault(last_of(node), []).append((node, is_inside))
+    names = {site.name.removesuffix(RESULT) for site in sites}
+    under_others = [one for name, those in by_name.items() if name not in names for one in those]
+    without = [site for site in sites if site.name.removesuffix(RESULT) not in by_name]
+    for site in sites:
+        # A name that nothing has which is reached is an alias, where one of either is left.
+        found = under_others if without == [site] and len(under_others) == 1 else by_name.get(site.name, ())
+        # Of `a.get(b.get())` one edge may be left out, since the same was found before.
+        is_clear = not site.is_path or [one.name for one in sites].count(site.name) == 1
+        if is_clear and all(is_inside for _, is_inside in found):
+            yield from ((site, node) for node, _ in found)
 
 
 def _descriptors(file: File, one: Defined) -> list[Descriptor]:

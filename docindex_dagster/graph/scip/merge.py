@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from docindex_dagster.callgraph.facts import starts_of
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.graph.elsewhere import dotted, is_meant
-from docindex_dagster.graph.scip.sites import RESULT
+from docindex_dagster.graph.scip.sites import RESULT, last_of
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import EXTERNAL, OUTSIDE, UNRESOLVED, Triple, outside_nodes, triple_table
 
@@ -226,7 +226,7 @@ class _File:
         for edge in edges:
             sites = self._sites[edge["subject"], edge["line"]]
             proof = next(self._proofs(edge, sites), None) or next(self._proofs(edge, self._of[edge["subject"]]), None)
-            around = [site for site in sites if site.name.removesuffix(RESULT) == _last(edge["object"])]
+            around = [site for site in sites if site.name.removesuffix(RESULT) == last_of(edge["object"])]
             if proof is not None:
                 changes.replaced[edge["position"]] = self._triple(edge["object"], *proof)
             elif around and not any(site.supports(edge) for site in around):
@@ -291,8 +291,3 @@ class _File:
         at = self.source, self.path, self.current.chunk_at(self.path, site.byte), site.line
         ends = edge["subject"], edge["subject_type"], _CALLS, edge["object"], edge["object_type"]
         return Triple(*ends, *at, edge["confidence"], edge["resolution"])
-
-
-def _last(node: str) -> str:
-    """The last name of a node."""
-    return node.rpartition("::")[2].partition("~")[0].rpartition(":")[2].rpartition(".")[2]

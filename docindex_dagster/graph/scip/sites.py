@@ -21,6 +21,11 @@ _LAST_WORD = re.compile(r"\w+$")
 _CALLS = frozenset({"call", "new", "macro"})
 
 
+def last_of(node: str) -> str:
+    """The name that a node of the graph ends with, by which it is mostly called."""
+    return node.rpartition("::")[2].partition("~")[0].rpartition(":")[2].rpartition(".")[2]
+
+
 class Site(NamedTuple):
     """A place at which something is called.
 
