@@ -53,7 +53,8 @@ def _remove(settings: Settings, name: str | None) -> None:
     source, layout = _chosen(settings, name), Layout(settings.home)
     with exclusive(layout.source_lock(source.key), _owner(), _report_waiting):
         was_there = table.remove(layout, source.key)
-    console.out.print(f"{source.key}: {'removed; ' + _next(source) if was_there else 'nothing was imported'}")
+    after = f"removed; `docindex index {source.key}` takes it out of the graph" if was_there else "nothing was imported"
+    console.out.print(f"{source.key}: {after}", soft_wrap=True)
 
 
 def _import(settings: Settings, file: Path, name: str | None) -> None:
@@ -70,7 +71,7 @@ def _import(settings: Settings, file: Path, name: str | None) -> None:
     sites = found.table.num_rows
     known = f"{found.known:,} of {sites:,} calls" + (f" ({found.known / sites:.0%})" if sites else "")
     about = f"{source.key}: {len(found.files):,} files of {found.tool}, which knows {known}"
-    console.out.print(f"{about}; {_next(source)}", soft_wrap=True)
+    console.out.print(f"{about}; `docindex index {source.key}` brings it into the graph", soft_wrap=True)
 
 
 def export_index(settings: Settings, graph: OpenGraph, name: str | None, output: Path | None) -> None:
@@ -121,10 +122,6 @@ def _chunks(layout: Layout, key: str) -> pa.Table:
     if chunks is None or not chunks.schema.equals(CHUNKS):
         raise SourceError(f"{key} is not indexed: run `docindex index {key}` first")
     return chunks
-
-
-def _next(source: Source) -> str:
-    return f"`docindex index {source.key}` brings it into the graph"
 
 
 def _owner() -> str:
