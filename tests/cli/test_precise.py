@@ -60,6 +60,13 @@ def test_documents_that_do_not_fit_are_named_with_the_reason(shop):
     assert "2 files of scip-python" in answer.out
 
 
+def test_what_was_imported_goes_with_its_source(shop):
+    shop("graph", "import", "index.scip")
+    assert [*Path(".docindex/tables/precise_index").iterdir()] != []
+    assert shop("source", "remove", "manual").code == 0
+    assert [*Path(".docindex/tables/precise_index").iterdir()] == []
+
+
 def test_there_may_be_nothing_to_remove(shop):
     assert shop("graph", "import", "--remove").out == "library/manual: nothing was imported\n"
 

@@ -68,8 +68,10 @@ def files_of(chunks: pa.Table, paths: Collection[str]) -> dict[str, File]:
     rows = chunks.filter(pc.and_(is_wanted, pc.not_equal(chunks["source_type"], COMMIT)))
     symbols: dict[str, list[dict[str, Any]]] = {}
     files: dict[str, File] = {}
-    for row in rows.select(["path", "content_hash", "language", "symbols"]).to_pylist():
-        files.setdefault(row["path"], File(row["path"], row["content_hash"], row["language"] or ""))
+    for row in rows.select(["path", "content_hash", "language", "symbols", "fallback"]).to_pylist():
+        # What was cut as text may be what no parser ends with.
+        language = row["language"] if row["language"] and not row["fallback"] else ""
+        files.setdefault(row["path"], File(row["path"], row["content_hash"], language))
         symbols.setdefault(row["path"], []).extend(row["symbols"] or ())
     for path, listed in symbols.items():
         ids = symbol_ids([symbol["qualified_name"] for symbol in listed])

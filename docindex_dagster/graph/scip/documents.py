@@ -20,7 +20,7 @@ from docindex_dagster.sources.text import read_document
 OUTSIDE = "lies outside of the source"
 UNKNOWN = "is not in the index of docindex"
 REPEATED = "is there twice"
-NO_CALLS = "is in a language whose calls are not looked at"
+NO_CALLS = "is cut as text, or in a language whose calls are not looked at"
 EDITED = "changed since it was indexed: run `docindex index`"
 OTHER_STATE = "is of another state: make the file of SCIP anew"
 DAMAGED = "is damaged"

@@ -56,6 +56,7 @@ class Sites:
         self._at: dict[tuple[int, str], list[Site]] = {}
         for site in self.all:
             self._at.setdefault((site.byte, site.name), []).append(site)
+        self._called = {site.name for site in self.all}
         ids = symbol_ids([symbol.qualified_name for symbol in outline.symbols])
         self.symbols: Sequence[tuple[str, Symbol]] = [*zip(ids, outline.symbols, strict=True)]
         self._names = [one.name for one in run_query(tree, language).definitions] if outline.symbols else []
@@ -90,7 +91,7 @@ class Sites:
 
     def called(self, start: int, end: int, name: str) -> Iterator[Site]:
         """The calls of which the name at some bytes is the last one of the callee."""
-        node = self._root.descendant_for_byte_range(start, end)
+        node = self._root.descendant_for_byte_range(start, end) if name in self._called else None
         last = -1
         while node is not None and node.end_byte == end:
             if node.start_byte != last:
