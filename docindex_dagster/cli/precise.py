@@ -8,6 +8,7 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from docindex_dagster import __version__
 from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.common import utf8
 from docindex_dagster.cli.project import load_project
@@ -87,7 +88,7 @@ def export_index(settings: Settings, graph: OpenGraph, name: str | None, output:
     if output is None and sys.stdout.isatty():
         raise ScipError("a file of SCIP is no text: give it a name, or send it on")
     source, layout = _chosen(settings, name), Layout(settings.home)
-    found = exported(graph, source.key, source.path.resolve(), _chunks(layout, source.key))
+    found = exported(graph, source.key, source.path.resolve(), _chunks(layout, source.key), __version__)
     if found.left_out:
         count = len(found.left_out)
         console.err.print(f"{count:,} files changed since they were indexed and are left out", soft_wrap=True)

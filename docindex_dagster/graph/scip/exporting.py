@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from docindex_dagster import __version__
 from docindex_dagster.code.shapes import has_facts
 from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.graph.scip.defined import Defined, File, files_of
@@ -58,7 +57,7 @@ class Exported:
     left_out: Sequence[str]
 
 
-def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table) -> Exported:
+def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table, version: str = "") -> Exported:
     """Write the graph of one source.
 
     Args:
@@ -66,10 +65,11 @@ def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table) -> E
         source: its key.
         folder: where its files are.
         chunks: what is indexed of it, sorted by path and position.
+        version: of docindex, which the index names.
     """
     edges = _Edges.of(graph, source)
     index = index_message()()
-    index.metadata.tool_info.name, index.metadata.tool_info.version = _TOOL, __version__
+    index.metadata.tool_info.name, index.metadata.tool_info.version = _TOOL, version
     index.metadata.project_root, index.metadata.text_document_encoding = folder.as_uri(), UTF8_TEXT
     files = files_of(chunks, set(chunks["path"].to_pylist()))
     left_out = []

@@ -18,6 +18,7 @@ from docindex_dagster.graph.scip.documents import (
 )
 from docindex_dagster.graph.scip.importing import imported
 from docindex_dagster.graph.scip.index import byte_column, read
+from docindex_dagster.graph.scip.messages import UTF8, UTF16, UTF32
 from tests.graph.calls import chunks_of
 from tests.graph.scip.samples import KEY, Shop
 
@@ -80,7 +81,7 @@ def test_a_variable_is_not_what_is_called(python):
     assert row["targets"] == []
 
 
-@pytest.mark.parametrize(("encoding", "column"), [(index_module.UTF8, 7), (index_module.UTF32, 3), (2, 4), (0, 4)])
+@pytest.mark.parametrize(("encoding", "column"), [(UTF8, 7), (UTF32, 3), (UTF16, 4), (0, 4)])
 def test_columns_count_bytes_characters_or_units(encoding, column):
     assert byte_column("é😀\tf()", column, encoding) == 7
     assert byte_column("é😀\tf()", 99, encoding) is None
