@@ -13,10 +13,10 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.graph.build import build_graph
 from docindex_dagster.graph.scip.importing import imported
 from docindex_dagster.graph.scip.index import read
 from docindex_dagster.graph.triple import OUTSIDE
+from tests.graph.built import build_graph
 from tests.graph.calls import chunks_of
 
 _Pair = tuple[str, str]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from docindex_dagster.callgraph.dependencies.tabling import Limits
+from docindex_dagster.chunking.versions import extraction_fingerprint
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import GraphSettings, LLMSettings
@@ -39,13 +40,13 @@ class GraphPlan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all that decides the graph of given chunks."""
+        """A hash of all that decides the graph of given chunks, and of their files."""
         if not self.settings.enabled:
             return digest_parts(GRAPH_VERSION, "none")
         found_by = self.extractor.name if self.extractor else "none"
         most = self.settings.max_triples_per_chunk
-        parts = GRAPH_VERSION, str(self.settings.code), found_by, str(most)
-        return digest_parts(*parts, *filter(None, [self.precise]))
+        read = extraction_fingerprint() if self.settings.code else "none"
+        return digest_parts(GRAPH_VERSION, read, found_by, str(most), *filter(None, [self.precise]))
 
     def content(self, concepts: Findings) -> Content:
         """What goes into the graph, with these concepts."""

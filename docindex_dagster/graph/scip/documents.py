@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from docindex_dagster.code.shapes import has_facts
+from docindex_dagster.callgraph.languages import has_calls
 from docindex_dagster.core.errors import ScipError
 from docindex_dagster.graph.scip.defined import File, files_of
 from docindex_dagster.graph.scip.index import Document, Index, Occurrence, byte_column
@@ -107,7 +107,7 @@ def _fitting(document: Document, path: str | None, files: Mapping[str, File], fo
     file = files.get(path)
     if file is None:
         raise _RefusedError(UNKNOWN)
-    if not has_facts(file.language):
+    if not has_calls(file.language):
         raise _RefusedError(NO_CALLS)
     try:
         decoded, content_hash = read_document(folder, path)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from docindex_dagster.code.shapes import has_facts
+from docindex_dagster.callgraph.languages import has_calls
 from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.graph.scip.defined import Defined, File, files_of
 from docindex_dagster.graph.scip.messages import DEFINITION, UTF8, UTF8_TEXT, index_message
@@ -74,7 +74,7 @@ def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table, vers
     files = files_of(chunks, set(chunks["path"].to_pylist()))
     left_out = []
     for path, file in sorted(files.items()):
-        if not has_facts(file.language):
+        if not has_calls(file.language):
             continue
         data = _text(folder, file)
         if data is None:

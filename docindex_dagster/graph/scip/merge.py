@@ -4,7 +4,6 @@ A merge looks at each file on its own, and what it gives is merged again without
 graph is taken over need no other care than those that are resolved anew.
 """
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.facts import starts_of
-from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.callgraph.units import Chunks
 from docindex_dagster.graph.elsewhere import dotted, is_meant
 from docindex_dagster.graph.scip.sites import RESULT, last_of
 from docindex_dagster.graph.source_graph import Graph
@@ -106,26 +104,26 @@ def stale_sentence(precise: pa.Table, chunks: pa.Table) -> str:
     return f"{len(stale):,} files changed since their precise index was imported: {named}" if stale else ""
 
 
-def without_doubtful(previous: Graph, precise: pa.Table, chunks: pa.Table) -> Graph:
-    """A graph to go on from, in which those files count as changed that an index lets call what is in a changed one."""
+def without_doubtful(previous: Graph, precise: pa.Table, made_from: Mapping[str, str]) -> Graph:
+    """A graph to go on from, in which those files count as changed that an index lets call what is in a changed one.
+
+    Args:
+        previous: the graph of what the source held before.
+        precise: what was imported.
+        made_from: what the files that hold targets are made from now, by path.
+    """
     before = dict(zip(*(previous.nodes[name].to_pylist() for name in ("node", "made_from")), strict=True))
-    hashes: dict[str, list[str]] = {}
-    for path, row_hash in zip(chunks["path"].to_pylist(), chunks["row_hash"].to_pylist(), strict=True):
-        hashes.setdefault(path, []).append(row_hash)
     leads = set(zip(precise["path"].to_pylist(), precise["target_path"].to_pylist(), strict=True))
-    changed = {
-        target
-        for target in {target for _, target in leads if target is not None}
-        if before.get(target) != (digest_parts(*hashes[target]) if target in hashes else None)
-    }
+    targets = {target for _, target in leads if target is not None}
+    changed = {target for target in targets if before.get(target) != made_from.get(target)}
     doubtful = sorted({path for path, target in leads if target in changed})
-    made_from = pc.if_else(
+    kept = pc.if_else(
         pc.is_in(previous.nodes["node"], pa.array(doubtful, pa.string())),
         pa.scalar(None, pa.string()),
         previous.nodes["made_from"],
     )
     place = previous.nodes.schema.get_field_index("made_from")
-    nodes = previous.nodes.set_column(place, previous.nodes.schema.field(place), made_from)
+    nodes = previous.nodes.set_column(place, previous.nodes.schema.field(place), kept)
     return Graph(nodes, previous.triples)
 
 
@@ -134,17 +132,12 @@ class _Current:
     """What an index says still, and the chunks of the files of which it says that."""
 
     sites: Mapping[str, Sequence[_Site]]  # by path
-    chunks: Mapping[str, tuple[Sequence[int], Sequence[str]]]  # by path: where they begin, and their ids
+    chunks: Mapping[str, Chunks]  # by path
 
     @property
     def paths(self) -> pa.Array:
         """The files."""
         return pa.array([*self.sites], pa.string())
-
-    def chunk_at(self, path: str, byte: int) -> str:
-        """The chunk in which a byte is."""
-        starts, ids = self.chunks[path]
-        return ids[max(0, bisect_right(starts, byte) - 1)]
 
 
 def _hashes(chunks: pa.Table) -> dict[str, str]:
@@ -182,11 +175,13 @@ def _site(row: Mapping[str, Any], targets: Sequence[_Target]) -> _Site:
     return _Site(row["line"], row["byte"], row["name"], row["caller"], row["caller_type"], targets)
 
 
-def _chunks(rows: pa.Table) -> dict[str, tuple[Sequence[int], Sequence[str]]]:
-    by_path: dict[str, list[dict[str, Any]]] = {}
-    for row in rows.select(["path", "chunk_id", "start_byte"]).to_pylist():
-        by_path.setdefault(row["path"], []).append(row)
-    return {path: (starts_of(of), [row["chunk_id"] for row in of]) for path, of in by_path.items()}
+def _chunks(rows: pa.Table) -> dict[str, Chunks]:
+    columns = ("chunk_id", "start_line", "start_byte")
+    by_path: dict[str, list[list[Any]]] = {}
+    for row in rows.select(["path", *columns]).to_pylist():
+        for values, column in zip(by_path.setdefault(row["path"], [[], [], []]), columns, strict=True):
+            values.append(row[column])
+    return {path: Chunks(*values) for path, values in by_path.items()}
 
 
 @dataclass(eq=False)
@@ -282,12 +277,12 @@ class _File:
         return next((site for site in others if site.supports(edge)), None)
 
     def _triple(self, node: str, site: _Site, target: _Target) -> Triple:
-        at = self.source, self.path, self.current.chunk_at(self.path, site.byte), site.line
+        at = self.source, self.path, self.current.chunks[self.path].at(site), site.line
         return Triple(
             *(site.caller, site.caller_type, _CALLS, node, target.type), *at, 1.0, f"{PRECISE}, {target.tool}"
         )
 
     def _moved(self, edge: Mapping[str, Any], site: _Site) -> Triple:
-        at = self.source, self.path, self.current.chunk_at(self.path, site.byte), site.line
+        at = self.source, self.path, self.current.chunks[self.path].at(site), site.line
         ends = edge["subject"], edge["subject_type"], _CALLS, edge["object"], edge["object_type"]
         return Triple(*ends, *at, edge["confidence"], edge["resolution"])

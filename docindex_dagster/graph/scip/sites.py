@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from docindex_dagster.callgraph.facts import expression
-from docindex_dagster.callgraph.ir import Attribute, Call, Instance
+from docindex_dagster.callgraph import languages
+from docindex_dagster.callgraph.extract.file import symbol_ids
+from docindex_dagster.callgraph.ir import Attribute, Call, CallSite, Decorator, Instance
 from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.code.captures import run_query
 from docindex_dagster.code.extract import extract
-from docindex_dagster.code.facts import Fact, find_facts, symbol_ids
 from docindex_dagster.code.parse import parse
 from docindex_dagster.code.symbols import Symbol
 
@@ -18,7 +18,6 @@ RESULT = "()"
 """What the name of a site ends with where the result of a call is called: `make()()`. No index says what that is."""
 
 _LAST_WORD = re.compile(r"\w+$")
-_CALLS = frozenset({"call", "new", "macro"})
 
 
 def last_of(node: str) -> str:
@@ -50,9 +49,11 @@ class Sites:
         """
         tree = parse(data, language)
         outline = extract(tree, data, language)
-        facts = find_facts(tree, language, outline.symbols)
+        said = languages.extract(tree, language, outline.symbols)
         self._root = tree.root_node
-        self.all: Mapping[Site, None] = dict.fromkeys(site for fact in facts if (site := _site(fact)) is not None)
+        self.all: Mapping[Site, None] = dict.fromkeys(
+            site for one in (*said.calls, *said.decorators) if (site := _site(one)) is not None
+        )
         self._at: dict[tuple[int, str], list[Site]] = {}
         for site in self.all:
             self._at.setdefault((site.byte, site.name), []).append(site)
@@ -100,16 +101,10 @@ class Sites:
             node = node.parent
 
 
-def _site(fact: Fact) -> Site | None:
-    if fact.kind in _CALLS:
-        callee = expression(fact.name)
-    elif fact.kind == "decorator" and not isinstance(expression(fact.value), Call):
-        callee = expression(fact.value)  # `@decorate(…)` has a call beside it
-    else:
-        return None
+def _site(one: CallSite | Decorator) -> Site | None:
+    callee = one.callee if isinstance(one, CallSite) else one.value
     name = last_name(callee)
-    if not name:
-        return None
+    if not name or (isinstance(one, Decorator) and isinstance(callee, Call)):
+        return None  # `@decorate(…)` has a call beside it
     is_path = isinstance(callee, Attribute) or (isinstance(callee, Instance) and "." in callee.type.name)
-    name = f"{name}{RESULT}" if isinstance(callee, Call) else name
-    return Site(fact.scope, name, fact.line, fact.start_byte, is_path)
+    return Site(one.scope, f"{name}{RESULT}" if isinstance(callee, Call) else name, one.line, one.byte, is_path)

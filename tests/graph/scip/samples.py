@@ -18,6 +18,7 @@ from docindex_dagster.graph.scip.importing import Imported, imported
 from docindex_dagster.graph.scip.index import read
 from docindex_dagster.graph.scip.messages import index_message
 from docindex_dagster.graph.source_graph import Graph
+from tests.graph.built import references_of
 from tests.graph.calls import chunks_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "scip"
@@ -75,7 +76,8 @@ class Shop:
     def extract(self, previous: Extraction | None = None) -> Extraction:
         """What the stage of the graph makes now."""
         plan = GraphPlan().of(self.layout, KEY)
-        return extraction.extract(self.layout, KEY, self.chunks(), plan, previous)
+        chunks = self.chunks()
+        return extraction.extract(self.layout, KEY, chunks, references_of(chunks), plan=plan, previous=previous)
 
 
 def graph_of(extracted: Extraction) -> Graph:

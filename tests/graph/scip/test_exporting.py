@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.graph.build import build_graph
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.scip.exporting import Exported, exported
 from docindex_dagster.graph.scip.importing import imported
@@ -12,6 +11,7 @@ from docindex_dagster.graph.scip.index import read
 from docindex_dagster.graph.scip.merge import merged
 from docindex_dagster.graph.scip.messages import DEFINITION, index_message
 from docindex_dagster.graph.scip.symbols import parse
+from tests.graph.built import build_graph
 from tests.graph.calls import PROGRAMS, chunks_of
 from tests.graph.scip.samples import KEY, Shop, calls, precise
 

@@ -3,17 +3,20 @@
 import random
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from docindex_dagster.core import tables
-from docindex_dagster.graph.build import build_graph
 from docindex_dagster.graph.extraction import read as read_graph
 from docindex_dagster.graph.extraction import write
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip import table
 from docindex_dagster.graph.scip.merge import merged, stale_files, stale_sentence
+from docindex_dagster.graph.source_graph import Graph
+from docindex_dagster.graph.triple import outside_nodes
 from docindex_dagster.graph.verify import stray_edges
-from tests.graph.scip.samples import KEY, Shop, calls, graph_of, precise
+from tests.graph.built import build_graph
+from tests.graph.scip.samples import KEY, Edge, Shop, calls, graph_of, precise
 
 CAST = ("shop/cart.py::Cart.add", "shop/goods.py::Item.price")
 
@@ -46,16 +49,25 @@ def test_an_edge_that_an_index_contradicts_goes(typescript):
     assert right in precise(graph_of(typescript.extract()))
 
 
-def test_an_unresolved_call_goes_where_an_index_knows_what_is_meant(typescript):
-    def unresolved(graph):
-        return {edge for edge, row in calls(graph).items() if row["object_type"] == "unresolved"}
+def with_unresolved(graph: Graph, edge: Edge, name: str) -> Graph:
+    """The graph of a resolver that finds no target for an edge."""
+    rows = graph.triples.to_pylist()
+    for row in rows:
+        if (row["subject"], row["object"]) == edge and row["predicate"] == "calls":
+            row |= {"object": f"unresolved:{name}", "object_type": "unresolved", "confidence": 0.0}
+    triples = pa.Table.from_pylist(rows, graph.triples.schema)
+    inside = graph.nodes.filter(pc.is_valid(graph.nodes["path"]))
+    return Graph(pa.concat_tables([inside, outside_nodes(triples)]), triples)
 
-    assert ("src/schema.ts::shown~3", "unresolved:name") in unresolved(build_graph(typescript.chunks()))
-    typescript.keep()
-    graph = graph_of(typescript.extract())
-    assert ("src/schema.ts::shown~3", "unresolved:name") not in unresolved(graph)
-    assert ("src/schema.ts::shown~3", "src/schema.ts::Table.name") in precise(graph)
-    assert "unresolved:name" not in graph.nodes["node"].to_pylist()
+
+def test_an_unresolved_call_goes_where_an_index_knows_what_is_meant(typescript):
+    known = ("src/schema.ts::shown~3", "src/schema.ts::Table.name")
+    chunks = typescript.chunks()
+    graph = with_unresolved(build_graph(chunks), known, "name")
+    assert "unresolved:name" in graph.nodes["node"].to_pylist()
+    found = merged(graph, typescript.imported().table, chunks)
+    assert known in precise(found)
+    assert "unresolved:name" not in found.nodes["node"].to_pylist()
 
 
 def test_what_an_index_does_not_know_stays_as_it_was_inferred(python):
