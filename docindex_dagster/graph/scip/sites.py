@@ -49,11 +49,10 @@ class Sites:
         """
         tree = parse(data, language)
         outline = extract(tree, data, language)
-        said = languages.extract(tree, language, outline.symbols)
+        found = languages.extract(tree, language, outline.symbols)
         self._root = tree.root_node
-        self.all: Mapping[Site, None] = dict.fromkeys(
-            site for one in (*said.calls, *said.decorators) if (site := _site(one)) is not None
-        )
+        calls: list[CallSite | Decorator] = [*found.calls, *found.decorators]
+        self.all: Mapping[Site, None] = dict.fromkeys(site for one in calls if (site := _site(one)) is not None)
         self._at: dict[tuple[int, str], list[Site]] = {}
         for site in self.all:
             self._at.setdefault((site.byte, site.name), []).append(site)
