@@ -60,6 +60,10 @@ class Rules:
     is_made_by_name: bool = False  # a class's name in it is the class, a function of that name makes an object
     has_pointers: bool = False  # an object may stand for what points at it; fields may be filled from outside
     functions: frozenset[str] = frozenset()  # types of which a value is a function that a user gave
+    targets: frozenset[str] = frozenset()  # folders each folder in which is a namespace
+    has_labels: bool = False  # arguments have names of their own, and stand in the order of the parameters
+    has_extensions: bool = False  # what adds to a class may also add to types of the library, and to all of a protocol
+    peeking: frozenset[str] = frozenset()  # attributes of collections that are one of their elements
 
 
 _PYTHON = Rules(
@@ -212,6 +216,24 @@ _PHP = Rules(
     selves=frozenset({"self", "static"}),
 )
 
+_SWIFT = Rules(
+    "swift",
+    sharing="namespace",
+    has_implicit_members=True,
+    separates_kinds=True,
+    makers=frozenset({"init"}),
+    constructors=frozenset({"init"}),
+    selves=frozenset({"Self"}),
+    runs=("callAsFunction",),
+    has_accessors=True,
+    has_impls=True,
+    has_extensions=True,
+    has_labels=True,
+    leading=frozenset({"Result"}),
+    targets=frozenset({"Sources", "Source", "Tests"}),
+    peeking=frozenset({"first", "last"}),
+)
+
 RULES: Mapping[str, Rules] = {
     "python": _PYTHON,
     "javascript": _JAVASCRIPT,
@@ -226,6 +248,7 @@ RULES: Mapping[str, Rules] = {
     "c": replace(_C, calls_classes=False),
     "cpp": _C,
     "php": _PHP,
+    "swift": _SWIFT,
 }
 
 

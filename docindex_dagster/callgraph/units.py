@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TypeVar
 
 from docindex_dagster.callgraph.ir import (
@@ -200,7 +201,7 @@ def make_unit(
         reexports={one.name: one for one in passed_on if one.kind == "name"},
         reexported=[one.module for one in passed_on if one.kind != "name"],
         exports=grouped((one.name, one.value) for one in ir.exports),
-        namespace=ir.namespace,
+        namespace=ir.namespace or _target(path, rules),
         calls=calls,
         decorators=ir.decorators,
         imported=[*own, *passed_on],
@@ -214,6 +215,12 @@ def make_unit(
         contents=[*contents, *_contents_outside(calls)],
         ir=ir,
     )
+
+
+def _target(path: str, rules: Rules) -> str:
+    """The namespace of a file by the folder in which it is; "" where that says nothing."""
+    *folders, _ = path.split("/")
+    return next((inner for outer, inner in pairwise(folders) if outer in rules.targets), "")
 
 
 _Item = TypeVar("_Item")

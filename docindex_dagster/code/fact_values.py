@@ -65,7 +65,8 @@ def bind(parts: "Parts", shapes: Shapes) -> Found:  # noqa: C901, PLR0911 one a 
 def _place_of(node: "Node") -> str:
     """The number of a field that has no name."""
     around = node.parent
-    fields = around.children_by_field_name("type") if around is not None else []
+    names = ("type", "name")
+    fields = [field for name in names for field in around.children_by_field_name(name)] if around is not None else []
     return str(next((at for at, field in enumerate(fields) if field.id == node.id), 0))
 
 

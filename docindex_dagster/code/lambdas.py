@@ -28,7 +28,7 @@ KOTLIN_GIVEN = Given(
     same=frozenset({"let", "also", "takeIf", "takeUnless"}),
     items=ITEMS_TO_FUNCTIONS,
 )
-_MAPPING = frozenset({"map", "mapNotNull", "Select", "flatMap", "SelectMany", "mapToObj"})
+_MAPPING = frozenset({"map", "mapNotNull", "compactMap", "Select", "flatMap", "SelectMany", "mapToObj"})
 _FLATTENING = frozenset({"flatMap", "SelectMany"})
 _AROUND_FUNCTIONS = KOTLIN_GIVEN.between | {"argument_list", "argument"}
 _ABOUT_THE_OBJECT = frozenset({"apply", "run"})
@@ -65,7 +65,7 @@ def kotlin_made(node: "Node", shapes: Shapes) -> str:
     if called.type == "navigation_expression":
         method = text_of(called.named_children[-1]).lstrip("?.")
         owner = called.named_children[0]
-        return expression(owner, shapes) if method in _THE_SAME else _mapped(owner, method, suffix, shapes)
+        return expression(owner, shapes) if method in _THE_SAME else mapped(owner, method, suffix, shapes)
     types = next(iter(suffix.named_children), None)
     if called.type != "simple_identifier" or types is None or types.type != "type_arguments":
         return ""
@@ -114,7 +114,7 @@ def kotlin_this(node: "Node", shapes: Shapes) -> str:
 def java_mapped(node: "Node", shapes: Shapes) -> str:
     """What a call makes of all elements of a collection or stream."""
     method = text_of(node.child_by_field_name("name"))
-    return _mapped(node.child_by_field_name("object"), method, node.child_by_field_name("arguments"), shapes)
+    return mapped(node.child_by_field_name("object"), method, node.child_by_field_name("arguments"), shapes)
 
 
 def csharp_mapped(node: "Node", shapes: Shapes) -> str:
@@ -123,10 +123,10 @@ def csharp_mapped(node: "Node", shapes: Shapes) -> str:
     if called is None or called.type != "member_access_expression":
         return ""
     method = text_of(called.child_by_field_name("name"))
-    return _mapped(called.child_by_field_name("expression"), method, node.child_by_field_name("arguments"), shapes)
+    return mapped(called.child_by_field_name("expression"), method, node.child_by_field_name("arguments"), shapes)
 
 
-def _mapped(owner: "Node | None", method: str, arguments: "Node | None", shapes: Shapes) -> str:
+def mapped(owner: "Node | None", method: str, arguments: "Node | None", shapes: Shapes) -> str:
     """A collection of what a function gives for what an object holds; "" where nothing is known of it."""
     if method not in _MAPPING or owner is None or arguments is None:
         return ""

@@ -7,8 +7,8 @@ outside of where it is declared, the declarations get names of their own: `order
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,6 +40,8 @@ class Blocks:
     around: frozenset[str]
     statements: frozenset[str]
     assignments: frozenset[str]  # that declare nothing
+    after: Mapping[str, str] = field(default_factory=dict)  # by type of block: the field after which they are seen
+    conditions: frozenset[str] = frozenset()  # in which a name is seen after the value that is beside it
 
     def region(self, name: "Node", within: "Node | None") -> Region | None:
         """Where a declared name is seen; None where it is assigned only."""
@@ -54,9 +56,19 @@ class Blocks:
         node = within or node
         if node is None:
             return None
-        if node.type == "for_expression" and (value := node.child_by_field_name("value")):
+        behind = self.after.get(node.type)
+        if behind and (value := node.child_by_field_name(behind)):
             start = value.end_byte
+        if name.parent is not None and name.parent.type in self.conditions:
+            start = _end_of_value(name)
         return Region(max(start, node.start_byte), node.end_byte, 0 if is_statement else node.id)
+
+
+def _end_of_value(name: "Node") -> int:
+    """Where the value ends that is written behind a name, if any is."""
+    sign = name.next_sibling
+    value = sign.next_sibling if sign is not None and sign.type == "=" else None
+    return value.end_byte if value is not None else name.end_byte
 
 
 class _Declared(NamedTuple):

@@ -18,6 +18,7 @@ from docindex_dagster.code.lambdas import (
 from docindex_dagster.code.shadows import Blocks
 from docindex_dagster.code.shapes_c import C
 from docindex_dagster.code.shapes_php import PHP
+from docindex_dagster.code.shapes_swift import SWIFT, SWIFT_BLOCKS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -469,6 +470,7 @@ FACT_LANGUAGES: Mapping[str, FactLanguage] = {
             ),
             frozenset({"let_declaration", "let_condition"}),
             frozenset({"assignment_expression"}),
+            after={"for_expression": "value"},
         ),
     ),
     "go": FactLanguage(
@@ -498,6 +500,7 @@ FACT_LANGUAGES: Mapping[str, FactLanguage] = {
             frozenset({"assignment_statement"}),
         ),
     ),
+    "swift": FactLanguage(("swift",), SWIFT, blocks=SWIFT_BLOCKS),
     "c": FactLanguage(("c",), C),
     "cpp": FactLanguage(("c", "cpp"), C, _CPP_FUNCTIONS, _CPP_ANONYMOUS, frozenset({"init_declarator"})),
     "php": FactLanguage(

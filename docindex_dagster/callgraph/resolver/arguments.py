@@ -201,7 +201,10 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
     q: Queries, unit: Unit, target: Value, other: Unit, call: CallSite | Decorator, position: int, name: str
 ) -> Iterator[Value]:
     """What one call gives for a parameter of a function; a decorator is given what it decorates."""
-    argument = argument_at(call.arguments, position, name.removeprefix("$")) if isinstance(call, CallSite) else None
+    argument = None
+    if isinstance(call, CallSite):
+        has_labels = unit.rules.has_labels
+        argument = argument_at(call.arguments, position, name.removeprefix("$"), has_labels=has_labels)
     if argument is None and isinstance(call, CallSite):
         return
     if not any(value.is_same(target) for value in q.table.without_callers(q.targets, other, call)):

@@ -59,6 +59,7 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
     parts = parts_of(q, cls)
     if parts and _lacks(q, owner, cls, parts, name):
         return []
+    required: list[Value] = []
     for unit, definition in parts:
         rules = unit.rules
         if rules.is_made_by_name and name == definition.name:
@@ -71,9 +72,22 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
             found += _fields(q, owner, unit, definition, name)
         if not found and definition.kind == "module" and rules.has_module_paths:
             found = [*q.used_in(unit, definition.id, name)]
+        if found and rules.has_extensions:
+            asked, given = _by_body(q, found)
+            found = (asked if owner.is_same(cls) else given) or ([] if asked else given)
+            required = required or asked
         if found:
             return found
-    return []
+    return required
+
+
+def _by_body(q: Queries, found: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+    """Those that a protocol only asks for, and all others."""
+
+    def is_asked(one: Value) -> bool:
+        return one.kind == "function" and one.name in q.unit(one.path).hidden
+
+    return [one for one in found if is_asked(one)], [one for one in found if not is_asked(one)]
 
 
 def _lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str) -> bool:

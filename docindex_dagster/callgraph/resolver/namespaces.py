@@ -81,7 +81,8 @@ def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> l
     known = q.program.full.get(rules.family, f"{space}.{name}" if space else name)
     if not known:
         return []
-    classes = [item for item in known if is_class(item[1]) and item[1].kind != "module"]
+    no_classes = {"module", "impl"} if rules.has_impls else {"module"}
+    classes = [item for item in known if is_class(item[1]) and item[1].kind not in no_classes]
     if len(classes) > 1:
         classes = [min(classes, key=lambda item: _distance(item[0], importer, name))]
     others = (item for item in known if not is_class(item[1]))

@@ -101,7 +101,8 @@ class _Given:
     def literal(self) -> str:
         """The type of a literal; "" for anything else."""
         value = self.argument.value
-        if self.argument.name or not isinstance(value, Literal):
+        is_named = bool(self.argument.name) and not self.unit.rules.has_labels
+        if is_named or not isinstance(value, Literal):
             return ""
         return _ALIASES.get(value.type, value.type)
 
@@ -116,6 +117,7 @@ def _fit(q: Queries, given: Sequence[_Given], value: Value, rules: Rules) -> flo
     taken = q.parameters(value)
     score = 0.0 if len(given) == len(taken) else -_NUMBER_MISSING - abs(len(given) - len(taken))
     for one, parameter in zip(given, taken, strict=False):
+        score += rules.has_labels and one.argument.name == parameter.name
         declared = parameter.value
         if not isinstance(declared, Instance):
             continue

@@ -169,11 +169,13 @@ class Queries:
         return found[1:] if found and found[0].name in {"self", "cls", "this"} else found
 
 
-def argument_at(arguments: Sequence[Argument], position: int, name: str) -> Argument | None:
-    """What is given for a parameter: under its name, else at its position."""
+def argument_at(
+    arguments: Sequence[Argument], position: int, name: str, *, has_labels: bool = False
+) -> Argument | None:
+    """What is given for a parameter: under its name, else at its position, where it has no other name."""
     for argument in arguments:
         if argument.name and argument.name == name:
             return argument
-    if position < len(arguments) and not arguments[position].name:
+    if position < len(arguments) and (has_labels or not arguments[position].name):
         return arguments[position]
     return None

@@ -1,0 +1,183 @@
+"""Swift: what its grammar calls the expressions that can be followed.
+
+The grammar takes a subscript for a call, and a member of a type that is known by where it stands (`.make(1)`) for an
+operator before a name.
+"""
+
+from typing import TYPE_CHECKING
+
+from docindex_dagster.code.callees import what_is_given
+from docindex_dagster.code.expressions import UNKNOWN, Given, Shapes, expression, text_of
+from docindex_dagster.code.lambdas import mapped
+from docindex_dagster.code.shadows import Blocks
+from docindex_dagster.code.types import canonical_type
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_ITEMS_NAMES = """
+    forEach map filter flatMap compactMap sorted sort first last contains allSatisfy min max reduce partition drop
+    prefix removeAll firstIndex lastIndex mapValues compactMapValues count split
+"""
+_GIVEN = Given(
+    functions=frozenset({"lambda_literal"}),
+    between=frozenset({"call_suffix", "value_argument", "value_arguments"}),
+    items=frozenset(_ITEMS_NAMES.split()),
+)
+_HOLDERS = frozenset({"some", "success"})
+_CONDITIONS = frozenset({"if_statement", "guard_statement", "while_statement"})
+_DEEPEST = 6  # from a member without its type to what says the type
+
+
+def _name(node: "Node", shapes: Shapes) -> str:
+    """What `$0` is; "" of any other name."""
+    number = text_of(node).removeprefix("$")
+    if not number.isdecimal() or len(number) > 1 or node.text == number.encode():
+        return ""
+    function: Node | None = node
+    while function is not None and function.type != "lambda_literal":
+        function = function.parent
+    if function is None:
+        return ""
+    given = what_is_given(function, shapes, int(number) + 1)
+    is_so_far = number == "0" and ".reduce^*" in given
+    return UNKNOWN if is_so_far else given
+
+
+def _call(node: "Node", shapes: Shapes) -> str:
+    """An item of a collection, an empty collection, or what a call makes of all elements of one; "" of other calls."""
+    called, suffix = node.named_children[0], node.named_children[-1]
+    if suffix.type != "call_suffix":
+        return ""
+    if suffix.text and suffix.text.startswith(b"["):
+        owner = expression(called, shapes)
+        return f"({owner})[]" if owner.startswith(":") else f"{owner}[]"
+    if called.type in {"array_literal", "dictionary_literal"}:
+        return f":{canonical_type(text_of(called))}"
+    if called.type != "navigation_expression":
+        return ""
+    method = text_of(called.named_children[-1]).lstrip(".")
+    return mapped(called.named_children[0], method, suffix, shapes)
+
+
+def _operator(node: "Node", _: Shapes) -> str:
+    """A member of the type that is wanted where it stands; "" of what has an operator before it."""
+    if not text_of(node).startswith("."):
+        return ""
+    declared, around = "", node.parent
+    for _step in range(_DEEPEST):
+        if around is None or declared or around.type in {"value_arguments", "lambda_literal"}:
+            break
+        if around.type in {"property_declaration", "function_declaration", "protocol_property_declaration"}:
+            declared = _declared(around)
+        around = around.parent
+    return f"{declared}.{text_of(node.named_children[0])}" if declared else UNKNOWN
+
+
+def _declared(node: "Node") -> str:
+    """The type of a variable, or of what a function gives."""
+    kinds = [child for child in node.named_children if child.type == "type_annotation"]
+    if node.type == "function_declaration":
+        kinds = [child for child in node.children_by_field_name("name") if child.type != "simple_identifier"]
+    return canonical_type(text_of(kinds[0])).partition("<")[0] if kinds else ""
+
+
+def _pattern(node: "Node", shapes: Shapes) -> str:
+    """What a pattern in a case of an enumeration is matched to: the part of the value at its place."""
+    around = node.parent
+    if around is None:
+        return UNKNOWN
+    parts = around.named_children
+    at = next((index for index, part in enumerate(parts) if part.id == node.id), 0)
+    first = at
+    while first >= 0 and parts[first].type == "pattern":
+        first -= 1
+    if first < 0 or parts[first].type != "simple_identifier":
+        return UNKNOWN
+    behind = (part for part in parts[at:] if part.type != "pattern")
+    subject = next(behind, None) if around.type in _CONDITIONS else _subject(around)
+    value = expression(subject, shapes)
+    if value == UNKNOWN:
+        return UNKNOWN
+    name = text_of(parts[first])
+    return f"{value}[]" if name in _HOLDERS else f"{value}.{name}#{at - first - 1}"
+
+
+def _subject(pattern: "Node") -> "Node | None":
+    """What a `switch` looks at, by one of its patterns."""
+    entry = pattern.parent.parent if pattern.parent is not None else None
+    switch = entry.parent if entry is not None and entry.type == "switch_entry" else None
+    return switch.child_by_field_name("expr") if switch is not None else None
+
+
+SWIFT = Shapes(
+    names=frozenset({"simple_identifier", "type_identifier", "identifier"}),
+    members={"navigation_expression": ("target", "suffix")},
+    calls={"call_expression": "0"},
+    new={"constructor_expression": "constructed_type"},
+    through={
+        "directly_assignable_expression": "",
+        "try_expression": "expr",
+        "await_expression": "expr",
+        "postfix_expression": "target",
+        "prefix_expression": "target",
+        "tuple_expression": "",
+        "value_argument": "value",
+        "statements": "-1",
+        "control_transfer_statement": "result",
+    },
+    either={
+        "ternary_expression": ("if_true", "if_false"),
+        "nil_coalescing_expression": ("value", "if_nil"),
+    },
+    casts={"as_expression": "name"},
+    collections={"array_literal": "", "dictionary_literal": ""},
+    literals={
+        "line_string_literal": "String",
+        "multi_line_string_literal": "String",
+        "raw_string_literal": "String",
+        "integer_literal": "Int",
+        "real_literal": "Double",
+        "boolean_literal": "Bool",
+        "regex_literal": "Regex",
+        "comparison_expression": "Bool",
+        "equality_expression": "Bool",
+        "conjunction_expression": "Bool",
+        "disjunction_expression": "Bool",
+        "check_expression": "Bool",
+    },
+    words={"self_expression": "this", "super_expression": "super"},
+    given=_GIVEN,
+    special={
+        "simple_identifier": _name,
+        "call_expression": _call,
+        "prefix_expression": _operator,
+        "pattern": _pattern,
+    },
+    is_placed=True,
+)
+
+SWIFT_BLOCKS = Blocks(
+    frozenset(
+        {
+            "if_statement",
+            "while_statement",
+            "for_statement",
+            "do_statement",
+            "switch_entry",
+            "catch_block",
+            "lambda_literal",
+            "function_body",
+            "function_declaration",
+            "init_declaration",
+            "protocol_function_declaration",
+            "computed_property",
+            "computed_getter",
+            "computed_setter",
+        }
+    ),
+    frozenset({"property_declaration", "guard_statement"}),
+    frozenset({"assignment"}),
+    after={"for_statement": "collection"},
+    conditions=_CONDITIONS,
+)
