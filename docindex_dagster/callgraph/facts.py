@@ -137,8 +137,8 @@ def _target(text: str) -> Expression:
 
 def _parameter(fact: Fact) -> ir.Parameter:
     kind = "rest" if fact.name.startswith("*") else "block" if fact.name.startswith("&") else ""
-    value = expression(fact.value)
-    return ir.Parameter(kind, fact.scope, fact.name.lstrip("*&"), value, fact.line, fact.byte)  # type: ignore[arg-type]
+    label, _, name = fact.name.lstrip("*&").rpartition(" ")
+    return ir.Parameter(kind, fact.scope, name, expression(fact.value), label, fact.line, fact.byte)  # type: ignore[arg-type]
 
 
 def _base(fact: Fact) -> ir.Base:

@@ -276,6 +276,7 @@ class Parameter(NamedTuple):
     scope: str
     name: str
     value: Expression  # an `Instance` where a type is declared, else the default
+    label: str  # by which it is given, where that is not the name; `_` for none
     line: int
     byte: int
 

@@ -63,6 +63,7 @@ class Rules:
     targets: frozenset[str] = frozenset()  # folders each folder in which is a namespace
     has_labels: bool = False  # arguments have names of their own, and stand in the order of the parameters
     has_extensions: bool = False  # what adds to a class may also add to types of the library, and to all of a protocol
+    has_optionals: bool = False  # what may be nothing is read like what holds it
     peeking: frozenset[str] = frozenset()  # attributes of collections that are one of their elements
 
 
@@ -229,6 +230,7 @@ _SWIFT = Rules(
     has_impls=True,
     has_extensions=True,
     has_labels=True,
+    has_optionals=True,
     leading=frozenset({"Result"}),
     targets=frozenset({"Sources", "Source", "Tests"}),
     peeking=frozenset({"first", "last"}),

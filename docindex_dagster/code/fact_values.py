@@ -113,6 +113,7 @@ def parameter(parts: "Parts", shapes: Shapes) -> Found:
     node = parts["parameter"][0]
     name = _pattern_name(node) if node.type in _PATTERNS else text_of(node).lstrip("&*:")
     name = f"&{name}" if "parameter.block" in parts else name
+    name = f"{text_of(parts['parameter.label'][0])} {name}" if "parameter.label" in parts else name
     value = value_of(parts, "parameter", shapes)
     if "parameter.rest" not in parts and not _takes_the_rest(node):
         return "parameter", name, value

@@ -11,7 +11,8 @@ The knowledge graph is made of it. A query a language (`queries/facts/`) finds t
 - `@bind` with `@bind.value` (an expression), `@bind.items` (a collection of which it is one) or `@bind.type`: a
   variable, attribute or field; with `@bind.tested` what it is asked whether it is. With `@bind.member` it is an
   attribute of the object.
-- `@parameter` with `@parameter.type` and `@parameter.value`, in their order; with `@parameter.rest` all that follow.
+- `@parameter` with `@parameter.type` and `@parameter.value`, in their order; with `@parameter.rest` all that follow,
+  with `@parameter.label` the name by which it is given.
   `@bind.given`: a function without a name, or its parameters, of which it is what that is given; with `@bind.other`
   it is not known what.
   With `@bind.within` it is seen in this node only. With `@bind.sent` it is put into a collection.
@@ -112,7 +113,7 @@ class Fact(NamedTuple):
     | `bind` | where | a name, or `this.name` | an expression |
     | `bind` | where | `<Class` | a type with its arguments |
     | `bind` | where | of C and C++ `.name` or `object.name`, assigned; `:Type.field`, given first | an expression |
-    | `parameter` | the function | its name; of all that follow `*name` | an expression, `:Type` where declared |
+    | `parameter` | the function | its name; `*name` of all that follow; `label name` | an expression, `:Type` where declared |
     | `fill` | where | a type | what its fields are, expressions |
     | `return` | the function | | an expression |
     | `base`, `implements`, `mixin`, `companion` | the class | the class, where it is named | an expression |

@@ -26,7 +26,24 @@ _GIVEN = Given(
 )
 _HOLDERS = frozenset({"some", "success"})
 _CONDITIONS = frozenset({"if_statement", "guard_statement", "while_statement"})
-_DEEPEST = 6  # from a member without its type to what says the type
+# What has the type of an expression in it, and the statements around what a function gives.
+_SAME_TYPE = frozenset({"call_expression", "try_expression", "await_expression", "ternary_expression"})
+_AROUND_RESULTS = frozenset(
+    {
+        "control_transfer_statement",
+        "statements",
+        "function_body",
+        "if_statement",
+        "guard_statement",
+        "switch_entry",
+        "switch_statement",
+        "do_statement",
+        "catch_block",
+        "computed_property",
+        "computed_getter",
+    }
+)
+_DECLARING = frozenset({"property_declaration", "function_declaration"})
 
 
 def _name(node: "Node", shapes: Shapes) -> str:
@@ -64,18 +81,19 @@ def _operator(node: "Node", _: Shapes) -> str:
     """A member of the type that is wanted where it stands; "" of what has an operator before it."""
     if not text_of(node).startswith("."):
         return ""
-    declared, around = "", node.parent
-    for _step in range(_DEEPEST):
-        if around is None or declared or around.type in {"value_arguments", "lambda_literal"}:
-            break
-        if around.type in {"property_declaration", "function_declaration", "protocol_property_declaration"}:
-            declared = _declared(around)
+    around = node.parent
+    while around is not None and around.type in _SAME_TYPE:
         around = around.parent
+    while around is not None and around.type in _AROUND_RESULTS:
+        around = around.parent
+    declared = _declared(around) if around is not None else ""
     return f"{declared}.{text_of(node.named_children[0])}" if declared else UNKNOWN
 
 
 def _declared(node: "Node") -> str:
-    """The type of a variable, or of what a function gives."""
+    """The type of a variable, or of what a function gives; "" of anything else."""
+    if node.type not in _DECLARING:
+        return ""
     kinds = [child for child in node.named_children if child.type == "type_annotation"]
     if node.type == "function_declaration":
         kinds = [child for child in node.children_by_field_name("name") if child.type != "simple_identifier"]
@@ -122,6 +140,9 @@ SWIFT = Shapes(
         "postfix_expression": "target",
         "prefix_expression": "target",
         "tuple_expression": "",
+        "additive_expression": "rhs",
+        "multiplicative_expression": "rhs",
+        "infix_expression": "rhs",
         "value_argument": "value",
         "statements": "-1",
         "control_transfer_statement": "result",

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal
+from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal, Parameter
+from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.builtins import is_value
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -39,6 +40,7 @@ _ALIASES = {
 }
 _NUMBERS = ("byte", "short", "char", "int", "long", "float", "double", "decimal", "number")
 _SAME_NUMBERS = {"integer": "int", "int32": "int", "int64": "long", "single": "float"}
+_MOST_GIVEN = 8  # arguments for one parameter
 _NUMBER_MISSING = 10.0  # a wrong number of arguments weighs more than all types
 
 
@@ -52,6 +54,22 @@ def takes(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
     taken = q.parameters(function)
     has_rest = any(one.kind == "rest" for one in taken)
     return has_rest or len(arguments_of(call)) <= len(taken)
+
+
+def has_labels_of(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
+    """Whether a function has the labels of a call, in this order, where the call names it."""
+    if function.kind != "function" or not isinstance(call, CallSite):
+        return True
+    definition, rules = q.definition(function), q.rules(function)
+    if last_name(call.callee) != definition.name and definition.name not in rules.runs:
+        return True
+    labels = iter([_label(one) for one in q.parameters(function) for _ in range(_MOST_GIVEN if one.kind else 1)])
+    is_closure = Literal("fun")
+    return all(given.value is is_closure or (given.name or "_") in labels for given in call.arguments)
+
+
+def _label(parameter: Parameter) -> str:
+    return parameter.label or parameter.name
 
 
 def best_overloads(q: Queries, unit: Unit, call: CallSite | Decorator, found: Sequence[Value]) -> Values:
@@ -117,7 +135,6 @@ def _fit(q: Queries, given: Sequence[_Given], value: Value, rules: Rules) -> flo
     taken = q.parameters(value)
     score = 0.0 if len(given) == len(taken) else -_NUMBER_MISSING - abs(len(given) - len(taken))
     for one, parameter in zip(given, taken, strict=False):
-        score += rules.has_labels and one.argument.name == parameter.name
         declared = parameter.value
         if not isinstance(declared, Instance):
             continue

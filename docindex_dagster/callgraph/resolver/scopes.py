@@ -62,7 +62,7 @@ def _included(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Valu
 def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
     """What a name stands for in one of the scopes around it; None where that says nothing of it."""
     rules = unit.rules
-    if unit.generics and not rules.separates_kinds:
+    if unit.generics and not (rules.separates_kinds and (wanted.space == "type" or not rules.has_extensions)):
         bounds = [one.bound for one in unit.generics.get(around.id, ()) if one.name == wanted.text]
         if bounds:
             return [value for bound in bounds for value in q.values(unit, around.id, bound)]
@@ -77,6 +77,9 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
     """What a name stands for in the body of a class, where members need no object."""
     rules, name = unit.rules, wanted.text
     cls = class_of(q, unit, around)
+    is_added = around.kind == "impl" and cls.name == around.id  # to a type of the library
+    if is_added and name == around.name:
+        return None
     if rules.separates_kinds and name == around.name and around.kind != "module":  # and not its constructor
         return [cls]
     is_body = around.id == scope and rules.has_class_scope and not rules.has_prototypes

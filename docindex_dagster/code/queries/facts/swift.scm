@@ -2,11 +2,16 @@
 
 (import_declaration (identifier) @import.module @import.all)
 
-; Without the brackets it would be a subscript.
+; Without the brackets it would be a subscript. The grammar reads `a + b()` as a call of `a + b`.
 (call_expression
-  . [(simple_identifier) (navigation_expression) (prefix_expression) (postfix_expression) (call_expression)] @call
+  . [
+    (simple_identifier) (navigation_expression) (prefix_expression) (postfix_expression) (call_expression)
+    (additive_expression) (multiplicative_expression) (infix_expression)
+  ] @call
   (call_suffix . [(value_arguments . "(") (lambda_literal)]) @arguments)
 (constructor_expression (user_type) @new (constructor_suffix) @arguments)
+; Type<Argument> { … }, which the grammar takes for comparisons
+(comparison_expression lhs: (simple_identifier) @new rhs: (comparison_expression rhs: (lambda_literal)))
 
 (type_parameter . (type_identifier) @generic (_)? @generic.type)
 (type_constraint (inheritance_constraint . (identifier) @generic (_) @generic.type .))
@@ -26,6 +31,12 @@
 (assignment
   target: (directly_assignable_expression (navigation_expression target: (self_expression))) @bind
   result: [(simple_identifier) (navigation_expression)] @bind.value)
+(init_declaration
+  body: (function_body
+    (statements
+      (assignment
+        target: (directly_assignable_expression (simple_identifier) @bind @bind.member)
+        result: [(simple_identifier) (navigation_expression)] @bind.value))))
 
 (if_statement bound_identifier: (simple_identifier) @bind . "=" . (_) @bind.value)
 (guard_statement bound_identifier: (simple_identifier) @bind . "=" . (_) @bind.value)
@@ -45,7 +56,8 @@
 (guard_statement (pattern [(simple_identifier) bound_identifier: (_)] @bind) @bind.value)
 (pattern (pattern bound_identifier: (simple_identifier) @bind) name: (_) @bind.type)
 
-(parameter name: (simple_identifier) @parameter name: (_) @parameter.type .)
+(parameter . (simple_identifier) @parameter . ":" (_) @parameter.type .)
+(parameter . (simple_identifier) @parameter.label . (simple_identifier) @parameter . ":" (_) @parameter.type .)
 (protocol_function_declaration "func" . name: _ @hidden)
 (property_declaration
   value: (lambda_literal
