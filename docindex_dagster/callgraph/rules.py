@@ -226,7 +226,6 @@ _SWIFT = Rules(
     constructors=frozenset({"init"}),
     selves=frozenset({"Self"}),
     runs=("callAsFunction",),
-    has_accessors=True,
     has_impls=True,
     has_extensions=True,
     has_labels=True,

@@ -69,6 +69,8 @@ def _call(node: "Node", shapes: Shapes) -> str:
     if suffix.text and suffix.text.startswith(b"["):
         owner = expression(called, shapes)
         return f"({owner})[]" if owner.startswith(":") else f"{owner}[]"
+    if called.type == "call_expression" and suffix.named_children and suffix.named_children[0].type == "lambda_literal":
+        return expression(called, shapes)  # a closure behind the arguments, as the grammar reads it at times
     if called.type in {"array_literal", "dictionary_literal"}:
         return f":{canonical_type(text_of(called))}"
     if called.type != "navigation_expression":

@@ -21,7 +21,7 @@ def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     kind, callee = call.kind if isinstance(call, CallSite) else "decorator", callee_of(call)
     found = q.reached(unit, _home(q, unit, call.scope, kind, callee), kind, callee)
     if unit.rules.has_labels:
-        found = tuple(one for one in found if has_labels_of(q, one, call))
+        found = tuple(one for value in found for one in _labelled(q, value, call))
     is_one = len(found) == 1 and not (unit.rules.separates_kinds and _takes_too_little(q, found[0], call))
     return found if not found or is_one else q.chosen(unit, call, found)
 
@@ -94,12 +94,23 @@ def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> boo
 
 def _overloads(q: Queries, function: Value, call: CallSite | Decorator) -> Iterable[Value]:
     """A function, or where it takes too little those of this name in what its class is made from."""
-    if not _takes_too_little(q, function, call):
-        return [function]
+    return [function, *_inherited(q, function)] if _takes_too_little(q, function, call) else [function]
+
+
+def _inherited(q: Queries, function: Value) -> Iterable[Value]:
+    """The functions of the name of a member in what its class is made from."""
     name, owner = q.definition(function).name, function.held[0]
     above = dropwhile(lambda one: not _is_member(q, function, one), ancestors(q, owner))
     inherited = (one for ancestor in [*above][1:] for one in members(q, owner, [ancestor], name))
-    return [function, *(one for one in inherited if one.kind == "function")]
+    return (one for one in inherited if one.kind == "function")
+
+
+def _labelled(q: Queries, value: Value, call: CallSite | Decorator) -> Iterable[Value]:
+    """A target that has the labels of a call, or those that have it and are inherited under its name."""
+    if has_labels_of(q, value, call):
+        return [value]
+    inherited = _inherited(q, value) if value.held else ()
+    return [one for one in inherited if has_labels_of(q, one, call)]
 
 
 def _takes_too_little(q: Queries, function: Value, call: CallSite | Decorator) -> bool:

@@ -223,8 +223,6 @@ def _of_object(q: Queries, value: Value) -> Iterable[Value]:
             return items if name.startswith(("_", "o")) else [one for item in items for one in q.elements(item)]
     if rules.has_pointers:
         return [value]
-    if rules.has_optionals:
-        return [*_of_library_bases(q, value)] or [value]
     return _of_library_bases(q, value) if rules.separates_kinds else _of_generic_bases(q, value)
 
 

@@ -5,11 +5,12 @@
 ; Without the brackets it would be a subscript. The grammar reads `a + b()` as a call of `a + b`.
 (call_expression
   . [
-    (simple_identifier) (navigation_expression) (prefix_expression) (postfix_expression) (call_expression)
+    (simple_identifier) (navigation_expression) (prefix_expression) (postfix_expression)
     (additive_expression) (multiplicative_expression) (infix_expression)
   ] @call
   (call_suffix . [(value_arguments . "(") (lambda_literal)]) @arguments)
-(constructor_expression (user_type) @new (constructor_suffix) @arguments)
+(call_expression . (call_expression) @call (call_suffix . (value_arguments . "(")) @arguments)
+(constructor_expression (user_type) @new (constructor_suffix . (value_arguments)? @arguments))
 ; Type<Argument> { … }, which the grammar takes for comparisons
 (comparison_expression lhs: (simple_identifier) @new rhs: (comparison_expression rhs: (lambda_literal)))
 
