@@ -36,7 +36,7 @@ def file_of(rows: Sequence[Mapping[str, Any]]) -> ir.FileIR:
     is_c = rows[0]["language"] in {"c", "cpp"}
     return ir.FileIR(
         definitions=tuple(_definitions(rows)),
-        calls=tuple(map(_call, of("call", "new", "macro"))),
+        calls=tuple(map(_call, of("call", "read", "new", "macro"))),
         imports=tuple(map(_import, of("import", "reexport"))),
         exports=tuple(ir.Export(fact.name, expression(fact.value)) for fact in of("export")),
         assignments=tuple(_assignment(fact, is_c=is_c) for fact in of("bind")),

@@ -219,9 +219,9 @@ class Definition(NamedTuple):
 
 
 class CallSite(NamedTuple):
-    """A call; of `new` and `macro` the callee is the class and the macro."""
+    """A call; of `new` and `macro` the callee is the class and the macro, of `read` what may be called by its name."""
 
-    kind: OneOf["call", "new", "macro"]
+    kind: OneOf["call", "read", "new", "macro"]
     scope: str
     callee: Expression
     arguments: tuple[Argument, ...]
@@ -356,7 +356,7 @@ class FileIR:
     generics: tuple[Generic, ...] = ()
     receivers: tuple[Receiver, ...] = ()
     forwards: tuple[Forward, ...] = ()
-    properties: tuple[str, ...] = ()  # the ids of methods that are read as attributes
+    properties: tuple[str, ...] = ()  # the ids of methods that are read as attributes, of classes that have one object
     hidden: tuple[str, ...] = ()  # the ids of functions that are not found by their names
     namespace: str = ""
 

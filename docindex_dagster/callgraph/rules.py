@@ -64,6 +64,11 @@ class Rules:
     has_labels: bool = False  # arguments have names of their own, and stand in the order of the parameters
     has_extensions: bool = False  # what adds to a class may also add to types of the library, and to all of a protocol
     has_optionals: bool = False  # what may be nothing is read like what holds it
+    has_companions: bool = False  # a class and an object of its name, whose `apply` is called by that name
+    has_bare_calls: bool = False  # a function that takes nothing is called where its name stands
+    has_curried: bool = False  # a function may take its arguments in several calls; collections are read by a call
+    has_relative_imports: bool = False  # what is imported may be named from a namespace around
+    has_open_extensions: bool = False  # what is added to a type is seen where that type is
     peeking: frozenset[str] = frozenset()  # attributes of collections that are one of their elements
 
 
@@ -235,6 +240,20 @@ _SWIFT = Rules(
     peeking=frozenset({"first", "last"}),
 )
 
+_SCALA = replace(
+    _JVM,
+    extends_receiver=True,
+    has_partial_classes=True,
+    has_companions=True,
+    has_bare_calls=True,
+    has_curried=True,
+    has_relative_imports=True,
+    has_open_extensions=True,
+    runs=("apply",),
+    callers=frozenset({"apply"}),
+    peeking=frozenset({"head", "last", "get", "max", "min", "next"}),
+)
+
 RULES: Mapping[str, Rules] = {
     "python": _PYTHON,
     "javascript": _JAVASCRIPT,
@@ -249,6 +268,7 @@ RULES: Mapping[str, Rules] = {
     "c": replace(_C, calls_classes=False),
     "cpp": _C,
     "php": _PHP,
+    "scala": _SCALA,
     "swift": _SWIFT,
 }
 

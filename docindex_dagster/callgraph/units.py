@@ -41,7 +41,7 @@ from docindex_dagster.callgraph.rules import Rules, rules_of
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
 FUNCTIONS = frozenset({"function", "method", "macro"})
-_CALL_ORDER = {"call": 0, "new": 1, "macro": 2}
+_CALL_ORDER = {"call": 0, "read": 1, "new": 2, "macro": 3}
 
 Values = Mapping[str, Mapping[str, Sequence[Expression]]]
 """Expressions by scope, then by name."""

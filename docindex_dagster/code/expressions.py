@@ -104,6 +104,7 @@ class Shapes:
     given: Given | None = None
     special: Mapping[str, Callable[["Node", "Shapes"], str]] = field(default_factory=dict)  # read first; "" for no more
     readers: Mapping[str, Callable[["Node", Read], str]] = field(default_factory=dict)  # what no rule above fits
+    matching: Callable[["Node", "Shapes"], str] | None = None  # what a name in a pattern is
     is_placed: bool = False  # what an expression is depends on where it stands
     rules: Mapping[str, Rule] = field(default_factory=dict)  # by the types of nodes; `expression_rules` makes them
     leaves: frozenset[str] = frozenset()  # types of nodes that are read at a glance

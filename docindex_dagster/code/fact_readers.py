@@ -62,6 +62,14 @@ def _call(parts: "Parts", shapes: Shapes) -> Found:
     return "call", f"{called}[]" if "call.item" in parts else called, given
 
 
+def _read(parts: "Parts", shapes: Shapes) -> Found:
+    node = parts["read"][0]
+    called = expression(node, shapes)
+    if called == UNKNOWN:
+        return None
+    return "read", f"{called}'" if node.type in shapes.names else called, ""
+
+
 def _callee(node: "Node", shapes: Shapes) -> str:
     kind = node.type
     if kind in shapes.methods:
@@ -302,6 +310,7 @@ MANY = {
 
 READERS = {
     "call": _call,
+    "read": _read,
     "new": _new,
     "macro": _macro,
     "import.module": _import,

@@ -63,10 +63,12 @@ def bind(parts: "Parts", shapes: Shapes) -> Found:  # noqa: C901, PLR0911 one a 
 
 
 def _place_of(node: "Node") -> str:
-    """The number of a field that has no name."""
+    """The number of a field that has no name, or of the parameter whose type it is."""
     around = node.parent
     names = ("type", "name")
     fields = [field for name in names for field in around.children_by_field_name(name)] if around is not None else []
+    if around is not None and around.type == "class_parameter" and around.parent is not None:
+        node, fields = around, around.parent.named_children
     return str(next((at for at, field in enumerate(fields) if field.id == node.id), 0))
 
 
@@ -139,7 +141,7 @@ def value_of(parts: "Parts", capture: str, shapes: Shapes) -> str:  # noqa: PLR0
     if f"{capture}.parts" in parts:
         return assigned_part(parts["bind"][0], parts[f"{capture}.parts"][0], shapes)
     if f"{capture}.pattern" in parts:
-        return matched(parts[capture][0], shapes)
+        return (shapes.matching or matched)(parts[capture][0], shapes)
     if f"{capture}.again" in parts:
         return repeated_type(parts[capture][0])
     if f"{capture}.self" in parts:

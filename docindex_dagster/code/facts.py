@@ -2,7 +2,8 @@
 
 The knowledge graph is made of it. A query a language (`queries/facts/`) finds the places, with these captures:
 
-- `@call` with `@arguments`: what is called; with `@call.item` that may be an item of it. `@new`: the type of which an
+- `@call` with `@arguments`: what is called; with `@call.item` that may be an item of it. `@read`: what may be called
+  by its name alone. `@new`: the type of which an
   object is made. `@macro`: a macro that is used.
 - `@import.module` with `@import.name` and `@import.alias`, or `@import.all`: what is imported, of which module, under
   which name; with `@import.default` what it gives without a name. `@import.path` is module and name with a dot between.
@@ -30,7 +31,8 @@ The knowledge graph is made of it. A query a language (`queries/facts/`) finds t
 - `@bind.filled`: a collection into which `@bind.value` is put.
 - `@bind.block`: what a block is given. `@bind.attribute`: a name for an attribute of the object.
 - `@import.beside`: the module is searched beside the file.
-- `@hidden`: the function around it is not found by its name. `@property`: the method around it is read as an attribute.
+- `@hidden`: the function or instance around it is not found by its name. `@property`: the method around it is read as
+  an attribute; the class around it has one object, of its name.
 - `@initial`: what is not a property's own but belongs to what is around it.
 - `@outer`: what runs where the function around it is defined.
 - `@decorator`: what is applied to the definition below it.
@@ -107,7 +109,7 @@ class Fact(NamedTuple):
 
     | kind | scope | name | value |
     |---|---|---|---|
-    | `call`, `new`, `macro` | where | what, an expression | the arguments, expressions |
+    | `call`, `read`, `new`, `macro` | where | what, an expression | the arguments, expressions |
     | `import`, `reexport` | where | the name here, or `*` | the module and the name there |
     | `export` | | the name for others | an expression |
     | `bind` | where | a name, or `this.name` | an expression |
@@ -361,7 +363,7 @@ def _placed(  # noqa: C901, PLR0912 one a kind
         if kind == "outer":
             outside = end
             continue
-        if kind == "call":
+        if kind in {"call", "read"}:
             scope = outer if start < outside else scope
             if name.endswith("'"):  # a name alone is a call where it is no variable
                 name = name.removesuffix("'")

@@ -137,13 +137,13 @@ def mapped(owner: "Node | None", method: str, arguments: "Node | None", shapes: 
         called = expression(function, shapes)
         made = f"{called}()" if function.type in {"method_reference", "callable_reference"} else UNKNOWN
     else:
-        made = _body(function, f"{expression(owner, shapes)}[]", shapes)
+        made = body_of(function, f"{expression(owner, shapes)}[]", shapes)
     if made.startswith((UNKNOWN, "#")):
         return ""
     return f"{{{made}[]}}" if method in _FLATTENING else f"{{{made}}}"
 
 
-def _body(function: "Node", given: str, shapes: Shapes) -> str:
+def body_of(function: "Node", given: str, shapes: Shapes) -> str:
     """What a function without a name, that is one expression, gives for what it is given."""
     parts = function.named_children
     if not parts or given.startswith(UNKNOWN):

@@ -62,6 +62,8 @@ def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
     rules = unit.rules
     if kind == "macro" and rules.has_macro_names:
         return [*macros(q, unit, path_of(callee))]
+    if kind == "read":
+        return _read(q, unit, scope, callee)
     if kind == "new":
         values = tuple(constructed(q, unit, scope, callee))
         if rules.separates_kinds:
@@ -71,6 +73,15 @@ def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
         if rules.has_open_dispatch and isinstance(callee, Attribute | Name):
             values += _overriding(q, unit, scope, callee, values)
     return [target for value in values for target in callable_of(q, value)]
+
+
+def _read(q: Queries, unit: Unit, scope: str, callee: Expression) -> Sequence[Value]:
+    """The functions that take nothing, where they are called by their names alone."""
+    name = last_name(callee)
+    if not any(one.kind in FUNCTIONS for _, one in q.program.named.get(unit.rules.family, name)):
+        return ()
+    found = q.values(unit, scope, callee)
+    return [value for value in found if q.is_bare(value) and q.definition(value).name == name]
 
 
 def chosen(q: Queries, unit: Unit, call: CallSite | Decorator, found: Values) -> Values:

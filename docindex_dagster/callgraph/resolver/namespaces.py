@@ -81,6 +81,8 @@ def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> l
     known = q.program.full.get(rules.family, f"{space}.{name}" if space else name)
     if not known:
         return []
+    if rules.has_companions:
+        known = [item for item in known if item[1].id not in q.unit(item[0]).hidden]
     no_classes = {"module", "impl"} if rules.has_impls else {"module"}
     classes = [item for item in known if is_class(item[1]) and item[1].kind not in no_classes]
     if len(classes) > 1:
@@ -93,6 +95,15 @@ def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> l
 
 def of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: str) -> Values:
     """What a namespace, or a class, has under a name."""
+    if rules.has_relative_imports and importer:
+        for space in with_parents(q.unit(importer).namespace):
+            found = _of_namespace(q, rules, f"{space}.{module}".rstrip("."), name, importer)
+            if any(value.kind != "external" for value in found):
+                return found
+    return _of_namespace(q, rules, module, name, importer)
+
+
+def _of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: str) -> Values:
     if rules.extends_receiver:
         module, name = (module, "") if name == "Companion" else (module.removesuffix(".Companion"), name)
     if not name:
@@ -137,6 +148,8 @@ def _sees(q: Queries, unit: Unit, scope: str, other: Unit, function: Definition)
     if not rules.extends_receiver:  # it is in a class, and its namespace is what is imported
         space = full_name(other, function.parent).rpartition(".")[0]
         return space in own_namespaces(q, unit) or space in wildcards or space in q.program.everywhere(rules.family)
+    if rules.has_open_extensions:
+        return True
     receiver = other.receivers[function.id].name.rpartition(".")[2]
     holder = "" if function.parent.rpartition(".")[2] == receiver else function.parent
     if holder and unit is other and any(around.qualified == holder for around in unit.around(scope)):

@@ -8,7 +8,7 @@ from functools import cached_property
 from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal, Parameter
 from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.builtins import is_value
-from docindex_dagster.callgraph.resolver.hierarchy import ancestors
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import How, Value, Values
 from docindex_dagster.callgraph.rules import Rules
@@ -89,6 +89,10 @@ def best_overloads(q: Queries, unit: Unit, call: CallSite | Decorator, found: Se
 
 def _group(q: Queries, unit: Unit, value: Value) -> tuple[str, ...]:
     """What overloads of one function have in common."""
+    if unit.rules.has_companions and value.kind in {"function", "class"}:
+        definition = q.definition(value)
+        if value.kind == "class" or definition.name == "apply":
+            return (value.path, "apply", definition.qualified if value.kind == "class" else definition.parent)
     if unit.rules.separates_kinds and value.kind == "function":
         return (q.definition(value).name, *(part for one in value.held for part in (one.path, one.name)))
     name = value.name.partition("~")[0] if value.kind == "function" else value.name
@@ -101,7 +105,7 @@ def _best(q: Queries, given: "Sequence[_Given]", group: Sequence[Value], rules: 
     highest = max(scores)
     best = [value for value, score in zip(group, scores, strict=True) if score == highest]
     parents = {q.definition(value).parent for value in best}
-    types = {tuple(one.value for one in q.parameters(value)) for value in best}
+    types = {tuple(one.value for one in _taken(q, value)) for value in best}
     is_plain = not rules.separates_kinds or len(best) == 1 or len(parents) == len(best) or len(types) == 1
     return best[:1] if is_plain else ()
 
@@ -132,7 +136,7 @@ class _Given:
 
 
 def _fit(q: Queries, given: Sequence[_Given], value: Value, rules: Rules) -> float:
-    taken = q.parameters(value)
+    taken = _taken(q, value)
     score = 0.0 if len(given) == len(taken) else -_NUMBER_MISSING - abs(len(given) - len(taken))
     for one, parameter in zip(given, taken, strict=False):
         declared = parameter.value
@@ -148,6 +152,14 @@ def _fit(q: Queries, given: Sequence[_Given], value: Value, rules: Rules) -> flo
                 is_taken = not rules.separates_kinds and _takes(q, value, declared, typed)
                 score += 1 if is_taken else _type_fit(q, typed, wanted)
     return score
+
+
+def _taken(q: Queries, value: Value) -> Sequence[Parameter]:
+    """The parameters of a function; of a class, those of the part of it that has some."""
+    if value.kind != "class" or not q.rules(value).has_companions:
+        return q.parameters(value)
+    several = (unit.parameters.get(definition.id, ()) for unit, definition in parts_of(q, value))
+    return next(filter(None, several), ())
 
 
 def _aliased(q: Queries, function: Value, declared: Instance) -> list[str]:

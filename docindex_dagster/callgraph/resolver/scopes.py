@@ -78,10 +78,10 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
     rules, name = unit.rules, wanted.text
     cls = class_of(q, unit, around)
     is_added = around.kind == "impl" and cls.name == around.id  # to a type of the library
-    if is_added and name == around.name:
+    if name == around.name and (is_added or around.id in unit.hidden):
         return None
     if rules.separates_kinds and name == around.name and around.kind != "module":  # and not its constructor
-        return [cls]
+        return q.defined(unit, around, How.SCOPE) if rules.has_companions else [cls]
     is_body = around.id == scope and rules.has_class_scope and not rules.has_prototypes
     if not (rules.has_implicit_members or is_body or around.kind == "module"):
         return None
@@ -203,6 +203,8 @@ def _named_in(unit: Unit, around: str, name: str) -> Sequence[Definition]:
         definitions = unit.children_of(around, name.removeprefix("$"))
         return [one for one in definitions if is_marked(unit, one) == name.startswith("$")]
     definitions = unit.children_of(around, name)
+    if rules.has_companions:
+        return [one for one in definitions if one.id not in unit.hidden]
     if not rules.has_prototypes:
         return definitions
     found = [one for one in definitions if one.kind != "method" and one.id not in unit.hidden]
