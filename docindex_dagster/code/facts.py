@@ -168,7 +168,7 @@ def find_facts(tree: "Tree", language: str, symbols: Sequence[Symbol]) -> tuple[
         return ()
     known = FACT_LANGUAGES[language].of_file()
     ids = symbol_ids([symbol.qualified_name for symbol in symbols])
-    placed = [*_placed(_renamed(_in_order(_all_places(tree, language, known))), symbols, ids)]
+    placed = [*_placed(_renamed(_in_order(_all_places(tree, language, known)), known), symbols, ids)]
     facts = [fact for fact, _ in placed]
     if known.has_selves:
         return tuple(with_this(facts))
@@ -284,13 +284,14 @@ def _end_of_function(parts: "Parts", shapes: Shapes) -> int:
     return node.end_byte if node is not None else 0
 
 
-def _renamed(places: "list[_Place]") -> "Iterable[_Place]":
+def _renamed(places: "list[_Place]", known: FactLanguage) -> "Iterable[_Place]":
     """The places; of names that several functions without a name are given, each has another one."""
     given = Counter(place.name for place in places if place.until)
-    return _numbered(places, given) if len(given) < given.total() else places
+    mark = "~" if known.blocks is None else "~~"  # those of blocks have the other one
+    return _numbered(places, given, mark) if len(given) < given.total() else places
 
 
-def _numbered(places: "list[_Place]", given: Counter[str]) -> "Iterator[_Place]":
+def _numbered(places: "list[_Place]", given: Counter[str], mark: str) -> "Iterator[_Place]":
     around: list[tuple[int, re.Pattern[str], str]] = []
     seen: Counter[str] = Counter()
     for place in places:
@@ -298,7 +299,7 @@ def _numbered(places: "list[_Place]", given: Counter[str]) -> "Iterator[_Place]"
         if place.until and given[place.name] > 1:
             seen[place.name] += 1
             pattern = re.compile(rf"(?<![\w.#:]){re.escape(place.name)}(?![\w(])")
-            around.append((place.until, pattern, f"{place.name}~{seen[place.name]}"))
+            around.append((place.until, pattern, f"{place.name}{mark}{seen[place.name]}"))
             yield place._replace(name=around[-1][2])
             continue
         for _, pattern, name in reversed(around):

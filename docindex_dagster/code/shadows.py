@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 # A name that begins an expression in the notation of `expressions.py`, or a type, in which no variable is.
 _ROOT = re.compile(r":[^()|{}\x1f]*|(?:^|(?<=[(|{,\x1f=]))([^\W\d]\w*)(?![\w=])")
-_MENTIONS = frozenset({"call", "new", "bind", "parameter", "return", "fill"})
-_USING = frozenset({"call", "bind"})  # whose names are expressions
+_MENTIONS = frozenset({"call", "read", "new", "bind", "parameter", "return", "fill"})
+_USING = frozenset({"call", "read", "bind"})  # whose names are expressions
+_SIGNS = frozenset({"=", "<-"})  # between a name and its value
 _LONGEST_SEARCH = 300  # declarations before a use
 
 
@@ -67,7 +68,7 @@ class Blocks:
 def _end_of_value(name: "Node") -> int:
     """Where the value ends that is written behind a name, if any is."""
     sign = name.next_sibling
-    value = sign.next_sibling if sign is not None and sign.type == "=" else None
+    value = sign.next_sibling if sign is not None and sign.type in _SIGNS else None
     return value.end_byte if value is not None else name.end_byte
 
 

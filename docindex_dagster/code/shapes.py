@@ -18,7 +18,7 @@ from docindex_dagster.code.lambdas import (
 from docindex_dagster.code.shadows import Blocks
 from docindex_dagster.code.shapes_c import C
 from docindex_dagster.code.shapes_php import PHP
-from docindex_dagster.code.shapes_scala import SCALA
+from docindex_dagster.code.shapes_scala import SCALA, SCALA_BLOCKS
 from docindex_dagster.code.shapes_swift import SWIFT, SWIFT_BLOCKS
 
 if TYPE_CHECKING:
@@ -502,7 +502,7 @@ FACT_LANGUAGES: Mapping[str, FactLanguage] = {
         ),
     ),
     "swift": FactLanguage(("swift",), SWIFT, blocks=SWIFT_BLOCKS),
-    "scala": FactLanguage(("scala",), SCALA),
+    "scala": FactLanguage(("scala",), SCALA, blocks=SCALA_BLOCKS),
     "c": FactLanguage(("c",), C),
     "cpp": FactLanguage(("c", "cpp"), C, _CPP_FUNCTIONS, _CPP_ANONYMOUS, frozenset({"init_declarator"})),
     "php": FactLanguage(

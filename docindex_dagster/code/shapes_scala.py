@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.code.callees import callee, what_is_given
 from docindex_dagster.code.expressions import UNKNOWN, Given, Shapes, expression, text_of
 from docindex_dagster.code.lambdas import body_of
+from docindex_dagster.code.shadows import Blocks
 from docindex_dagster.code.types import canonical_type
 
 if TYPE_CHECKING:
@@ -153,4 +154,23 @@ SCALA = Shapes(
     special={"call_expression": _mapped, "generic_function": _generic, "wildcard": _placeholder},
     matching=matched,
     is_placed=True,
+)
+
+SCALA_BLOCKS = Blocks(
+    frozenset(
+        {
+            "block",
+            "indented_block",
+            "case_clause",
+            "lambda_expression",
+            "colon_argument",
+            "for_expression",
+            "function_definition",
+            "function_declaration",
+            "template_body",
+        }
+    ),
+    frozenset({"val_definition", "var_definition"}),
+    frozenset({"assignment_expression"}),
+    conditions=frozenset({"enumerator"}),
 )

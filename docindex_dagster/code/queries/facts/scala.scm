@@ -145,19 +145,19 @@
   (function_definition name: (_) @receiver.within))
 (extension_definition
   parameters: (parameters (parameter name: (_) @bind type: (_) @bind.type))
-  (function_definition name: (_) @bind.within))
+  (function_definition) @bind.within)
 (extension_definition
   parameters: (parameters (parameter type: (_) @receiver))
   (function_declaration name: (_) @receiver.within))
 (extension_definition
   parameters: (parameters (parameter name: (_) @bind type: (_) @bind.type))
-  (function_declaration name: (_) @bind.within))
+  (function_declaration) @bind.within)
 (extension_definition
   parameters: (parameters (parameter type: (_) @receiver))
   (template_body (function_definition name: (_) @receiver.within)))
 (extension_definition
   parameters: (parameters (parameter name: (_) @bind type: (_) @bind.type))
-  (template_body (function_definition name: (_) @bind.within)))
+  (template_body (function_definition) @bind.within))
 (class_definition
   (modifiers "implicit")
   class_parameters: (class_parameters . (class_parameter type: (_) @receiver))
