@@ -57,17 +57,27 @@ def _mapped(node: "Node", shapes: Shapes) -> str:
 
 def _placeholder(node: "Node", shapes: Shapes) -> str:
     """What `_` stands for in an argument that is a function by it."""
-    around = node
-    while around.parent is not None and around.parent.type not in {"arguments", "infix_expression", "block"}:
-        around = around.parent
-    call = around.parent.parent if around.parent is not None and around.parent.type == "arguments" else around.parent
-    if call is None or call.type not in {"call_expression", "infix_expression"} or around.id == node.id:
+    function = node
+    while function.parent is not None and not _is_argument(function):
+        function = function.parent
+    call = function.parent
+    if call is not None and call.type in _GIVEN.between:
+        call = call.parent
+    if call is None or call.type not in {"call_expression", "infix_expression"} or function.id == node.id:
         return UNKNOWN
     called = callee(call, shapes)
     owner, _, method = called.rpartition(".")
     if called == UNKNOWN or not owner:
         return UNKNOWN if called == UNKNOWN else f"{called}^*1"
     return f"({owner}[]|{called}^*1)" if method in _ITEMS else f"{called}^*1"
+
+
+def _is_argument(node: "Node") -> bool:
+    """Whether a node is what is given to a call."""
+    around = node.parent
+    if around is None or around.type == "infix_expression":
+        return around is not None and node.type == "parenthesized_expression"
+    return around.type in {"arguments", "block"}
 
 
 def matched(name: "Node", shapes: Shapes) -> str:
