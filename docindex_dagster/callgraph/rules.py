@@ -249,6 +249,7 @@ _SCALA = replace(
     has_curried=True,
     has_relative_imports=True,
     has_open_extensions=True,
+    same=frozenset({"copy"}),
     runs=("apply",),
     callers=frozenset({"apply"}),
     peeking=frozenset({"head", "last", "get", "max", "min", "next"}),

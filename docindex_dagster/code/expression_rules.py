@@ -386,4 +386,4 @@ def _whole(written: str) -> str:
 
 def _plain(name: str) -> str:
     """A name without type arguments."""
-    return name.partition("<")[0]
+    return name.partition("<")[0] or name

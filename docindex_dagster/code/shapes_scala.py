@@ -24,16 +24,32 @@ _GIVEN = Given(
 )
 _HOLDERS = frozenset({"Some", "Right", "Success", "List", "Seq", "Vector"})
 _MAPPING = frozenset({"map", "flatMap"})
+_JOINING = frozenset({"::", ":::", "+:", ":+", "++"})
 _CASTS = frozenset({"asInstanceOf", "summon", "implicitly", "super"})
 
 
 def _generic(node: "Node", shapes: Shapes) -> str:
-    """Something of the type that a cast, or a search for an instance, names; "" of other functions."""
+    """Something of the type that a cast, or a search for an instance, names; a call, where it has no other brackets."""
     called = node.child_by_field_name("function")
     named = called.child_by_field_name("field") if called is not None and called.type == "field_expression" else called
     if text_of(named) not in _CASTS:
-        return ""
+        around = node.parent
+        is_called = around is not None and around.type == "call_expression" and around.named_children[0].id == node.id
+        made = expression(called, shapes)
+        return "" if is_called or made == UNKNOWN else f"{made}()"
     return f":{canonical_type(text_of(node.child_by_field_name('type_arguments')).strip('[]'))}"
+
+
+def _joined(node: "Node", shapes: Shapes) -> str:
+    """A collection with an element more, or of two others; "" of other operators."""
+    operator = text_of(node.child_by_field_name("operator"))
+    if operator not in _JOINING:
+        return ""
+    left, right = (expression(node.child_by_field_name(name), shapes) for name in ("left", "right"))
+    left = f"{{{left}}}" if operator in {"::", "+:"} and left != UNKNOWN else left
+    right = f"{{{right}}}" if operator == ":+" and right != UNKNOWN else right
+    known = [one for one in (left, right) if one != UNKNOWN]
+    return f"({'|'.join(known)})" if len(known) > 1 else next(iter(known), UNKNOWN)
 
 
 def _mapped(node: "Node", shapes: Shapes) -> str:
@@ -161,7 +177,7 @@ SCALA = Shapes(
         "null_literal": "null",
     },
     given=_GIVEN,
-    special={"call_expression": _mapped, "generic_function": _generic, "wildcard": _placeholder},
+    special={"call_expression": _mapped, "infix_expression": _joined, "generic_function": _generic, "wildcard": _placeholder},
     matching=matched,
     is_placed=True,
 )

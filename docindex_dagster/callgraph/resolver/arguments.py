@@ -40,7 +40,7 @@ def callback_argument(q: Queries, unit: Unit, scope: str, wanted: CallbackArgume
 
 def _to_last(q: Queries, value: Value, position: int) -> Sequence[Value]:
     """What a function gives to the function that it is given last, by the type that it declares."""
-    parameters = q.unit(value.path).parameters.get(value.name, ()) if value.kind == "function" else ()
+    parameters = q.unit(value.path).parameters.get(value.name, ()) if value.kind in {"function", "class"} else ()
     declared = parameters[-1].value if parameters else None
     if not isinstance(declared, Instance) or declared.type.name not in _FUNCTION_TYPES:
         return ()

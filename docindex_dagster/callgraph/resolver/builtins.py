@@ -105,6 +105,7 @@ ANY = "Object"  # what all objects inherit
 _COLLECTION_NAMES = """
     List MutableList Collection MutableCollection Iterable MutableIterable Set MutableSet Sequence Array ArrayList
     IEnumerable IList ICollection IReadOnlyList IReadOnlyCollection HashSet LinkedList IQueryable collection
+    Seq Vector IndexedSeq
 """
 _MAP_NAMES = "Map MutableMap HashMap LinkedHashMap Dictionary IDictionary IReadOnlyDictionary"
 _PLAIN_NAMES = """

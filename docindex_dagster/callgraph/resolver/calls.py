@@ -77,11 +77,13 @@ def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
 
 def _read(q: Queries, unit: Unit, scope: str, callee: Expression) -> Sequence[Value]:
     """The functions that take nothing, where they are called by their names alone."""
-    name = last_name(callee)
-    if not any(one.kind in FUNCTIONS for _, one in q.program.named.get(unit.rules.family, name)):
+    written = last_name(callee)
+    names = {written, *(one.member for one in unit.imports.get(written, ()))}
+    named = (one for name in names for _, one in q.program.named.get(unit.rules.family, name))
+    if not any(one.kind in FUNCTIONS for one in named):
         return ()
     found = q.values(unit, scope, callee)
-    return [value for value in found if q.is_bare(value) and q.definition(value).name == name]
+    return [value for value in found if q.is_bare(value) and q.definition(value).name in names]
 
 
 def chosen(q: Queries, unit: Unit, call: CallSite | Decorator, found: Values) -> Values:

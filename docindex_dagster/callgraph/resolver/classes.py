@@ -78,7 +78,8 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
             required = required or asked
         if found:
             return found
-    return required
+    is_made = name == "apply" and owner.is_same(cls) and any(unit.rules.has_companions for unit, _ in parts)
+    return [cls.as_kind("class")] if is_made and len({_is_single(*part) for part in parts}) > 1 else required
 
 
 def _companions(owner: Value, cls: Value, parts: Sequence[Part]) -> Sequence[Part]:

@@ -166,7 +166,10 @@ def _extends(q: Queries, unit: Unit, function: Definition, value: Value) -> bool
     if value.kind not in _OBJECTS:
         return False
     written = unit.receivers[function.id]
-    bounds: dict[str, Expression] = {one.name: one.bound for one in unit.generics.get(function.id, ())}
+    scopes = [around.id for around in unit.around(function.id)] if unit.rules.has_open_extensions else [function.id]
+    bounds: dict[str, Expression] = {
+        one.name: one.bound for scope in scopes for one in unit.generics.get(scope, ())
+    }
     if not written.arguments and written.name in bounds:
         bound = bounds[written.name]
         if not isinstance(bound, Instance):
@@ -183,7 +186,8 @@ def _extends(q: Queries, unit: Unit, function: Definition, value: Value) -> bool
             or (not classes and one.kind == "external" and one.name.rpartition(".")[2] == wanted)
             for one in ancestors(q, value)
         )
-    return not classes and builtins.is_same_type(value.name.rpartition(".")[2], wanted)
+    names = {wanted, *(one.name.rpartition(".")[2] for one in typed if one.kind == "external object")}
+    return not classes and any(builtins.is_same_type(value.name.rpartition(".")[2], name) for name in names)
 
 
 def _distance(path: str, importer: str, name: str) -> tuple[int, bool, str]:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal, Parameter
 from docindex_dagster.callgraph.offers import last_name
-from docindex_dagster.callgraph.resolver.builtins import is_value
+from docindex_dagster.callgraph.resolver.builtins import is_same_type, is_value
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import How, Value, Values
@@ -131,7 +131,8 @@ class _Given:
     @cached_property
     def known(self) -> Sequence[Value]:
         """What it may be."""
-        values = self.q.table.without_callers(self.q.values, self.unit, self.scope, self.argument.value)
+        read = self.q.read if self.unit.rules.has_bare_calls else self.q.values
+        values = self.q.table.without_callers(read, self.unit, self.scope, self.argument.value)
         return [one for one in values if one.kind != "external"]
 
 
@@ -193,6 +194,8 @@ def _type_fit(q: Queries, typed: Value, wanted: str) -> float:
         return 0.25 if last in _ANYTHING else 0.3
     if typed.kind == "object" and last in q.ancestor_names(typed):
         return 0.75
+    if typed.kind == "collection" and is_same_type(name, last):
+        return 1
     if typed.kind == "external object" and (number := _number_fit(name, last)):
         return number
     return -0.5

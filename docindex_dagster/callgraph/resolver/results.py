@@ -31,7 +31,7 @@ from docindex_dagster.callgraph.resolver.values import (
 )
 from docindex_dagster.callgraph.units import Unit
 
-_SELF_TYPES = frozenset({"this", "Self", "self", "static", "$this"})
+_SELF_TYPES = frozenset({"this", "this.type", "Self", "self", "static", "$this"})
 _SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
 _STATIC = New(Name("static"))
 _POINTING = ("operator[]", "operator->", "operator*")

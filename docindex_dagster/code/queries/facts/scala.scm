@@ -26,7 +26,7 @@
 (call_expression
   function: [(identifier) (field_expression) (generic_function) (call_expression)] @call
   arguments: [(block) (case_block) (colon_argument)])
-(infix_expression) @call
+((infix_expression operator: (_) @_operator) @call (#not-match? @_operator ":"))
 (instance_expression . (_) @new . (arguments)? @arguments)
 (extends_clause type: (_) @new . arguments: (arguments) @arguments)
 
@@ -57,6 +57,7 @@
 (lambda_expression [(field_expression) (identifier)] @read .)
 (enumerator (_) [(identifier) (field_expression)] @read)
 (template_body [(identifier) (field_expression)] @read)
+(generic_function function: [(identifier) (field_expression)] @read)
 
 (type_parameters name: (identifier) @generic)
 (type_parameters name: (identifier) @generic . bound: (upper_bound type: (_) @generic.type))
@@ -110,12 +111,16 @@
 (capture_pattern name: (identifier) @bind pattern: (case_class_pattern type: (_) @bind.type))
 (capture_pattern name: (identifier) @bind pattern: (typed_pattern type: (_) @bind.type))
 
-(function_definition
+; What is given by the context is not counted.
+((function_definition
   (parameters
     (parameter
       name: (identifier) @parameter
       type: [(type_identifier) (generic_type) (function_type) (stable_type_identifier) (tuple_type) (compound_type)
-        (infix_type) (projected_type)] @parameter.type)))
+        (infix_type) (projected_type)] @parameter.type)) @_list)
+  (#not-match? @_list "^[(] *(implicit|using) "))
+((function_definition (parameters (parameter name: (identifier) @bind type: (_) @bind.type)) @_list)
+  (#match? @_list "^[(] *(implicit|using) "))
 (function_definition
   (parameters (parameter name: (identifier) @parameter type: (lazy_parameter_type type: (_) @parameter.type))))
 (function_definition
@@ -123,12 +128,15 @@
     (parameter
       name: (identifier) @parameter
       type: (repeated_parameter_type type: (_) @parameter.type)) @parameter.rest))
-(function_declaration
+((function_declaration
   (parameters
     (parameter
       name: (identifier) @parameter
       type: [(type_identifier) (generic_type) (function_type) (stable_type_identifier) (tuple_type) (compound_type)
-        (infix_type) (projected_type)] @parameter.type)))
+        (infix_type) (projected_type)] @parameter.type)) @_list)
+  (#not-match? @_list "^[(] *(implicit|using) "))
+((function_declaration (parameters (parameter name: (identifier) @bind type: (_) @bind.type)) @_list)
+  (#match? @_list "^[(] *(implicit|using) "))
 (function_declaration
   (parameters (parameter name: (identifier) @parameter type: (lazy_parameter_type type: (_) @parameter.type))))
 (function_declaration
@@ -136,6 +144,8 @@
     (parameter
       name: (identifier) @parameter
       type: (repeated_parameter_type type: (_) @parameter.type)) @parameter.rest))
+(val_definition value: (lambda_expression parameters: (identifier) @parameter))
+(val_definition value: (lambda_expression (bindings (binding . name: (identifier) @parameter))))
 (function_definition !return_type body: (_) @return)
 (return_expression (_) @return)
 
