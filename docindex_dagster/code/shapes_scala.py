@@ -31,12 +31,13 @@ _CASTS = frozenset({"asInstanceOf", "summon", "implicitly", "super"})
 def _generic(node: "Node", shapes: Shapes) -> str:
     """Something of the type that a cast, or a search for an instance, names; a call, where it has no other brackets."""
     called = node.child_by_field_name("function")
+    while called is not None and called.type == "infix_expression":  # of `a + b[T]` the grammar reads `a + b` first
+        called = called.child_by_field_name("right")
     named = called.child_by_field_name("field") if called is not None and called.type == "field_expression" else called
     if text_of(named) not in _CASTS:
-        around = node.parent
+        around, made = node.parent, expression(called, shapes)
         is_called = around is not None and around.type == "call_expression" and around.named_children[0].id == node.id
-        made = expression(called, shapes)
-        return "" if is_called or made == UNKNOWN else f"{made}()"
+        return made if is_called or made == UNKNOWN else f"{made}()"
     return f":{canonical_type(text_of(node.child_by_field_name('type_arguments')).strip('[]'))}"
 
 

@@ -213,7 +213,8 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
         if position == 0 and not isinstance(call.value, Call) and (unit.is_test or not other.is_test):
             yield Value("function", other.path, call.decorated, How.ARGUMENT)
         return
-    for value in q.values(other, call.scope, argument.value) if argument else ():
+    read = q.read if other.rules.has_bare_calls else q.values
+    for value in read(other, call.scope, argument.value) if argument else ():
         if unit.is_test or not _is_of_test(q, value):
             yield value.found(How.ARGUMENT)
 

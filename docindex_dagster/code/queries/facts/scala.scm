@@ -3,7 +3,7 @@
 (package_clause name: (_) @namespace !body)
 
 ; A path is no node of its own.
-(import_declaration . (identifier) @import.path ("." @import.path (identifier) @import.path)* .)
+(import_declaration [(identifier) "."]* @import.path . (identifier) @import.path .)
 (import_declaration
   . (identifier) @import.module ("." @import.module (identifier) @import.module)*
   . "." . (namespace_wildcard) @import.all)
