@@ -121,9 +121,8 @@ def matched(name: "Node", shapes: Shapes) -> str:
 def _subject(around: "Node", shapes: Shapes) -> str:
     """The value to which a pattern is matched."""
     if around.type != "case_clause":
-        value = around.child_by_field_name("value")
-        if value is not None:
-            return expression(value, shapes)
+        if (whole := around.child_by_field_name("value")) is not None:
+            return expression(whole, shapes)
         value = expression(around.named_children[1] if around.named_child_count > 1 else None, shapes)
         return value if value == UNKNOWN else f"{value}[]"
     cases = around.parent
@@ -167,7 +166,7 @@ SCALA = Shapes(
     either={"if_expression": ("consequence", "alternative")},
     branches={"match_expression": ("body", "body")},
     collections={"tuple_expression": ""},
-    collecting=frozenset({"List", "Seq", "Vector", "Set", "Array", "Some", "Option", "Right", "IndexedSeq", "Iterator"}),
+    collecting=frozenset({"List", "Seq", "Vector", "Set", "Array", "Some", "Option", "Right", "Iterator"}),
     literals={
         "string": "String",
         "interpolated_string_expression": "String",
@@ -178,7 +177,12 @@ SCALA = Shapes(
         "null_literal": "null",
     },
     given=_GIVEN,
-    special={"call_expression": _mapped, "infix_expression": _joined, "generic_function": _generic, "wildcard": _placeholder},
+    special={
+        "call_expression": _mapped,
+        "infix_expression": _joined,
+        "generic_function": _generic,
+        "wildcard": _placeholder,
+    },
     matching=matched,
     is_placed=True,
 )

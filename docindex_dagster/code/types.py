@@ -17,7 +17,8 @@ _WORDS = re.compile(
 _NOTHING = re.compile(r"^(?:None|null|undefined|nil|void|var|auto)$")
 _ARRAY = re.compile(r"^(?:\[\w*\])+\s*([^\[\]\s].*)$|^(.*?)(?:\[\d*\])+$", re.DOTALL)
 _MAP = re.compile(r"^map\[([^\]]*)\](.*)$", re.DOTALL)
-_ARROW = re.compile(r"^\(?(?:([\w.<>?, ]+)\.)?\(([^()]*)\) ?(?:async )?(?:throws )?-> ?.*$", re.DOTALL)  # of Kotlin and Swift
+# Of Kotlin and Swift.
+_ARROW = re.compile(r"^\(?(?:([\w.<>?, ]+)\.)?\(([^()]*)\) ?(?:async )?(?:throws )?-> ?.*$", re.DOTALL)
 _PLAIN_ARROW = re.compile(r"^([\w.]+(?: ?\[.*\])?) ?=> ?.*$", re.DOTALL)  # of Scala
 _RESULT = re.compile(r"^\s*(?:<.*?>\s*\(.*?\)\s*)?=>\s*(.*)$", re.DOTALL)  # of TypeScript
 _SLICE = re.compile(r"^\[([^,;]*)(?:;[^\]]*)?\]$", re.DOTALL)

@@ -167,9 +167,7 @@ def _extends(q: Queries, unit: Unit, function: Definition, value: Value) -> bool
         return False
     written = unit.receivers[function.id]
     scopes = [around.id for around in unit.around(function.id)] if unit.rules.has_open_extensions else [function.id]
-    bounds: dict[str, Expression] = {
-        one.name: one.bound for scope in scopes for one in unit.generics.get(scope, ())
-    }
+    bounds: dict[str, Expression] = {one.name: one.bound for scope in scopes for one in unit.generics.get(scope, ())}
     if not written.arguments and written.name in bounds:
         bound = bounds[written.name]
         if not isinstance(bound, Instance):
