@@ -115,7 +115,7 @@ class Fact(NamedTuple):
     | `bind` | where | a name, or `this.name` | an expression |
     | `bind` | where | `<Class` | a type with its arguments |
     | `bind` | where | of C and C++ `.name` or `object.name`, assigned; `:Type.field`, given first | an expression |
-    | `parameter` | the function | its name; `*name` of all that follow; `label name` | the same, `:Type` where declared |
+    | `parameter` | the function | its name; `*name` of all others; `label name` | the same, `:Type` where declared |
     | `fill` | where | a type | what its fields are, expressions |
     | `return` | the function | | an expression |
     | `base`, `implements`, `mixin`, `companion` | the class | the class, where it is named | an expression |

@@ -58,28 +58,41 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
         return [*q.member(cls, name)]
     parts = parts_of(q, cls)
     if parts and _lacks(q, owner, cls, parts, name):
-        return []
+        return _applied_by_default(owner, cls, parts, name)
     required: list[Value] = []
     for unit, definition in _companions(owner, cls, parts):
-        rules = unit.rules
-        if rules.is_made_by_name and name == definition.name:
-            return [cls.as_kind("class")]
-        found: list[Value] = []
-        if unit.path == cls.path or rules.has_partial_classes or rules.has_impls:
-            for member in children(q, unit, definition, name):
-                found += as_member(q, owner, *member)
-        if not found or (rules.separates_kinds and unit.binds(definition.id, name)):
-            found += _fields(q, owner, unit, definition, name)
-        if not found and definition.kind == "module" and rules.has_module_paths:
-            found = [*q.used_in(unit, definition.id, name)]
-        if found and rules.has_extensions:
+        found = _in_part(q, owner, cls, (unit, definition), name)
+        if found and unit.rules.has_extensions:
             asked, given = _by_body(q, found)
             found = (asked if owner.is_same(cls) else given) or ([] if asked else given)
             required = required or asked
         if found:
             return found
-    is_made = name == "apply" and owner.is_same(cls) and any(unit.rules.has_companions for unit, _ in parts)
-    return [cls.as_kind("class")] if is_made and len({_is_single(*part) for part in parts}) > 1 else required
+    return required or _applied_by_default(owner, cls, parts, name)
+
+
+def _in_part(q: Queries, owner: Value, cls: Value, part: Part, name: str) -> list[Value]:
+    """What one part of a class has under a name."""
+    unit, definition = part
+    rules = unit.rules
+    if rules.is_made_by_name and name == definition.name:
+        return [cls.as_kind("class")]
+    found: list[Value] = []
+    if unit.path == cls.path or rules.has_partial_classes or rules.has_impls:
+        for member in children(q, unit, definition, name):
+            found += as_member(q, owner, *member)
+    if not found or (rules.separates_kinds and unit.binds(definition.id, name)):
+        found += _fields(q, owner, unit, definition, name)
+    if not found and definition.kind == "module" and rules.has_module_paths:
+        found = [*q.used_in(unit, definition.id, name)]
+    return found
+
+
+def _applied_by_default(owner: Value, cls: Value, parts: Sequence[Part], name: str) -> list[Value]:
+    """The class itself, of which the object of its name makes one where that says nothing else."""
+    if name != "apply" or not owner.is_same(cls) or not any(unit.rules.has_companions for unit, _ in parts):
+        return []
+    return [cls.as_kind("class")] if {_is_single(*part) for part in parts} == {True, False} else []
 
 
 def _companions(owner: Value, cls: Value, parts: Sequence[Part]) -> Sequence[Part]:
