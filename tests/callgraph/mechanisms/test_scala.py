@@ -283,3 +283,96 @@ def test_what_a_class_is_given_is_called(calls):
 
     assert ("Task.run", "Shop.count") in found
     assert {("Shop.start", "Task"), ("Shop.start", "Task.run"), ("Shop.start", "Shop.each")} <= found
+
+
+def test_apply_that_nobody_wrote_makes_an_object(calls):
+    found = _pairs(
+        calls,
+        app="""
+        case class Tea(name: String) { def brew() = 1 }
+        object Tea { def green: Tea = apply("green") }
+        object Shop { def run() = Tea.apply("x").brew() }
+        """,
+    )
+
+    assert found == {("Tea.green", "Tea"), ("Shop.run", "Tea"), ("Shop.run", "Tea.brew")}
+
+
+def test_members_of_a_class_are_told_from_those_of_the_object_of_its_name(calls):
+    found = _pairs(
+        calls,
+        app="""
+        class Till { def count(): Int = 1 }
+        object Till { def count(): Int = 2 }
+        object Shop { def run(till: Till) = till.count(); def all() = Till.count() }
+        """,
+    )
+
+    assert found == {("Shop.run", "Till.count"), ("Shop.all", "Till.count~2")}
+
+
+def test_what_is_imported_may_be_named_from_a_package_around(calls):
+    found = _pairs(
+        calls,
+        app="""
+        package shop.front
+        import back.Till
+        import Tools._
+        object Shop { def run(till: Till) = { till.count(); fix() } }
+        object Tools { def fix() = 1 }
+        """,
+        back="""
+        package shop.front.back
+        class Till { def count() = 1 }
+        """,
+    )
+
+    assert found == {("app::Shop.run", "back::Till.count"), ("app::Shop.run", "app::Tools.fix")}
+
+
+def test_arguments_may_stand_in_several_brackets_and_behind_a_collection(calls):
+    found = _pairs(
+        calls,
+        app="""
+        class Tea { def brew() = 1; def pour() = 2; def cool() = 3; def cup = 4 }
+        object Shop {
+          def make(name: String)(size: Int): Tea = new Tea
+          def run(list: List[Tea], one: Tea) = {
+            make("x")(1).brew()
+            list(0).pour()
+            (one :: list).foreach(_.cool())
+            list.foldLeft(0)((sum, tea) => sum + tea.cup)
+          }
+        }
+        """,
+    )
+
+    assert found == {
+        ("Shop.make", "Tea"),
+        ("Shop.run", "Shop.make"),
+        ("Shop.run", "Tea.brew"),
+        ("Shop.run", "Tea.pour"),
+        ("Shop.run", "Tea.cool"),
+        ("Shop.run", "Tea.cup"),
+    }
+
+
+def test_a_variable_hides_others_for_the_length_of_its_block(calls):
+    found = _pairs(
+        calls,
+        app="""
+        class Tea { def brew() = 1 }
+        class Cup { def wash() = 1 }
+        object Shop {
+          def run(any: Any) = {
+            any match {
+              case one: Tea => one.brew()
+              case one: Cup => println("x")
+            }
+            for (one <- List(new Cup)) one.wash()
+          }
+        }
+        """,
+    )
+
+    assert found == {("Shop.run", "Cup"), ("Shop.run", "Tea.brew"), ("Shop.run", "Cup.wash")}

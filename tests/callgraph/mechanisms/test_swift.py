@@ -269,3 +269,98 @@ def test_what_is_called_like_a_function_runs_its_method(calls):
         ("run", "twice"),
         ("twice", "double"),
     }
+
+
+def test_an_optional_gives_itself_to_a_closure_and_a_subscript_what_is_in_the_collection(calls):
+    found = calls(
+        {
+            "app.swift": """
+            struct Tea { func price() -> Int { return 1 }; func brew() {}; func pour() {} }
+            func run(tea: Tea?, list: [Tea], shelf: [String: Tea]) {
+              tea.map { $0.price() }
+              list[0].brew()
+              shelf["x"]?.pour()
+            }
+            """
+        }
+    )
+
+    assert {callee for _, callee, _ in found} == {"Tea.price", "Tea.brew", "Tea.pour"}
+
+
+def test_the_first_of_a_collection_is_read_with_and_without_brackets(calls):
+    found = calls(
+        {
+            "app.swift": """
+            struct Tea { func price() -> Int { return 1 }; func brew() {} }
+            func run(list: [Tea]) {
+              list.first?.price()
+              list.last(where: { one in true })?.brew()
+            }
+            """
+        }
+    )
+
+    assert {callee for _, callee, _ in found} == {"Tea.price", "Tea.brew"}
+
+
+def test_a_call_behind_an_operator_is_that_of_what_stands_last(calls):
+    found = calls(
+        {
+            "app.swift": """
+            class Shop {
+              let till = Till()
+              func price() -> Int { return 1 }
+              func sum() -> Int { return 1 + price() * till.count() + 2 }
+              func closed() -> Bool { return !isOpen() }
+              func isOpen() -> Bool { return true }
+            }
+            class Till { func count() -> Int { return 1 } }
+            """
+        }
+    )
+
+    assert {(caller, callee) for caller, callee, _ in found} == {
+        ("Shop", "Till"),
+        ("Shop.sum", "Shop.price"),
+        ("Shop.sum", "Till.count"),
+        ("Shop.closed", "Shop.isOpen"),
+    }
+
+
+def test_a_name_without_its_label_is_none_of_the_function(calls):
+    found = calls(
+        {
+            "app.swift": """
+            func save(text: String) {}
+            class Root { func add(name: String) {} }
+            class Shop: Root {
+              func add(price: Int) { add(name: "x"); save("x"); save(text: "x") { } }
+            }
+            """
+        }
+    )
+
+    assert found == {("Shop.add", "Root.add", "class hierarchy"), ("Shop.add", "save", "same file")}
+
+
+def test_a_function_that_is_given_to_init_is_called_where_it_is_stored(calls):
+    found = calls(
+        {
+            "app.swift": """
+            struct Task {
+              let work: (Int) -> Int
+              init(work: @escaping (Int) -> Int) { self.work = work }
+              func run() { work(1) }
+            }
+            func double(x: Int) -> Int { return x }
+            func start() { Task(work: double).run() }
+            """
+        }
+    )
+
+    assert {(caller, callee) for caller, callee, _ in found} == {
+        ("Task.run", "double"),
+        ("start", "Task"),
+        ("start", "Task.run"),
+    }
