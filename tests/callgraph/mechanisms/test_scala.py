@@ -298,7 +298,7 @@ def test_apply_that_nobody_wrote_makes_an_object(calls):
     assert found == {("Tea.green", "Tea"), ("Shop.run", "Tea"), ("Shop.run", "Tea.brew")}
 
 
-def test_members_of_a_class_are_told_from_those_of_the_object_of_its_name(calls):
+def test_a_class_and_the_object_of_its_name_have_their_own_members(calls):
     found = _pairs(
         calls,
         app="""
