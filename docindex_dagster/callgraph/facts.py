@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, Name, TypeRef
+from docindex_dagster.callgraph.rules import Rules, rules_of
 from docindex_dagster.code.expressions import SEPARATOR
 from docindex_dagster.code.facts import symbol_ids
 
@@ -53,8 +54,13 @@ def file_of(rows: Sequence[Mapping[str, Any]]) -> ir.FileIR:
         forwards=tuple(ir.Forward(fact.scope, fact.name) for fact in of("forward")),
         properties=tuple(fact.scope for fact in of("property")),
         hidden=tuple(fact.scope for fact in of("hidden")),
-        namespace=next((fact.name for fact in of("namespace")), ""),
+        namespace=_namespace([fact.name for fact in of("namespace")], rules_of(rows[0]["language"])),
     )
+
+
+def _namespace(names: Sequence[str], rules: Rules) -> str:
+    """The namespace of a file: the first that it names, or each in the one before."""
+    return ".".join(names) if rules.nests_namespaces else next(iter(names), "")
 
 
 def starts_of(rows: Sequence[Mapping[str, Any]]) -> list[int]:

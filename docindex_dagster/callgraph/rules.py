@@ -68,6 +68,7 @@ class Rules:
     has_bare_calls: bool = False  # a function that takes nothing is called where its name stands
     has_curried: bool = False  # a function may take its arguments in several calls; collections are read by a call
     has_relative_imports: bool = False  # what is imported may be named from a namespace around
+    nests_namespaces: bool = False  # each namespace that a file names is in the one before
     has_open_extensions: bool = False  # what is added to a type is seen where that type is
     peeking: frozenset[str] = frozenset()  # attributes of collections that are one of their elements
 
@@ -248,6 +249,7 @@ _SCALA = replace(
     has_bare_calls=True,
     has_curried=True,
     has_relative_imports=True,
+    nests_namespaces=True,
     has_open_extensions=True,
     same=frozenset({"copy"}),
     runs=("apply",),

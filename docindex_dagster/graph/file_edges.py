@@ -162,6 +162,8 @@ class FileEdges:
 
     def _bases(self, definition: Definition) -> None:
         for base, values in self.resolver.bases(self.unit, definition):
+            if base.kind == "companion" and self.unit.rules.has_companions:
+                continue  # a type that is asked for, not inherited
             for value in values:
                 if value.kind not in {"class", "external"}:
                     continue

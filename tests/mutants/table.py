@@ -207,7 +207,9 @@ MUTANTS = (
     Mutant("modules of Swift", "the folder of a target is a module", f"{UNITS}:_target", ""),
     Mutant("extensions of the library", "members that are added to its types", f"{MEMBERS}:_extended", []),
     Mutant("peeking", "`first` of a collection, without brackets", f"{MEMBERS}:_peeked", ()),
-    Mutant("optionals", "what may be nothing is read like what it holds", RULES, without("has_optionals", nothing=False)),
+    Mutant(
+        "optionals", "what may be nothing is read like what it holds", RULES, without("has_optionals", nothing=False)
+    ),
     Mutant("numbered parameters", "`$0` in a closure", f"{SWIFT}:_name", ""),
     Mutant("subscripts", "a subscript is no call", f"{SWIFT}:_call", ""),
     Mutant("members without types", "`.red()` of the type that is wanted", f"{SWIFT}:_operator", UNKNOWN),

@@ -117,6 +117,20 @@ def test_the_trait_that_is_mixed_in_last_is_looked_at_first(calls):
     }
 
 
+def test_a_trait_is_looked_at_behind_all_that_extend_it(calls):
+    found = _pairs(
+        calls,
+        app="""
+        trait Named { def label(): Int = 1 }
+        trait Loud extends Named { override def label(): Int = 2 }
+        trait Quiet extends Named
+        class Duck extends Loud with Quiet { def run() = label() }
+        """,
+    )
+
+    assert found == {("Duck.run", "Loud.label")}
+
+
 def test_what_is_in_a_collection_is_given_to_functions_and_comprehensions(calls):
     found = _pairs(
         calls,
@@ -376,3 +390,46 @@ def test_a_variable_hides_others_for_the_length_of_its_block(calls):
     )
 
     assert found == {("Shop.run", "Cup"), ("Shop.run", "Tea.brew"), ("Shop.run", "Cup.wash")}
+
+
+def test_the_type_that_a_trait_asks_for_has_members_of_its_own(calls):
+    found = _pairs(
+        calls,
+        app="""
+        trait Till { def count() = 1 }
+        trait Shop { self: Till =>
+          def run() = { count(); self.count(); self.stop() }
+          def stop() = 1
+        }
+        """,
+    )
+
+    assert found == {("Shop.run", "Till.count"), ("Shop.run", "Shop.stop")}
+
+
+def test_each_package_of_a_file_is_in_the_one_before(calls):
+    found = _pairs(
+        calls,
+        app="""
+        package shop
+        package front
+        object Shop { def run() = { help(); open() } }
+        """,
+        util="""
+        package object shop { def help() = 1 }
+        """,
+        other="""
+        package shop.front
+        def open() = 1
+        """,
+        user="""
+        import shop.front.Shop
+        object User { def run() = Shop.run() }
+        """,
+    )
+
+    assert found == {
+        ("app::Shop.run", "util::shop.help"),
+        ("app::Shop.run", "other::open"),
+        ("user::User.run", "app::Shop.run"),
+    }

@@ -1,6 +1,8 @@
 ; Captures are described in facts.py.
 
 (package_clause name: (_) @namespace !body)
+; A package is in the one before, and sees what is in that.
+(compilation_unit (package_clause name: (_) @import.module @import.all !body) . (package_clause !body))
 
 ; A path is no node of its own.
 (import_declaration [(identifier) "."]* @import.path . (identifier) @import.path .)
@@ -100,6 +102,7 @@
   right: [(identifier) (field_expression)] @bind.value
   (#eq? @_object "this"))
 (self_type . (identifier) @bind @bind.self)
+(self_type [(type_identifier) (generic_type) (stable_type_identifier)] @base.companion)
 
 (enumerator . (identifier) @bind "<-" . (_) @bind.items)
 (enumerator . (identifier) @bind "=" . (_) @bind.value)
