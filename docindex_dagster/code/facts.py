@@ -26,7 +26,8 @@ The knowledge graph is made of it. A query a language (`queries/facts/`) finds t
 - `@fill` with `@arguments`: an object of this type is written with what its fields are.
 - `@return`: what a function returns. `@base` and `@base.implements`: what a class is made from; `@base.of`: which
   class; `@base.within`: a name in what has these as the members of a class without a name. `@base.companion`: a class
-  in it whose members are its own, or a type that it is of besides. `@base.mixin`: what adds members to a class, before its bases do.
+  in it whose members are its own, or a type that it is of besides. `@base.mixin`: what adds members to a class, before
+  its bases do.
 - `@bind.from` with `@bind.key`: that of which a variable is a member, under another name where the key says so.
 - `@bind.filled`: a collection into which `@bind.value` is put.
 - `@bind.block`: what a block is given. `@bind.attribute`: a name for an attribute of the object.
