@@ -114,7 +114,10 @@ def parameters(function: "Node", reader: Reader) -> "Found":
     listed = function.child_by_field_name("parameters")
     for node in listed.named_children if listed is not None else ():
         if node.type in {"variadic_parameter", "variadic_parameter_declaration"}:
-            yield node, Parameter("rest", FILE, _name_of(node.child_by_field_name("declarator"), reader), UNKNOWN, "", 0, 0)
+            yield (
+                node,
+                Parameter("rest", FILE, _name_of(node.child_by_field_name("declarator"), reader), UNKNOWN, "", 0, 0),
+            )
         if node.type not in {"parameter_declaration", "optional_parameter_declaration"}:
             continue
         declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")

@@ -12,7 +12,20 @@ from docindex_dagster.callgraph.extract.file import definitions_of, read_file
 from docindex_dagster.callgraph.extract.places import Language
 from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.ir import FileIR
-from docindex_dagster.callgraph.languages import c, csharp, ecmascript, go, java, kotlin, php, python, ruby, rust, scala, swift
+from docindex_dagster.callgraph.languages import (
+    c,
+    csharp,
+    ecmascript,
+    go,
+    java,
+    kotlin,
+    php,
+    python,
+    ruby,
+    rust,
+    scala,
+    swift,
+)
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.code.parse import grammar_of
 from docindex_dagster.code.symbols import Symbol

@@ -158,7 +158,8 @@ def _subject(around: "Node", reader: Reader) -> Expression:
 def _with(value: Expression, steps: list[tuple[TypeRef | None, str]]) -> Expression:
     """A value with the steps to a part of it, from what classes in the pattern tell where the value tells nothing."""
     for cls, step in reversed(steps):
-        part = UNKNOWN if value is UNKNOWN else Attribute(value, step.rstrip("$")) if step else Element(value)
+        part: Expression = Attribute(value, step.rstrip("$")) if step else Element(value)
+        part = UNKNOWN if value is UNKNOWN else part
         if step.endswith("$") and isinstance(value, Element | Union):
             part = either([part, value])
         value = either([part, Attribute(Instance(cls), step) if cls else UNKNOWN])

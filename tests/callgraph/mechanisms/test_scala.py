@@ -199,12 +199,12 @@ def test_an_operator_of_a_class_is_called_between_its_operands(calls):
     found = _pairs(
         calls,
         app="""
-        class Money(amount: Int) { def +(other: Money): Money = this; def plus(other: Money): Money = other }
-        object Shop { def run(a: Money, b: Money) = { a + b; a plus b } }
+        class Money(amount: Int) { def +(other: Money): Money = this; def |(other: Money) = this; def plus(other: Money): Money = other }
+        object Shop { def run(a: Money, b: Money) = { a + b; a plus b; a | b } }
         """,
     )
 
-    assert found == {("Shop.run", "Money.+"), ("Shop.run", "Money.plus")}
+    assert found == {("Shop.run", "Money.+"), ("Shop.run", "Money.|"), ("Shop.run", "Money.plus")}
 
 
 def test_methods_are_added_to_a_type(calls):
