@@ -199,7 +199,11 @@ def test_an_operator_of_a_class_is_called_between_its_operands(calls):
     found = _pairs(
         calls,
         app="""
-        class Money(amount: Int) { def +(other: Money): Money = this; def |(other: Money) = this; def plus(other: Money): Money = other }
+        class Money(amount: Int) {
+          def +(other: Money): Money = this
+          def |(other: Money) = this
+          def plus(other: Money): Money = other
+        }
         object Shop { def run(a: Money, b: Money) = { a + b; a plus b; a | b } }
         """,
     )
