@@ -229,7 +229,7 @@ MUTANTS = (
     Mutant("relative imports", "from a package around", RULES, without("has_relative_imports", nothing=False)),
     Mutant("curried functions", "arguments in several brackets", RULES, without("has_curried", nothing=False)),
     Mutant("placeholders", "`_` in an argument", f"{SCALA}:_placeholder", UNKNOWN),
-    Mutant("patterns of Scala", "parts of what a pattern matches", f"{SCALA}:matched", UNKNOWN),
+    Mutant("patterns of Scala", "parts of what a pattern matches", f"{SCALA}:_matched", UNKNOWN),
     Mutant("mapped in Scala", "what a function makes of elements", f"{SCALA}:_mapped", None),
     Mutant("joined in Scala", "`::` and its like", f"{SCALA}:_joined", None),
     Mutant("found instances", "`summon` and casts", f"{SCALA}:_generic", None),
