@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from docindex_dagster.callgraph.ir import (
@@ -41,7 +42,7 @@ from docindex_dagster.callgraph.rules import Rules
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
 FUNCTIONS = frozenset({"function", "method", "macro"})
-_CALL_ORDER = {"call": 0, "new": 1, "macro": 2}
+_CALL_ORDER = {"call": 0, "read": 1, "new": 2, "macro": 3}
 
 Values = Mapping[str, Mapping[str, Sequence[Expression]]]
 """Expressions by scope, then by name."""
@@ -225,7 +226,7 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         reexports={one.name: one for one in passed_on if one.kind == "name"},
         reexported=[one.module for one in passed_on if one.kind != "name"],
         exports=grouped((one.name, one.value) for one in ir.exports),
-        namespace=ir.namespace,
+        namespace=ir.namespace or _target(path, rules),
         calls=calls,
         decorators=ir.decorators,
         imported=[*own, *passed_on],
@@ -239,6 +240,12 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         contents=[*contents, *_contents_outside(calls)],
         ir=ir,
     )
+
+
+def _target(path: str, rules: Rules) -> str:
+    """The namespace of a file by the folder in which it is; "" where that says nothing."""
+    *folders, _ = path.split("/")
+    return next((inner for outer, inner in pairwise(folders) if outer in rules.targets), "")
 
 
 _Item = TypeVar("_Item")

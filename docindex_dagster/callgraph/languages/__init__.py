@@ -12,7 +12,20 @@ from docindex_dagster.callgraph.extract.file import definitions_of, read_file
 from docindex_dagster.callgraph.extract.places import Language
 from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.ir import FileIR
-from docindex_dagster.callgraph.languages import c, csharp, ecmascript, go, java, kotlin, php, python, ruby, rust
+from docindex_dagster.callgraph.languages import (
+    c,
+    csharp,
+    ecmascript,
+    go,
+    java,
+    kotlin,
+    php,
+    python,
+    ruby,
+    rust,
+    scala,
+    swift,
+)
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.code.parse import grammar_of
 from docindex_dagster.code.symbols import Symbol
@@ -32,6 +45,8 @@ SYNTAX: Mapping[str, Syntax] = {
     "python": python.SYNTAX,
     "ruby": ruby.SYNTAX,
     "rust": rust.SYNTAX,
+    "scala": scala.SYNTAX,
+    "swift": swift.SYNTAX,
     "tsx": ecmascript.TYPESCRIPT_SYNTAX,
     "typescript": ecmascript.TYPESCRIPT_SYNTAX,
 }
@@ -47,6 +62,8 @@ RULES: Mapping[str, Rules] = {
     "python": python.RULES,
     "ruby": ruby.RULES,
     "rust": rust.RULES,
+    "scala": scala.RULES,
+    "swift": swift.RULES,
     "tsx": ecmascript.TYPESCRIPT_RULES,
     "typescript": ecmascript.TYPESCRIPT_RULES,
 }

@@ -38,7 +38,7 @@ from docindex_dagster.callgraph.resolver.values import (
 )
 from docindex_dagster.callgraph.units import Unit
 
-_SELF_TYPES = frozenset({"this", "Self", "self", "static", "$this"})
+_SELF_TYPES = frozenset({"this", "this.type", "Self", "self", "static", "$this"})
 _SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
 _STATIC = New(Name("static"))
 _POINTING = ("operator[]", "operator->", "operator*")
@@ -59,9 +59,12 @@ def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one
         case "object" | "external object" if unit.rules.has_accessors:
             return (value,)
         case "object":
-            return tuple(found for member in callable_of(q, value) for found in result(q, unit, member))
+            found = tuple(found for member in callable_of(q, value) for found in result(q, unit, member))
+            return found or ((value,) if unit.rules.has_curried else ())
         case "external object" if value.name == FUNCTION_TYPE:
             return tuple(found.found(How.RETURNED) for found in value.held)
+        case "external object" | "collection" if unit.rules.has_curried:
+            return q.elements(value) if value.held and builtins.is_value(value.name) else (value,)
         case "module":
             return tuple(found for made in q.made(value) for found in result(q, unit, made))
         case _:
