@@ -204,6 +204,8 @@ def _primary(text: str, at: int) -> tuple[Expression, int]:  # noqa: PLR0911 one
     first = text[at : at + 1]
     if first == "(":
         parts, at = _parts(text, at + 1, ")")
+        if len(parts) == 1 and isinstance(parts[0][1], ir.Function):
+            return parts[0][1], at
         return ir.Union(tuple(part for _, part in parts)), at
     if first == "{":
         parts, at = _parts(text, at + 1, "}")

@@ -60,6 +60,12 @@ class Rules:
     is_made_by_name: bool = False  # a class's name in it is the class, a function of that name makes an object
     has_pointers: bool = False  # an object may stand for what points at it; fields may be filled from outside
     functions: frozenset[str] = frozenset()  # types of which a value is a function that a user gave
+    has_path_imports: bool = False  # imports are paths by the names around, known in the module or function alone
+    has_function_names: bool = False  # what is called by its name is a function, what is not called is none
+    has_clauses: bool = False  # definitions of one name with as many parameters are one function
+    has_protocols: bool = False  # an implementation has the name of its type and is not found by it
+    inherits: bool = True  # what a class is made from has members for it; else only what its `extension` gives
+    has_untyped_fields: bool = False  # fields are only named, and are what objects are written with
 
 
 _PYTHON = Rules(
@@ -211,6 +217,28 @@ _PHP = Rules(
     constructors=frozenset({"__construct"}),
     selves=frozenset({"self", "static"}),
 )
+_ELIXIR = Rules(
+    "elixir",
+    sharing="namespace",
+    has_implicit_members=True,
+    has_open_classes=True,
+    has_namespaces=True,
+    has_local_imports=True,
+    has_path_imports=True,
+    has_function_names=True,
+    has_clauses=True,
+    has_protocols=True,
+    has_method_super=True,
+    has_filled_fields=True,
+    has_untyped_fields=True,
+    inherits=False,
+    calls_classes=False,
+    has_class_scope=False,
+    callers=frozenset({"call"}),
+    runs=("__using__",),
+    extension="__using__",
+    selves=frozenset({"__MODULE__"}),
+)
 
 RULES: Mapping[str, Rules] = {
     "python": _PYTHON,
@@ -226,6 +254,7 @@ RULES: Mapping[str, Rules] = {
     "c": replace(_C, calls_classes=False),
     "cpp": _C,
     "php": _PHP,
+    "elixir": _ELIXIR,
 }
 
 

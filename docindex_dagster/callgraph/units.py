@@ -159,7 +159,8 @@ def make_unit(
 ) -> Unit:
     """The unit of a file, from its intermediate representation and the ids and first bytes of its chunks."""
     rules = rules_of(language)
-    definitions = {one.id: _as_class(one, rules) for one in ir.definitions}
+    placed = _beside(ir.definitions) if rules.has_protocols else ir.definitions
+    definitions = {one.id: _as_class(one, rules) for one in placed}
     calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
     contents = [*_contents(calls)]
     assignments = [*map(_unpacked, ir.assignments)] if rules.has_namespaces else ir.assignments
@@ -235,6 +236,15 @@ def _by_scope(named: Iterable[tuple[Assignment, str]]) -> dict[str, dict[str, li
     for one, name in named:
         found.setdefault(one.scope, {}).setdefault(name, []).append(one.value)
     return found
+
+
+def _beside(definitions: Iterable[Definition]) -> Iterator[Definition]:
+    """The definitions, each in the last one before it that has the name of its parent, by the id of that."""
+    last: dict[str, str] = {}
+    for one in definitions:
+        if one.kind not in FUNCTIONS:
+            last[one.qualified] = one.id
+        yield one._replace(parent=last.get(one.parent, one.parent))
 
 
 def _as_class(definition: Definition, rules: Rules) -> Definition:
@@ -439,7 +449,8 @@ def _class_of(base: Base, definitions: Mapping[str, Definition]) -> str:
 
 def _with_scope(imported: Import, rules: Rules, definitions: Mapping[str, Definition]) -> Import:
     """An import, in the definition around it that has imports of its own."""
-    kinds = {"module"} if rules.has_module_paths else FUNCTIONS if rules.has_local_imports else frozenset()
+    modules = {"module"} if rules.has_module_paths or rules.has_path_imports else set()
+    kinds = modules | FUNCTIONS if rules.has_local_imports else modules
     around = _around(definitions, imported.scope) if kinds else ()
     importing = next((one for one in around if one.kind in kinds), None)
     if importing is None:

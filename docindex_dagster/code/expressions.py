@@ -101,6 +101,7 @@ class Shapes:
     elements: frozenset[str] = frozenset()  # functions that give a collection of the elements of what they are given
     collecting: frozenset[str] = frozenset()  # functions that give a collection of what they are given
     words: Mapping[str, str] = field(default_factory=dict)  # types of nodes, or names, that stand for another name
+    piped: tuple[str, str] | None = None  # the node and sign by which a call is given what stands before it
     given: Given | None = None
     special: Mapping[str, Callable[["Node", "Shapes"], str]] = field(default_factory=dict)  # read first; "" for no more
     readers: Mapping[str, Callable[["Node", Read], str]] = field(default_factory=dict)  # what no rule above fits

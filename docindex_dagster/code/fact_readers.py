@@ -52,7 +52,7 @@ def _call(parts: "Parts", shapes: Shapes) -> Found:
     called = _callee(node, shapes)
     if called == UNKNOWN or "~" in called:  # a destructor
         return None
-    given = _arguments(parts, shapes)
+    given = _with_piped(node, _arguments(parts, shapes), shapes)
     if (
         shapes.named
         and node.type in shapes.methods
@@ -60,6 +60,19 @@ def _call(parts: "Parts", shapes: Shapes) -> Found:
     ):
         given = given.partition(SEPARATOR)[2]  # without the name of what is called
     return "call", f"{called}[]" if "call.item" in parts else called, given
+
+
+def _with_piped(node: "Node", given: str, shapes: Shapes) -> str:
+    """What a call is given, behind what is piped to it."""
+    if shapes.piped is None:
+        return given
+    kind, sign = shapes.piped
+    call = node.parent if node.parent is not None and node.parent.type in shapes.calls else node
+    pipe = call.parent
+    if pipe is None or pipe.type != kind or text_of(pipe.child_by_field_name("operator")) != sign:
+        return given
+    first = pipe.child_by_field_name("left")
+    return given if first is None or first.id == call.id else SEPARATOR.join(filter(None, [_given(first, shapes), given]))
 
 
 def _callee(node: "Node", shapes: Shapes) -> str:
@@ -142,7 +155,7 @@ def _named(argument: "Node") -> "tuple[str, Node]":
     if name is None and len(parts) > 1 and argument.type == "value_argument":
         name = parts[0]
     value = argument.child_by_field_name("value") or (parts[-1] if parts else argument)
-    return text_of(name), value
+    return text_of(name).rstrip(": "), value
 
 
 def _import(parts: "Parts", shapes: Shapes) -> Found:  # noqa: ARG001 as the others
@@ -189,7 +202,7 @@ def _use(parts: "Parts", shapes: Shapes) -> Found:  # noqa: ARG001 as the others
 
 
 def _module(nodes: "list[Node] | None") -> str:
-    return "".join(text_of(node) for node in nodes).strip("\"'`<> \n") if nodes else ""
+    return "".join(text_of(node) for node in nodes).strip("\"'`<>: \n") if nodes else ""
 
 
 def _export(parts: "Parts", shapes: Shapes) -> Found:

@@ -98,7 +98,7 @@ def _member_of(parts: "Parts", name: str, shapes: Shapes) -> str:
         return f"{_pattern_name(node)}.{text_of(parts['bind.key'][0]) if 'bind.key' in parts else name}"
     declared = canonical_type(text_of(node)) if node.type == "type_annotation" else ""
     owner = f"(:{declared})" if declared else expression(node, shapes)
-    key = text_of(parts["bind.key"][0]) if "bind.key" in parts else name
+    key = text_of(parts["bind.key"][0]).rstrip(": ") if "bind.key" in parts else name
     return UNKNOWN if owner == UNKNOWN or not key.isidentifier() else f"{owner}.{key}"
 
 

@@ -34,6 +34,7 @@ The knowledge graph is made of it. A query a language (`queries/facts/`) finds t
 - `@outer`: what runs where the function around it is defined.
 - `@decorator`: what is applied to the definition below it.
 - `@use`: a name of a tree of imports.
+- `@ignored`: where nothing is found.
 - `@again`: what the grammar leaves unread, to be read as code.
 - `@namespace`: the package or namespace of the file.
 - `@import.path` with `@import.alias`: what is imported, written as one path. `@base.mixin`: a base whose members come
@@ -46,10 +47,12 @@ The knowledge graph is made of it. A query a language (`queries/facts/`) finds t
 
 import re
 import sys
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -184,6 +187,7 @@ def _all_places(tree: "Tree", language: str, known: FactLanguage) -> "list[_Plac
     cursor = QueryCursor(_query(language))
     cursor.set_max_start_depth(_DEPTH_LIMIT)
     places: list[_Place] = []
+    ignored: list[Node] = []
     current: Tree | None = tree
     for _ in range(_NESTED_LIMIT):
         if current is None:
@@ -192,13 +196,24 @@ def _all_places(tree: "Tree", language: str, known: FactLanguage) -> "list[_Plac
         for _, parts in sorted(cursor.matches(current.root_node), key=itemgetter(0)):
             if "again" in parts:
                 unread.append(parts["again"][0])
+            ignored += parts.get("ignored", ())
             capture, place = _main_captures(tuple(parts))
             if capture in MANY:
                 places += _several(capture, parts, known)
             elif capture and (found := _place(capture, parts, parts[place][0], known)) is not None:
                 places.append(found)
         current = _read_again(unread, tree, language) if unread else None
-    return places
+    return [*_outside(places, ignored)] if ignored else places
+
+
+def _outside(places: "list[_Place]", ignored: "list[Node]") -> "Iterator[_Place]":
+    """The places that are in none of some nodes."""
+    spans = sorted((node.start_byte, node.end_byte) for node in ignored)
+    ends = [*accumulate((end for _, end in spans), max)]
+    for place in places:
+        at = bisect_right(spans, place.start, key=itemgetter(0))
+        if at == 0 or ends[at - 1] <= place.start:
+            yield place
 
 
 def _in_order(places: "list[_Place]") -> "list[_Place]":

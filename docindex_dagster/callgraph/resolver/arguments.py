@@ -204,7 +204,7 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
     argument = argument_at(call.arguments, position, name.removeprefix("$")) if isinstance(call, CallSite) else None
     if argument is None and isinstance(call, CallSite):
         return
-    if not any(value.is_same(target) for value in q.table.without_callers(q.targets, other, call)):
+    if not any(_is_called(q, value, target) for value in q.table.without_callers(q.targets, other, call)):
         return
     if isinstance(call, Decorator):
         if position == 0 and not isinstance(call.value, Call) and (unit.is_test or not other.is_test):
@@ -213,6 +213,14 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
     for value in q.values(other, call.scope, argument.value) if argument else ():
         if unit.is_test or not _is_of_test(q, value):
             yield value.found(How.ARGUMENT)
+
+
+def _is_called(q: Queries, value: Value, target: Value) -> bool:
+    """Whether a call that reaches a value calls a function, of which it may be another clause."""
+    if value.is_same(target) or value.path != target.path or not q.rules(target).has_clauses:
+        return value.is_same(target)
+    is_clause = value.name.partition("~")[0] == target.name.partition("~")[0]
+    return is_clause and len(q.parameters(value)) == len(q.parameters(target))
 
 
 def _is_of_test(q: Queries, value: Value) -> bool:

@@ -52,6 +52,20 @@ _C = """
     int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t ptrdiff_t FILE
 """
 
+_ELIXIR = """
+    Access Agent Application Atom Base Bitwise Calendar Code Date DateTime Duration Enum Enumerable Exception ExUnit File
+    Float Function GenEvent GenServer IO Inspect Integer Kernel Keyword List Logger Macro Map MapSet Mix Module
+    NaiveDateTime Node Path Port Process Protocol Range Record Regex Registry Stream String StringIO Supervisor System
+    Task Time Tuple URI Version ArgumentError KeyError RuntimeError erlang
+    abs apply assert assert_raise binary_part binding bit_size byte_size ceil describe destructure div dbg elem exit
+    flunk floor get_in hd inspect is_atom is_binary is_bitstring is_boolean is_exception is_float is_function is_integer
+    is_list is_map is_map_key is_nil is_number is_pid is_port is_reference is_struct is_tuple length macro_exported?
+    make_ref map_size match? max min node not pop_in put_elem put_in raise refute rem reraise round self send setup
+    setup_all sigil_w spawn spawn_link spawn_monitor start_supervised start_supervised! struct struct! tap test then
+    throw tl to_charlist to_string trunc tuple_size update_in use assert_receive assert_received refute_receive
+    function_exported? alias! var!
+"""
+
 _BUILTINS: Mapping[str, frozenset[str]] = {
     "python": frozenset(dir(_python)),
     "ecmascript": frozenset(_ECMASCRIPT.split()),
@@ -59,6 +73,7 @@ _BUILTINS: Mapping[str, frozenset[str]] = {
     "go": frozenset(_GO.split()),
     "rust": frozenset(_RUST.split()),
     "c": frozenset(_C.split()),
+    "elixir": frozenset(_ELIXIR.split()),
 }
 
 # Methods that give the same elements, and those that give one of them.

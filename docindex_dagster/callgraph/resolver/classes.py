@@ -28,6 +28,7 @@ from docindex_dagster.callgraph.resolver.values import (
     external,
     is_known,
 )
+from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 
@@ -69,7 +70,8 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
                 found += as_member(q, owner, *member)
         if not found or (rules.separates_kinds and unit.binds(definition.id, name)):
             found += _fields(q, owner, unit, definition, name)
-        if not found and definition.kind == "module" and rules.has_module_paths:
+        is_importing = rules.has_module_paths or rules.has_path_imports
+        if not found and is_importing and definition.kind in {"module", "macro"}:
             found = [*q.used_in(unit, definition.id, name)]
         if found:
             return found
@@ -92,17 +94,23 @@ def _lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: st
 
 def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Part]:
     """The members of a class under a name."""
-    for member in unit.children_of(members_of(definition), name):
-        yield unit, member
     rules = unit.rules
+    for member in unit.children_of(members_of(definition, rules), name):
+        if not _is_implementing(definition, member, rules):
+            yield unit, member
     if not rules.has_open_classes:
         return
     full = full_name(unit, definition.qualified)
     for path, member in q.program.full.get(rules.family, f"{full}.{name}"):
-        if path != unit.path and member.parent:
+        if path != unit.path and member.parent and not _is_implementing(definition, member, rules):
             other = q.unit(path)
             if rules.sharing != "folder" or path.rpartition("/")[0] == unit.path.rpartition("/")[0]:
                 yield other, member
+
+
+def _is_implementing(definition: Definition, member: Definition, rules: Rules) -> bool:
+    """Whether a function implements a protocol for a module, or is only declared in it, so that it has it not."""
+    return rules.has_protocols and definition.kind == "module" and member.kind == "method"
 
 
 def as_member(q: Queries, owner: Value, unit: Unit, member: Definition) -> Iterator[Value]:
@@ -185,7 +193,8 @@ def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found:
         yield from q.given(Value("class", unit.path, definition.id), names.index(name), name)
     if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
         yield from spaces.assigned(q, Value("class", unit.path, definition.id), name)
-    if rules.has_filled_fields and found and all(is_open(q, value) for value in found):
+    is_bound = bool(found) or (rules.has_untyped_fields and bool(unit.binds(definition.id, name)))
+    if rules.has_filled_fields and is_bound and all(is_open(q, value) for value in found):
         yield from _filled(q, unit, definition, name)
         yield from _assigned(q, unit, definition, name)
 

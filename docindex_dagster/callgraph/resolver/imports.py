@@ -127,7 +127,7 @@ def _package_name(q: Queries, unit: Unit, module: str) -> str:
 
 def of_import(q: Queries, unit: Unit, one: Import) -> Values:
     """What an import stands for."""
-    if unit.rules.has_module_paths:
+    if unit.rules.has_module_paths or unit.rules.has_path_imports:
         return _of_path(q, unit, one)
     return _of_module(q, unit, one.module, one.member)
 

@@ -72,6 +72,8 @@ def _of_external(unit: Unit, value: Value) -> Values:
 
 def callable_of(q: Queries, value: Value) -> Sequence[Value]:
     """What runs when a value is called."""
+    if value.kind == "class" and q.rules(value).has_path_imports:  # a module that is used
+        return [one for name in q.rules(value).runs for one in q.member(value, name) if one.kind == "function"]
     if value.kind in {"function", "class", "external"}:
         return (value,)
     if value.kind == "object":

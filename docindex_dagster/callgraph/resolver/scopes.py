@@ -69,7 +69,7 @@ def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
         return _in_class(q, unit, around, scope, wanted)
     if rules.separates_kinds and (wanted.space or around.id in unit.bases or around.id in unit.receivers):
         return _in_member(q, unit, around, wanted)
-    return _in_function(q, unit, around, wanted.text)
+    return _in_function(q, unit, around, wanted)
 
 
 def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
@@ -88,8 +88,12 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
     return fitting(found, wanted, rules)
 
 
-def _in_function(q: Queries, unit: Unit, around: Definition, name: str) -> Sequence[Value] | None:
+def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Sequence[Value] | None:
     """What a name stands for in a function: what it imports, its variables and parameters, what is defined in it."""
+    name = wanted.text
+    if unit.rules.has_function_names and wanted.space == "function":
+        inside = [value for one in _named_in(unit, around.qualified, name) for value in q.defined(unit, one, How.SCOPE)]
+        return inside or used_in(q, unit, around.qualified, name) or None
     beside = used_in(q, unit, around.qualified, name) if unit.rules.has_local_imports else []
     is_parameter = unit.takes(around.id, name)
     if unit.binds(around.id, name):
