@@ -72,7 +72,9 @@ def _with_piped(node: "Node", given: str, shapes: Shapes) -> str:
     if pipe is None or pipe.type != kind or text_of(pipe.child_by_field_name("operator")) != sign:
         return given
     first = pipe.child_by_field_name("left")
-    return given if first is None or first.id == call.id else SEPARATOR.join(filter(None, [_given(first, shapes), given]))
+    return (
+        given if first is None or first.id == call.id else SEPARATOR.join(filter(None, [_given(first, shapes), given]))
+    )
 
 
 def _callee(node: "Node", shapes: Shapes) -> str:

@@ -97,7 +97,8 @@ def _member_of(parts: "Parts", name: str, shapes: Shapes) -> str:
     if node.type in _PATTERNS:
         return f"{_pattern_name(node)}.{text_of(parts['bind.key'][0]) if 'bind.key' in parts else name}"
     declared = canonical_type(text_of(node)) if node.type == "type_annotation" else ""
-    owner = f"(:{declared})" if declared else expression(node, shapes)
+    owner = f":{declared}" if declared else expression(node, shapes)
+    owner = f"({owner})" if owner.startswith(":") else owner
     key = text_of(parts["bind.key"][0]).rstrip(": ") if "bind.key" in parts else name
     return UNKNOWN if owner == UNKNOWN or not key.isidentifier() else f"{owner}.{key}"
 

@@ -501,9 +501,7 @@ FACT_LANGUAGES: Mapping[str, FactLanguage] = {
     ),
     "c": FactLanguage(("c",), C),
     "cpp": FactLanguage(("c", "cpp"), C, _CPP_FUNCTIONS, _CPP_ANONYMOUS, frozenset({"init_declarator"})),
-    "elixir": FactLanguage(
-        ("elixir",), ELIXIR, frozenset({"anonymous_function"}), frozenset({"anonymous_function"})
-    ),
+    "elixir": FactLanguage(("elixir",), ELIXIR, frozenset({"anonymous_function"}), frozenset({"anonymous_function"})),
     "php": FactLanguage(
         ("php",), PHP, _PHP_FUNCTIONS | _PHP_ANONYMOUS, _PHP_ANONYMOUS, frozenset({"assignment_expression"})
     ),

@@ -14,6 +14,26 @@ if TYPE_CHECKING:
 _LAST = frozenset({"|>", "=", "||", "&&", "or", "and"})
 """Operators whose value is that of what stands behind them, or may be."""
 
+_ITEM = frozenset(
+    {
+        "Enum.at",
+        "Enum.find",
+        "Enum.random",
+        "Keyword.fetch!",
+        "Keyword.get",
+        "List.first",
+        "Map.fetch!",
+        "Map.get",
+        "hd",
+    }
+)
+"""Functions that give one of what they are given first."""
+_SAME = frozenset(
+    {"Enum.filter", "Enum.reject", "Enum.reverse", "Enum.sort", "Enum.take", "Enum.to_list", "Map.values"}
+)
+_DEFAULT = frozenset({"Application.compile_env", "Application.get_env"})
+"""Functions that may give what they are given last."""
+
 
 def _operator(node: "Node", read: Read) -> str:
     is_last = text_of(node.child_by_field_name("operator")) in _LAST
@@ -45,14 +65,32 @@ def _call(node: "Node", read: Read) -> str:
     target = node.child_by_field_name("target")
     owner = target.child_by_field_name("left") if target is not None and target.type == "dot" else None
     is_field = owner is not None and owner.type != "alias" and not any(one.type == "arguments" for one in node.children)
-    return read(target) if is_field else f"{read(target)}()"
+    if is_field:
+        return read(target)
+    called = read(target)
+    if called in _ITEM:
+        return f"{read(_given(node, 0))}[]"
+    return read(_given(node, 0 if called in _SAME else -1)) if called in _SAME | _DEFAULT else f"{called}()"
+
+
+def _given(call: "Node", at: int) -> "Node | None":
+    """What a call is given first or last, which may be piped to it."""
+    listed = next((one for one in call.children if one.type == "arguments"), None)
+    given = [one for one in listed.named_children if not one.is_extra] if listed is not None else []
+    pipe = call.parent
+    if pipe is not None and pipe.type == "binary_operator" and text_of(pipe.child_by_field_name("operator")) == "|>":
+        given = [*filter(None, [pipe.child_by_field_name("left")]), *given]
+    return given[at] if given else None
 
 
 def _delegate(node: "Node", shapes: Shapes) -> str:
     """The function to which `defdelegate name(x), to: Module, as: :other` leads; "" of other keywords."""
-    given = {text_of(pair.child_by_field_name("key")).strip(": "): part_of(pair, "value") for pair in node.named_children}
+    given = {
+        text_of(pair.child_by_field_name("key")).strip(": "): part_of(pair, "value") for pair in node.named_children
+    }
     head = node.prev_named_sibling
-    name = text_of(given.get("as")).lstrip(":") or text_of(head.child_by_field_name("target") if head else None)
+    named = head.child_by_field_name("target") or head if head is not None else None
+    name = text_of(given.get("as")).lstrip(":") or text_of(named)
     return f"{expression(given['to'], shapes)}.{name}" if "to" in given and name else ""
 
 
@@ -63,6 +101,7 @@ def _key(node: "Node", _: Read) -> str:
 ELIXIR = Shapes(
     names=frozenset({"identifier", "alias"}),
     members={"arguments": ("0", "1")},
+    items={"access_call": "target"},
     calls={"call": "target"},
     collections={"list": "", "keywords": "value"},
     casts={"struct": ""},

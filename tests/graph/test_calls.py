@@ -22,6 +22,7 @@ FLOORS = {
     "c": Shares(99.0, 96.0),
     "cpp": Shares(99.0, 95.9),
     "csharp": Shares(98.7, 94.1),
+    "elixir": Shares(99.0, 98.2),
     "go": Shares(99.0, 93.1),
     "java": Shares(98.7, 93.5),
     "javascript": Shares(98.2, 88.1),

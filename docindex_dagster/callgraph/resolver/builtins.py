@@ -53,8 +53,8 @@ _C = """
 """
 
 _ELIXIR = """
-    Access Agent Application Atom Base Bitwise Calendar Code Date DateTime Duration Enum Enumerable Exception ExUnit File
-    Float Function GenEvent GenServer IO Inspect Integer Kernel Keyword List Logger Macro Map MapSet Mix Module
+    Access Agent Application Atom Base Bitwise Calendar Code Date DateTime Duration Enum Enumerable Exception ExUnit
+    File Float Function GenEvent GenServer IO Inspect Integer Kernel Keyword List Logger Macro Map MapSet Mix Module
     NaiveDateTime Node Path Port Process Protocol Range Record Regex Registry Stream String StringIO Supervisor System
     Task Time Tuple URI Version ArgumentError KeyError RuntimeError erlang
     abs apply assert assert_raise binary_part binding bit_size byte_size ceil describe destructure div dbg elem exit

@@ -66,9 +66,10 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
             return [cls.as_kind("class")]
         found: list[Value] = []
         if unit.path == cls.path or rules.has_partial_classes or rules.has_impls:
-            for member in children(q, unit, definition, name):
+            for member in children(q, unit, definition, name) if _may_have(owner, rules, is_field=False) else ():
                 found += as_member(q, owner, *member)
-        if not found or (rules.separates_kinds and unit.binds(definition.id, name)):
+        is_field = name.startswith("$") or _may_have(owner, rules, is_field=True)
+        if is_field and (not found or (rules.separates_kinds and unit.binds(definition.id, name))):
             found += _fields(q, owner, unit, definition, name)
         is_importing = rules.has_module_paths or rules.has_path_imports
         if not found and is_importing and definition.kind in {"module", "macro"}:
@@ -76,6 +77,11 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
         if found:
             return found
     return []
+
+
+def _may_have(owner: Value, rules: Rules, *, is_field: bool) -> bool:
+    """Whether something has fields, or functions: where a module is not its structs, either has one of these alone."""
+    return not rules.has_function_names or (owner.kind == "object") == is_field
 
 
 def _lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str) -> bool:
@@ -95,9 +101,9 @@ def _lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: st
 def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Part]:
     """The members of a class under a name."""
     rules = unit.rules
-    for member in unit.children_of(members_of(definition, rules), name):
-        if not _is_implementing(definition, member, rules):
-            yield unit, member
+    own = unit.children_of(members_of(definition, rules), name)
+    for member in [one for one in own if not _is_implementing(definition, one, rules)] or own:  # or a callback
+        yield unit, member
     if not rules.has_open_classes:
         return
     full = full_name(unit, definition.qualified)
@@ -109,7 +115,7 @@ def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Itera
 
 
 def _is_implementing(definition: Definition, member: Definition, rules: Rules) -> bool:
-    """Whether a function implements a protocol for a module, or is only declared in it, so that it has it not."""
+    """Whether a function implements a protocol for a module, or is only declared in it."""
     return rules.has_protocols and definition.kind == "module" and member.kind == "method"
 
 

@@ -67,6 +67,19 @@ def direct_bases(q: Queries, path: str, name: str) -> Values:
     return tuple(found)
 
 
+def interfaces(q: Queries, cls: Value) -> list[Value]:
+    """What a class, or what extends it, implements."""
+    return [
+        value
+        for part in (cls, *q.direct_bases(cls.path, cls.name))
+        for unit, definition in parts_of(q, part)
+        for base, values in q.bases(unit, definition)
+        if base.kind == "implements"
+        for value in values
+        if value.kind == "class"
+    ]
+
+
 def _extension(q: Queries, module: Value, name: str) -> Iterator[Value]:
     for unit, definition in parts_of(q, module):
         for member in unit.children_of(definition.qualified, name):

@@ -80,7 +80,9 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
     is_body = around.id == scope and rules.has_class_scope and not rules.has_prototypes
     if not (rules.has_implicit_members or is_body or around.kind == "module"):
         return None
-    owner = Value("object", unit.path, around.id)
+    if rules.has_function_names and not wanted.space and name[0].islower():  # a variable
+        return ()
+    owner = Value("class" if rules.has_function_names else "object", unit.path, around.id)
     if not rules.has_implicit_members and around.kind == "class":  # what it inherits needs the object
         return fitting(own_member(q, owner, owner, name), wanted, rules)
     is_extended = rules.extends_receiver and wanted.space != "type"

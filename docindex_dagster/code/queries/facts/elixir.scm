@@ -14,6 +14,7 @@
     target: (identifier) @_attribute
     (#any-of? @_attribute "spec" "type" "typep" "opaque" "callback" "macrocallback"))) @ignored
 (unary_operator operator: "@" operand: (call target: (identifier) @ignored))
+(unary_operator operator: "&" operand: (binary_operator left: (call) @ignored operator: "/"))
 
 ((call target: (identifier) @call . (arguments)? @arguments)
   (#not-match? @call "^(alias|import|require|use|def|defp|def(delegate|exception|guardp?|impl|macrop?|module))$")
@@ -30,7 +31,7 @@
   (#any-of? @_apply "apply" "spawn" "start" "start_link" "async"))
 ((call target: (identifier) @_apply (arguments . (_) @call . (list) @arguments .))
   (#eq? @_apply "apply"))
-((call target: (identifier) @_define (arguments . (call (arguments) @arguments) . (keywords) @call))
+((call target: (identifier) @_define (arguments . [(call (arguments) @arguments) (identifier)] . (keywords) @call))
   (#eq? @_define "defdelegate"))
 ; `use` runs __using__ of a module; what that quotes belongs to the module around.
 ((call target: (identifier) @_use (arguments . [(alias) (dot)] @call)) (#eq? @_use "use"))
@@ -76,7 +77,8 @@
 (binary_operator left: (identifier) @bind operator: "=" right: (_) @bind.value)
 (binary_operator left: (map (struct (_) @bind.type)) operator: "=" right: (identifier) @bind)
 (binary_operator left: (identifier) @bind operator: "<-" right: (_) @bind.items)
-(map (struct (_) @bind.from) (map_content (keywords (pair key: (keyword) @bind.key value: (identifier) @bind))))
+(binary_operator left: (tuple (identifier) @bind .) operator: "<-" right: (_) @bind.items)
+(map (struct) @bind.from (map_content (keywords (pair key: (keyword) @bind.key value: (identifier) @bind))))
 ((unary_operator operator: "@" operand: (call target: (identifier) @_attribute (arguments . (_) @bind.value))) @bind
   (#not-match? @_attribute "^(behaviour|callback|deprecated|derive|dialyzer|doc|enforce_keys|impl|macrocallback)$")
   (#not-match? @_attribute "^(moduledoc|opaque|optional_callbacks|since|spec|type|typedoc|typep)$"))
@@ -98,8 +100,8 @@
       (binary_operator left: (identifier) @parameter operator: "\\\\" right: (_) @parameter.value)
       (binary_operator left: (map (struct (_) @parameter.type)) operator: "=" right: (identifier) @parameter)
       (binary_operator left: (identifier) @parameter operator: "=" right: (map (struct (_) @parameter.type)))
-      (binary_operator left: [(list) (map . "%" . (map_content)) (tuple)] operator: "=" right: (identifier) @parameter)
-      (binary_operator left: (identifier) @parameter operator: "=" right: [(list) (map . "%" . (map_content)) (tuple)])
+      (binary_operator left: [(binary_operator) (bitstring) (list) (map . (map_content)) (tuple)] operator: "=" right: (identifier) @parameter)
+      (binary_operator left: (identifier) @parameter operator: "=" right: [(binary_operator) (bitstring) (list) (map . (map_content)) (tuple)])
       (binary_operator operator: ["<>" "++" "|" "::" ".."] @parameter)
       (bitstring "<<" @parameter)
       (list "[" @parameter)
@@ -113,8 +115,8 @@
       (binary_operator left: (identifier) @parameter operator: "\\\\" right: (_) @parameter.value)
       (binary_operator left: (map (struct (_) @parameter.type)) operator: "=" right: (identifier) @parameter)
       (binary_operator left: (identifier) @parameter operator: "=" right: (map (struct (_) @parameter.type)))
-      (binary_operator left: [(list) (map . "%" . (map_content)) (tuple)] operator: "=" right: (identifier) @parameter)
-      (binary_operator left: (identifier) @parameter operator: "=" right: [(list) (map . "%" . (map_content)) (tuple)])
+      (binary_operator left: [(binary_operator) (bitstring) (list) (map . (map_content)) (tuple)] operator: "=" right: (identifier) @parameter)
+      (binary_operator left: (identifier) @parameter operator: "=" right: [(binary_operator) (bitstring) (list) (map . (map_content)) (tuple)])
       (binary_operator operator: ["<>" "++" "|" "::" ".."] @parameter)
       (bitstring "<<" @parameter)
       (list "[" @parameter)
