@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, Name, TypeRef
-from docindex_dagster.code.expressions import SEPARATOR
+from docindex_dagster.code.expressions import SEPARATOR, unquoted
 from docindex_dagster.code.facts import symbol_ids
 
 _POINTERS = frozenset({"link", "ref", "anchor", "label"})  # of documents
@@ -111,7 +111,8 @@ def _import(fact: Fact) -> ir.Import:
     if fact.name != "*":
         return ir.Import("name", fact.scope, fact.name, module, member, is_reexport, fact.line, fact.byte)
     kind = "directive" if member == "namespace" else "all"
-    return ir.Import(kind, fact.scope, "", module, "", is_reexport, fact.line, fact.byte)  # type: ignore[arg-type]
+    of = "" if kind == "directive" else member
+    return ir.Import(kind, fact.scope, "", module, of, is_reexport, fact.line, fact.byte)  # type: ignore[arg-type]
 
 
 def _assignment(fact: Fact, *, is_c: bool) -> ir.Assignment:
@@ -245,7 +246,7 @@ _PART_NAME = re.compile(r"(#?[^\W\d]\w*[?!]?)=")
 def _name(text: str, at: int) -> tuple[str, int]:
     end = _NAME_END.search(text, at)
     stop = end.start() if end else len(text)
-    return text[at:stop], stop
+    return unquoted(text[at:stop]), stop
 
 
 def _end_of_type(text: str, at: int) -> int:

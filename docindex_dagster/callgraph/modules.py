@@ -10,6 +10,7 @@ from functools import cached_property
 
 from docindex_dagster.callgraph import modules_c
 from docindex_dagster.callgraph.modules_go import go_folder, go_modules
+from docindex_dagster.callgraph.modules_haskell import haskell_files, haskell_modules
 from docindex_dagster.callgraph.modules_ruby import ruby_files
 from docindex_dagster.callgraph.modules_rust import rust_crates, rust_files
 from docindex_dagster.callgraph.rules import rules_of
@@ -42,6 +43,11 @@ class Modules:
         for folder in sorted(self.folders):
             found[posixpath.basename(folder)].append(folder)
         return found
+
+    @cached_property
+    def haskell(self) -> Mapping[str, Sequence[str]]:
+        """The modules of Haskell by the last parts of their names."""
+        return haskell_modules(self.paths)
 
     def find(self, importer: str, language: str, module: str) -> tuple[str, ...]:
         """The files, or folders with a slash behind them, that a module may be; none of another source."""
@@ -247,6 +253,11 @@ def _rust(modules: Modules, importer: str, module: str) -> Iterable[str]:
     return rust_files(modules.crates, modules.paths, importer, module)
 
 
+def _haskell(modules: Modules, importer: str, module: str) -> Iterator[str]:
+    if found := haskell_files(modules.haskell, module):
+        yield _nearest(importer, found)
+
+
 def _c(modules: Modules, importer: str, module: str) -> Iterator[str]:
     return modules_c.find(modules.paths, modules.headers, importer, module)
 
@@ -258,4 +269,5 @@ _FINDERS: Mapping[str, Callable[[Modules, str, str], Iterable[str]]] = {
     "go": _go,
     "rust": _rust,
     "c": _c,
+    "haskell": _haskell,
 }

@@ -65,6 +65,10 @@ class Rules:
     has_clauses: bool = False  # definitions of one name with as many parameters are one function
     has_protocols: bool = False  # an implementation has the name of its type and is not found by it
     inherits: bool = True  # what a class is made from has members for it; else only what its `extension` gives
+    has_export_lists: bool = False  # a file with a list of what it exports gives others no more than that
+    has_free_methods: bool = False  # a method of a class is found by its name alone
+    has_equations: bool = False  # a function may name its parameters anew, once an equation
+    is_curried: bool = False  # what is given fewer arguments than it takes is still the function
     has_untyped_fields: bool = False  # fields are only named, and are what objects are written with
 
 
@@ -239,6 +243,16 @@ _ELIXIR = Rules(
     extension="__using__",
     selves=frozenset({"__MODULE__"}),
 )
+_HASKELL = Rules(
+    "haskell",
+    has_class_scope=False,
+    calls_classes=False,
+    has_protocols=True,
+    has_export_lists=True,
+    has_free_methods=True,
+    has_equations=True,
+    is_curried=True,
+)
 
 RULES: Mapping[str, Rules] = {
     "python": _PYTHON,
@@ -255,6 +269,7 @@ RULES: Mapping[str, Rules] = {
     "cpp": _C,
     "php": _PHP,
     "elixir": _ELIXIR,
+    "haskell": _HASKELL,
 }
 
 

@@ -115,6 +115,12 @@ class Unit:
         return dict(found)
 
     @cached_property
+    def free_methods(self) -> Mapping[str, Sequence[Definition]]:
+        """The classes of a file by the names of their methods."""
+        classes = (one for one in self.definitions.values() if one.kind == "class" and not one.parent)
+        return grouped((name, one) for one in classes for name in self.children.get(one.qualified, ()))
+
+    @cached_property
     def packages(self) -> frozenset[str]:
         """The first names of modules that are imported by several."""
         return frozenset(module.partition(".")[0] for module in self.imports if "." in module)
@@ -163,7 +169,8 @@ def make_unit(
     definitions = {one.id: _as_class(one, rules) for one in placed}
     calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
     contents = [*_contents(calls)]
-    assignments = [*map(_unpacked, ir.assignments)] if rules.has_namespaces else ir.assignments
+    parameters, named_anew = _first_equations(ir.parameters) if rules.has_equations else (ir.parameters, ())
+    assignments = [*map(_unpacked, ir.assignments)] if rules.has_namespaces else (*ir.assignments, *named_anew)
     attributed = [*_filled([*assignments, *contents], definitions)]
     is_included = rules.sharing == "included"
     bound = [*_lifted(assignments, definitions), *_contents_outside(calls)] if is_included else attributed
@@ -190,7 +197,7 @@ def make_unit(
         attributes=_attributes(attributed, definitions, rules),
         assigned=[one for one in ir.assignments if _is_of_another(one)] if rules.has_filled_fields else (),
         stored=[one for one in bound if one.role != "test"] if is_included else (),
-        parameters=grouped((one.scope, one) for one in ir.parameters),
+        parameters=grouped((one.scope, one) for one in parameters),
         returns=grouped((one.scope, one.value) for one in ir.returns),
         bases=_bases(ir.bases, definitions),
         receivers={one.scope: one.type for one in ir.receivers},
@@ -245,6 +252,28 @@ def _beside(definitions: Iterable[Definition]) -> Iterator[Definition]:
         if one.kind not in FUNCTIONS:
             last[one.qualified] = one.id
         yield one._replace(parent=last.get(one.parent, one.parent))
+
+
+def _is_variable(pattern: str) -> bool:
+    return pattern != "_" and not pattern[:1].isupper() and pattern.replace("'", "").isidentifier()
+
+
+def _first_equations(parameters: Iterable[Parameter]) -> tuple[Sequence[Parameter], Sequence[Assignment]]:
+    """The parameters of the first equation of each function, one a line, and what those of the others stand for."""
+    first: dict[str, list[Parameter]] = {}
+    others: list[Assignment] = []
+    at: dict[str, tuple[int, int]] = {}  # of each function the line of the last equation, and the next position in it
+    for one in parameters:
+        line, position = at.get(one.scope, (one.line, 0))
+        position = position if line == one.line else 0
+        at[one.scope] = one.line, position + 1
+        taken = first.setdefault(one.scope, [])
+        if not taken or taken[0].line == one.line:
+            taken.append(one if _is_variable(one.name) else one._replace(name=f"{one.name}#{position}"))
+        elif position < len(taken) and _is_variable(one.name) and one.name != taken[position].name:
+            value = Name(taken[position].name)
+            others.append(Assignment("bind", one.scope, Name(one.name), value, one.line, one.byte))
+    return [one for taken in first.values() for one in taken], others
 
 
 def _as_class(definition: Definition, rules: Rules) -> Definition:

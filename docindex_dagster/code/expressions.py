@@ -33,6 +33,21 @@ _PLACES = {"0": 0, "1": 1, "-1": -1}
 _SHALLOW = 10  # where what is short is not too deep in itself
 _SHORT = 100  # bytes of an expression that others may repeat
 
+_SPECIAL = 0xE000  # where signs of the notation that are in names stand, in a private use area
+_TO_SPECIAL = {ord(sign): _SPECIAL + ord(sign) for sign in "#&'(),.:;=?@[]^{|}\""}
+_FROM_SPECIAL = {to: sign for sign, to in _TO_SPECIAL.items()}
+
+
+def quoted(name: str) -> str:
+    """A name without signs of the notation, such as `<|>` or `go'`."""
+    return name.translate(_TO_SPECIAL)
+
+
+def unquoted(name: str) -> str:
+    """The name that was quoted."""
+    return name.translate(_FROM_SPECIAL)
+
+
 Read = Callable[["Node | None"], str]
 """Gives the notation of a part of an expression."""
 
@@ -48,6 +63,17 @@ class Given:
     between: frozenset[str]  # types of nodes between the call and the function
     same: frozenset[str] = frozenset()  # methods that give their object
     items: frozenset[str] = frozenset()  # methods that give what their object holds
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """How functions are given arguments one after the other, or by operators."""
+
+    chains: Mapping[str, tuple[str, str]]  # types of nodes: what is called, and what it is given
+    infixes: Mapping[str, tuple[str, str, str]]  # what stands before an operator, the operator, what stands behind it
+    before: frozenset[str]  # operators that give what is behind them to what is before them
+    behind: frozenset[str]  # operators that give what is before them to what is behind them
+    around: frozenset[str]  # types of nodes that stand for what is in them
 
 
 @dataclass(slots=True)
@@ -101,6 +127,7 @@ class Shapes:
     elements: frozenset[str] = frozenset()  # functions that give a collection of the elements of what they are given
     collecting: frozenset[str] = frozenset()  # functions that give a collection of what they are given
     words: Mapping[str, str] = field(default_factory=dict)  # types of nodes, or names, that stand for another name
+    applied: Applied | None = None
     piped: tuple[str, str] | None = None  # the node and sign by which a call is given what stands before it
     given: Given | None = None
     special: Mapping[str, Callable[["Node", "Shapes"], str]] = field(default_factory=dict)  # read first; "" for no more

@@ -1,9 +1,11 @@
 """The readers of facts: each makes one of what a query has captured in one place."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from docindex_dagster.code import facts_c
+from docindex_dagster.code.applications import applied_to
 from docindex_dagster.code.callees import called_method, callee
 from docindex_dagster.code.docblocks import types_in
 from docindex_dagster.code.expressions import (
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     Parts = Mapping[str, list[Node]]
 
 _MOST_ARGUMENTS = 8
+_QUOTES = frozenset("\"'`<")
 _MOST_FIELDS = 40
 _LONGEST_MODULE = 300  # characters
 _NOTHING_KNOWN = f"{UNKNOWN}{SEPARATOR}"
@@ -52,6 +55,9 @@ def _call(parts: "Parts", shapes: Shapes) -> Found:
     called = _callee(node, shapes)
     if called == UNKNOWN or "~" in called:  # a destructor
         return None
+    if shapes.applied is not None:
+        listed = [*islice(applied_to(node, shapes.applied), _MOST_ARGUMENTS)]
+        return "call", called, SEPARATOR.join([_given(one, shapes) for one in listed])
     given = _with_piped(node, _arguments(parts, shapes), shapes)
     if (
         shapes.named
@@ -204,7 +210,9 @@ def _use(parts: "Parts", shapes: Shapes) -> Found:  # noqa: ARG001 as the others
 
 
 def _module(nodes: "list[Node] | None") -> str:
-    return "".join(text_of(node) for node in nodes).strip("\"'`<>: \n") if nodes else ""
+    text = "".join(text_of(node) for node in nodes).strip(": \n") if nodes else ""
+    is_quoted = text[:1] in _QUOTES and any(character.isalnum() for character in text)  # and is no operator
+    return text.strip("\"'`<> ") if is_quoted else text
 
 
 def _export(parts: "Parts", shapes: Shapes) -> Found:

@@ -18,6 +18,7 @@ from docindex_dagster.code.lambdas import (
 from docindex_dagster.code.shadows import Blocks
 from docindex_dagster.code.shapes_c import C
 from docindex_dagster.code.shapes_elixir import ELIXIR
+from docindex_dagster.code.shapes_haskell import HASKELL
 from docindex_dagster.code.shapes_php import PHP
 
 if TYPE_CHECKING:
@@ -502,6 +503,7 @@ FACT_LANGUAGES: Mapping[str, FactLanguage] = {
     "c": FactLanguage(("c",), C),
     "cpp": FactLanguage(("c", "cpp"), C, _CPP_FUNCTIONS, _CPP_ANONYMOUS, frozenset({"init_declarator"})),
     "elixir": FactLanguage(("elixir",), ELIXIR, frozenset({"anonymous_function"}), frozenset({"anonymous_function"})),
+    "haskell": FactLanguage(("haskell",), HASKELL),
     "php": FactLanguage(
         ("php",), PHP, _PHP_FUNCTIONS | _PHP_ANONYMOUS, _PHP_ANONYMOUS, frozenset({"assignment_expression"})
     ),

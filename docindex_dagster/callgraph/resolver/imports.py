@@ -105,7 +105,7 @@ def imported(q: Queries, unit: Unit, name: str) -> Iterator[Sequence[Value]]:
         for module in q.packages(unit).get(name, ()):
             yield _of_module(q, unit, module, "")
         return
-    if name not in unit.imports and name in unit.packages:
+    if name not in unit.imports and name in unit.packages and not unit.rules.has_export_lists:
         yield of_import(q, unit, _whole(name))
 
 
@@ -166,6 +166,8 @@ def offered(q: Queries, path: str, name: str) -> Values:
     unit = q.unit(path)
     if name == "super" and unit.rules.has_module_paths:
         return files_of(q, unit, name)
+    if unit.rules.has_export_lists:
+        return distinct(_listed(q, unit, name))
     for find in (_exported, _offered, _passed_on, _below):
         if found := find(q, unit, name):
             return distinct(found)
@@ -175,6 +177,33 @@ def offered(q: Queries, path: str, name: str) -> Values:
         for value in q.values(unit, FILE, expression)
         for member in q.member(value, name)
     )
+
+
+def _listed(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
+    """What a file that may have a list of what it exports gives others under a name."""
+    if not unit.exports and not unit.reexported:
+        return q.top(unit, name, How.IMPORT)
+    if name in unit.exports:
+        return [value.found(How.IMPORT) for value in q.values(unit, FILE, Name(name))]
+    if any(cls.name in unit.exports for cls in unit.free_methods.get(name, ())):
+        return q.top(unit, name, How.IMPORT)
+    for module in unit.reexported:
+        if module == unit.namespace:
+            found: Sequence[Value] = q.top(unit, name, How.IMPORT)
+        else:
+            modules = (value for value in q.values(unit, FILE, Name(module)) if is_file(value))
+            found = [value for each in modules for value in q.in_module(each.path, name)]
+        if found:
+            return [value.found(How.IMPORT) for value in found]
+    return ()
+
+
+def of_wildcard(q: Queries, unit: Unit, one: Import, name: str) -> Sequence[Value]:
+    """What an import of all that a module, or a class in it, has gives under a name."""
+    if not one.member:
+        return of_import(q, unit, named(one, name))
+    classes = (value for value in of_import(q, unit, one._replace(kind="name")) if value.kind == "class")
+    return [value for cls in classes for value in q.member(cls, name)]
 
 
 def _exported(q: Queries, unit: Unit, name: str) -> Sequence[Value]:

@@ -35,7 +35,7 @@ def own_names(path: str, parts: Sequence[tuple[Unit, Definition]]) -> OwnNames:
 
 
 def members_of(definition: Definition, rules: Rules) -> str:
-    """The name around the members of a class, or of a function that is one: qualified, or the id where others have it."""
+    """The name around the members of a class or of a function that is one, or its id where several have that."""
     if rules.has_protocols:
         return definition.id
     return definition.qualified if is_class(definition) else f"{definition.qualified}.prototype"

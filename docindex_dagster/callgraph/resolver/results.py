@@ -33,6 +33,7 @@ from docindex_dagster.callgraph.units import Unit
 
 _SELF_TYPES = frozenset({"this", "Self", "self", "static", "$this"})
 _SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
+_GIVEN = external_object("?")  # in what a function holds: it is applied to an argument
 _STATIC = New(Name("static"))
 _POINTING = ("operator[]", "operator->", "operator*")
 _BASES = frozenset({"class", "external", "function"})
@@ -43,6 +44,8 @@ def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one
     match value.kind:
         case "class":
             return (value.as_kind("object"),)
+        case "function" if q.rules(value).is_curried:
+            return _applied(q, value)
         case "function":
             return q.returned(value)
         case "external":
@@ -59,6 +62,14 @@ def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one
             return tuple(found for made in q.made(value) for found in result(q, unit, made))
         case _:
             return ()
+
+
+def _applied(q: Queries, function: Value) -> Values:
+    """What a function gives for one argument more: itself, as long as it takes others."""
+    held = (*function.held, _GIVEN)
+    if held.count(_GIVEN) < len(q.parameters(function)):
+        return (function.holding(held),)
+    return q.returned(function.holding(tuple(one for one in held if one != _GIVEN)))
 
 
 def _of_external(unit: Unit, value: Value) -> Values:

@@ -7,7 +7,7 @@ from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
 from docindex_dagster.callgraph.resolver.homes import space_of
-from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, named, of_import, shared, used_in
+from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, of_wildcard, shared, used_in
 from docindex_dagster.callgraph.resolver.members import of_literal
 from docindex_dagster.callgraph.resolver.namespaces import fitting, outermost
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -139,17 +139,22 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
         found = [*shared(q, unit, name)]
     if not found:
         outer = [one for one in unit.wildcards if not one.scope]
-        found = [value.found(How.IMPORT) for one in outer for value in of_import(q, unit, named(one, name))]
+        found = [value.found(How.IMPORT) for one in outer for value in of_wildcard(q, unit, one, name)]
     if rules.has_module_paths and all(value.kind == "external" for value in found):
         found = files_of(q, unit, f"self.{name}") or files_of(q, unit, name) or found
     if not found and rules.has_namespaces:
         found = spaces.beyond(q, unit, name)
+    if rules.has_export_lists and all(value.kind == "external" for value in found):
+        return builtin(name, rules) or found
     return found or builtin(name, rules)
 
 
 def top(q: Queries, unit: Unit, name: str, how: How) -> list[Value]:
     """What a file itself defines or assigns under a name."""
     found = [value for one in _named_in(unit, FILE, name) for value in q.defined(unit, one, how)]
+    if not found and unit.rules.has_free_methods:
+        classes = (Value("class", unit.path, one.id, how) for one in unit.free_methods.get(name, ()))
+        found = [value for cls in classes for value in q.member(cls, name)]
     return found or [value.found(how) for value in bound(q, unit, FILE, name, name)]
 
 
