@@ -74,6 +74,7 @@ class Unit:
     fills: Sequence[Fill]
     imports: Mapping[str, Sequence[Import]]  # by the name here
     wildcards: Sequence[Import]
+    left_out: AbstractSet[tuple[str, str]]  # modules of which all but some is imported, each with a name of these
     reexports: Mapping[str, Import]
     reexported: Sequence[str]  # modules of which all is
     exports: Mapping[str, Sequence[Expression]]
@@ -175,6 +176,8 @@ def make_unit(
     is_included = rules.sharing == "included"
     bound = [*_lifted(assignments, definitions), *_contents_outside(calls)] if is_included else attributed
     imports = [one if one.is_passed_on else _with_scope(one, rules, definitions) for one in ir.imports]
+    left_out = frozenset((one.module, one.member) for one in imports if one.name.startswith("-"))
+    imports = [one for one in imports if not one.name.startswith("-")]
     own, passed_on = ([one for one in imports if one.is_passed_on is passed] for passed in (False, True))
     return Unit(
         path=path,
@@ -205,6 +208,7 @@ def make_unit(
         fills=ir.fills,
         imports=grouped((one.name or one.module, one) for one in own if one.kind == "name"),
         wildcards=[one for one in own if one.kind != "name"],
+        left_out=left_out,
         reexports={one.name: one for one in passed_on if one.kind == "name"},
         reexported=[one.module for one in passed_on if one.kind != "name"],
         exports=grouped((one.name, one.value) for one in ir.exports),

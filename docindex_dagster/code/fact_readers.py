@@ -182,6 +182,7 @@ def _imported(kind: str, parts: "Parts") -> Found:
     name = "default" if f"{kind}.default" in parts else _module(parts.get(f"{kind}.name"))
     alias = _module(parts.get(f"{kind}.alias"))
     here = "*" if f"{kind}.all" in parts else alias or name
+    here = f"-{name}" if f"{kind}.hidden" in parts else here
     return kind, here, f"{module}{SEPARATOR}{name}"
 
 

@@ -6,7 +6,7 @@ The knowledge graph is made of it. A query a language (`queries/facts/`) finds t
   object is made. `@macro`: a macro that is used.
 - `@import.module` with `@import.name` and `@import.alias`, or `@import.all`: what is imported, of which module, under
   which name; with `@import.default` what it gives without a name. `@import.path` is module and name with a dot between.
-  `@reexport.…` likewise, where it is exported in the same breath.
+  `@reexport.…` likewise, where it is exported in the same breath. `@import.hidden`: a name that is none of all.
 - `@export` with `@export.value`: a name under which others find something; `@export.default` has none.
 - `@bind` with `@bind.value` (an expression), `@bind.items` (a collection of which it is one) or `@bind.type`: a
   variable, attribute or field; with `@bind.tested` what it is asked whether it is. With `@bind.member` it is an
@@ -110,7 +110,7 @@ class Fact(NamedTuple):
     | kind | scope | name | value |
     |---|---|---|---|
     | `call`, `new`, `macro` | where | what, an expression | the arguments, expressions |
-    | `import`, `reexport` | where | the name here, or `*` | the module and the name there |
+    | `import`, `reexport` | where | the name here, `*`, or `-` and a name that is left out | the module and the name there |
     | `export` | | the name for others | an expression |
     | `bind` | where | a name, or `this.name` | an expression |
     | `bind` | where | `<Class` | a type with its arguments |

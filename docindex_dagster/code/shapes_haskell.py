@@ -39,7 +39,14 @@ def _section(node: "Node", read: Read) -> str:
 HASKELL = Shapes(
     names=frozenset({"variable", "operator", "module", "name", "constructor"}),
     calls={"apply": "function"},
-    through={"parens": "", "infix_id": "", "prefix_id": "", "exp": "-1", "signature": "expression", "let_in": "expression"},
+    through={
+        "parens": "",
+        "infix_id": "",
+        "prefix_id": "",
+        "exp": "-1",
+        "signature": "expression",
+        "let_in": "expression",
+    },
     either={"conditional": ("then", "else")},
     collections={"list": "", "tuple": ""},
     literals={"literal": "literal"},

@@ -9,7 +9,7 @@ from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes, interfaces
 from docindex_dagster.callgraph.resolver.imports import macros
-from docindex_dagster.callgraph.resolver.overloads import best_overloads, takes
+from docindex_dagster.callgraph.resolver.overloads import arguments_of, best_overloads, takes
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct
@@ -20,6 +20,8 @@ def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     """What a call reaches: functions, classes of which it makes an object, and what is external."""
     kind, callee = call.kind if isinstance(call, CallSite) else "decorator", callee_of(call)
     found = q.reached(unit, _home(q, unit, call.scope, kind, callee), kind, callee)
+    if unit.rules.is_curried and not arguments_of(call):  # what callers give is called where it is applied
+        found = tuple(one for one in found if one.how < How.ARGUMENT)
     is_one = len(found) == 1 and not (unit.rules.separates_kinds and _takes_too_little(q, found[0], call))
     return found if not found or is_one else q.chosen(unit, call, found)
 

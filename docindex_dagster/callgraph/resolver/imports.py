@@ -90,7 +90,7 @@ def used_in(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
             return [value.found(How.IMPORT) for value in found]
     for wildcard in unit.wildcards:
         if wildcard.scope == scope:
-            found = tuple(value for value in of_import(q, unit, named(wildcard, name)) if value.kind != "external")
+            found = tuple(value for value in of_wildcard(q, unit, wildcard, name) if value.kind != "external")
             if found:
                 return [value.found(How.IMPORT) for value in found]
     return []
@@ -184,7 +184,8 @@ def _listed(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     if not unit.exports and not unit.reexported:
         return q.top(unit, name, How.IMPORT)
     if name in unit.exports:
-        return [value.found(How.IMPORT) for value in q.values(unit, FILE, Name(name))]
+        named_here = (value for one in unit.exports[name] for value in q.values(unit, FILE, one))
+        return q.top(unit, name, How.IMPORT) or [value.found(How.IMPORT) for value in named_here]
     if any(cls.name in unit.exports for cls in unit.free_methods.get(name, ())):
         return q.top(unit, name, How.IMPORT)
     for module in unit.reexported:
@@ -200,8 +201,12 @@ def _listed(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
 
 def of_wildcard(q: Queries, unit: Unit, one: Import, name: str) -> Sequence[Value]:
     """What an import of all that a module, or a class in it, has gives under a name."""
+    if (one.module, name) in unit.left_out:
+        return ()
     if not one.member:
-        return of_import(q, unit, named(one, name))
+        found = of_import(q, unit, named(one, name))
+        is_guess = unit.rules.has_export_lists  # a library may have it, as may the next one, or a type as a field
+        return [value for value in found if not is_guess or value.kind != "external"]
     classes = (value for value in of_import(q, unit, one._replace(kind="name")) if value.kind == "class")
     return [value for cls in classes for value in q.member(cls, name)]
 

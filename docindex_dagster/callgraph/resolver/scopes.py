@@ -144,8 +144,8 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
         found = files_of(q, unit, f"self.{name}") or files_of(q, unit, name) or found
     if not found and rules.has_namespaces:
         found = spaces.beyond(q, unit, name)
-    if rules.has_export_lists and all(value.kind == "external" for value in found):
-        return builtin(name, rules) or found
+    if rules.has_export_lists and not found and name == unit.namespace:
+        return [Value("module", unit.path, "")]
     return found or builtin(name, rules)
 
 

@@ -163,6 +163,10 @@ def test_only_what_is_imported_needs_no_module(calls):
             defmodule D do
               def run(x), do: length(x)
             end
+            defmodule E do
+              import A, except: [length: 1]
+              def run(x), do: round(length(x))
+            end
             """,
         }
     )
@@ -170,6 +174,7 @@ def test_only_what_is_imported_needs_no_module(calls):
     assert found == {
         ("b.ex::B.run", "a.ex::A.round", "type of the receiver"),
         ("b.ex::C.run", "a.ex::A.length", "type of the receiver"),
+        ("b.ex::E.run", "a.ex::A.round", "type of the receiver"),
     }
 
 

@@ -61,6 +61,15 @@
   target: (identifier) @_import
   (arguments
     . [(alias) (dot)] @import.module
+    . (keywords . (pair
+      key: (keyword) @_except
+      value: (list (keywords (pair key: (keyword) @import.name)))) @import.hidden)))
+  (#eq? @_import "import")
+  (#match? @_except "^except:"))
+((call
+  target: (identifier) @_import
+  (arguments
+    . [(alias) (dot)] @import.module
     . (keywords . (pair key: (keyword) @_only value: (atom))) .) @import.all)
   (#eq? @_import "import")
   (#match? @_only "^only:"))

@@ -24,7 +24,15 @@
 ((import module: (_) @import.module !names) @import.all
   (#not-match? @import.all "\\bqualified\\b"))
 ((import module: (_) @import.module "hiding") @import.all
+  (#not-eq? @import.module "Prelude")
   (#not-match? @import.all "\\bqualified\\b"))
+((import
+  module: (_) @import.module
+  "hiding" @import.hidden
+  names: (import_list name: (import_name [
+    variable: (_) @import.name
+    operator: (prefix_id (_) @import.name)
+  ]))))
 ((import
   module: (_) @import.module
   names: (import_list name: (import_name [
