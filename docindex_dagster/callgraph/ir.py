@@ -230,7 +230,7 @@ class CallSite(NamedTuple):
 
 
 class Import(NamedTuple):
-    """A name of a module under a name here; all names of it, or of a member; or, as `using namespace`, of a namespace."""
+    """A name of a module under a name here; all of it, or of a member; or of a namespace, as `using namespace` says."""
 
     kind: OneOf["name", "all", "directive"]
     scope: str

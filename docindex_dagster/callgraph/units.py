@@ -74,7 +74,7 @@ class Unit:
     fills: Sequence[Fill]
     imports: Mapping[str, Sequence[Import]]  # by the name here
     wildcards: Sequence[Import]
-    left_out: AbstractSet[tuple[str, str]]  # modules of which all but some is imported, each with a name of these
+    left_out: AbstractSet[tuple[str, str, str]]  # where all but some of a module is imported, the module, and a name
     reexports: Mapping[str, Import]
     reexported: Sequence[str]  # modules of which all is
     exports: Mapping[str, Sequence[Expression]]
@@ -176,7 +176,7 @@ def make_unit(
     is_included = rules.sharing == "included"
     bound = [*_lifted(assignments, definitions), *_contents_outside(calls)] if is_included else attributed
     imports = [one if one.is_passed_on else _with_scope(one, rules, definitions) for one in ir.imports]
-    left_out = frozenset((one.module, one.member) for one in imports if one.name.startswith("-"))
+    left_out = frozenset((one.scope, one.module, one.member) for one in imports if one.name.startswith("-"))
     imports = [one for one in imports if not one.name.startswith("-")]
     own, passed_on = ([one for one in imports if one.is_passed_on is passed] for passed in (False, True))
     return Unit(

@@ -30,7 +30,7 @@ from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.secrets import secrets_of
 
 # Raise it with every change that makes the same file give other chunks.
-EXTRACTOR_VERSION = "8"
+EXTRACTOR_VERSION = "9"
 _FINGERPRINT = b"docindex.chunking"
 # The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
 MADE_FROM = b"docindex.made_from"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Parts = Mapping[str, list[Node]]
 
 _MOST_ARGUMENTS = 8
-_QUOTES = frozenset("\"'`<")
+_QUOTES = frozenset("\"'`")
 _MOST_FIELDS = 40
 _LONGEST_MODULE = 300  # characters
 _NOTHING_KNOWN = f"{UNKNOWN}{SEPARATOR}"
@@ -212,7 +212,7 @@ def _use(parts: "Parts", shapes: Shapes) -> Found:  # noqa: ARG001 as the others
 
 def _module(nodes: "list[Node] | None") -> str:
     text = "".join(text_of(node) for node in nodes).strip(": \n") if nodes else ""
-    is_quoted = text[:1] in _QUOTES and any(character.isalnum() for character in text)  # and is no operator
+    is_quoted = text[:1] in _QUOTES or (text[:1] == "<" and any(map(str.isalnum, text)))  # and is no operator
     return text.strip("\"'`<> ") if is_quoted else text
 
 

@@ -110,7 +110,7 @@ class Fact(NamedTuple):
     | kind | scope | name | value |
     |---|---|---|---|
     | `call`, `new`, `macro` | where | what, an expression | the arguments, expressions |
-    | `import`, `reexport` | where | the name here, `*`, or `-` and a name that is left out | the module and the name there |
+    | `import`, `reexport` | where | the name here, `*`, or `-name` without it | the module and the name there |
     | `export` | | the name for others | an expression |
     | `bind` | where | a name, or `this.name` | an expression |
     | `bind` | where | `<Class` | a type with its arguments |

@@ -40,7 +40,7 @@ from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import OUTSIDE, Node, Triple, node_table, triple_table
 
 # Raise it when the same chunks give another graph.
-GRAPH_VERSION = "9"
+GRAPH_VERSION = "10"
 _NEEDED = (
     "chunk_id",
     "source",

@@ -68,17 +68,18 @@ _ELIXIR = """
 
 _HASKELL = """
     ! !! && $ $! & * ** *> + ++ - . / /= < <$ <$> <* <*> <= <> =<< == > >= >> >>= ^ ^^ || >=> <=< <|> <&> $> \\\\ :
-    abs all and any appendFile asTypeOf atan break ceiling compare concat concatMap const cos curry cycle div divMod drop
-    dropWhile either elem error even exp filter flip floor fmap foldMap foldl foldl1 foldr foldr1 fromEnum fromInteger
-    fromIntegral fst gcd getChar getContents getLine head id init interact ioError iterate last lcm length lex lines log
-    lookup map mapM mapM_ mappend max maxBound maximum maybe mconcat mempty min minBound minimum mod negate not notElem
-    null odd or otherwise pi pred print product properFraction pure putChar putStr putStrLn quot quotRem read readFile
-    readIO readLn readParen reads readsPrec realToFrac recip rem repeat replicate return reverse round scanl scanl1
-    scanr scanr1 seq sequence sequenceA sequence_ show showChar showParen showString showsPrec shows significand signum
-    sin snd span splitAt sqrt subtract succ sum tail take takeWhile tan toEnum toInteger toRational traverse traverse_
-    truncate uncurry undefined unlines unwords unzip unzip3 userError until words writeFile zip zip3 zipWith zipWith3
-    Eq Ord Show Read Enum Bounded Num Integral Fractional Functor Applicative Monad Foldable Traversable Semigroup Monoid
-    MonadFail String Int Integer Double Float Char Bool Maybe Either IO Ordering
+    abs all and any appendFile asTypeOf atan break ceiling compare concat concatMap const cos curry cycle div divMod
+    drop dropWhile either elem error even exp filter flip floor fmap foldMap foldl foldl1 foldr foldr1 fromEnum
+    fromInteger fromIntegral fst gcd getChar getContents getLine head id init interact ioError iterate last lcm
+    length lex lines log lookup map mapM mapM_ mappend max maxBound maximum maybe mconcat mempty min minBound
+    minimum mod negate not notElem null odd or otherwise pi pred print product properFraction pure putChar putStr
+    putStrLn quot quotRem read readFile readIO readLn readParen reads readsPrec realToFrac recip rem repeat
+    replicate return reverse round scanl scanl1 scanr scanr1 seq sequence sequenceA sequence_ show showChar
+    showParen showString showsPrec shows significand signum sin snd span splitAt sqrt subtract succ sum tail take
+    takeWhile tan toEnum toInteger toRational traverse traverse_ truncate uncurry undefined unlines unwords unzip
+    unzip3 userError until words writeFile zip zip3 zipWith zipWith3 Eq Ord Show Read Enum Bounded Num Integral
+    Fractional Functor Applicative Monad Foldable Traversable Semigroup Monoid MonadFail String Int Integer Double
+    Float Char Bool Maybe Either IO Ordering
 """
 
 _BUILTINS: Mapping[str, frozenset[str]] = {

@@ -201,7 +201,7 @@ def _listed(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
 
 def of_wildcard(q: Queries, unit: Unit, one: Import, name: str) -> Sequence[Value]:
     """What an import of all that a module, or a class in it, has gives under a name."""
-    if (one.module, name) in unit.left_out:
+    if (one.scope, one.module, name) in unit.left_out:
         return ()
     if not one.member:
         found = of_import(q, unit, named(one, name))
