@@ -176,7 +176,7 @@ def make_unit(
     is_included = rules.sharing == "included"
     bound = [*_lifted(assignments, definitions), *_contents_outside(calls)] if is_included else attributed
     imports = [one if one.is_passed_on else _with_scope(one, rules, definitions) for one in ir.imports]
-    left_out = frozenset((one.scope, one.module, one.member) for one in imports if one.name.startswith("-"))
+    left_out = _left_out(imports)
     imports = [one for one in imports if not one.name.startswith("-")]
     own, passed_on = ([one for one in imports if one.is_passed_on is passed] for passed in (False, True))
     return Unit(
@@ -260,6 +260,11 @@ def _beside(definitions: Iterable[Definition]) -> Iterator[Definition]:
 
 def _is_variable(pattern: str) -> bool:
     return pattern != "_" and not pattern[:1].isupper() and pattern.replace("'", "").isidentifier()
+
+
+def _left_out(imports: Iterable[Import]) -> frozenset[tuple[str, str, str]]:
+    """Where all but some of a module is imported, the module, and each name that is not."""
+    return frozenset((one.scope, one.module, one.member) for one in imports if one.name.startswith("-"))
 
 
 def _first_equations(parameters: Iterable[Parameter]) -> tuple[Sequence[Parameter], Sequence[Assignment]]:
