@@ -96,6 +96,25 @@ def test_what_callers_hand_on_is_called_in_every_clause(calls):
     assert ("A.go", "A.show", "type of the receiver") not in found
 
 
+def test_a_function_that_is_handed_on_is_referred_to(references):
+    found = references(
+        {
+            "a.ex": """
+            defmodule A do
+              def go(list, show), do: Enum.map(list, &show/1) ++ Enum.map(list, show) ++ Enum.map(list, &A.count/1)
+              def show(x), do: x
+              def count(x), do: x
+            end
+            """
+        }
+    )
+
+    assert found == {
+        ("A.go", "A.show", "type of the receiver"),
+        ("A.go", "A.count", "type of the receiver"),
+    }
+
+
 def test_heads_and_types_are_no_calls(calls):
     found = calls(
         {
