@@ -267,6 +267,30 @@ def test_a_call_of_a_protocol_may_run_its_implementations(calls, may_calls):
     }
 
 
+def test_what_implements_a_protocol_for_a_module_is_none_of_its_functions(calls):
+    found = calls(
+        {
+            "circle.ex": """
+            defmodule Circle do
+              @callback title(term) :: term
+              def name(circle), do: to_string(title(circle))
+              def title(circle), do: circle
+            end
+            """,
+            "chars.ex": """
+            defimpl String.Chars, for: Circle do
+              def to_string(circle), do: Circle.title(circle)
+            end
+            """,
+        }
+    )
+
+    assert found == {
+        ("circle.ex::Circle.name", "circle.ex::Circle.title~2", "type of the receiver"),
+        ("chars.ex::Circle.to_string", "circle.ex::Circle.title~2", "type of the receiver"),
+    }
+
+
 def test_a_module_in_a_variable_is_called_by_the_callback_that_it_implements(calls):
     found = calls(
         {
