@@ -1,97 +1,10 @@
-"""Names that a language has without an import, and what the methods of its collections give."""
+"""What the methods of strings, numbers and collections of the standard libraries give."""
 
-import builtins as _python
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from docindex_dagster.callgraph.resolver.rust_std import rust_result
 from docindex_dagster.callgraph.resolver.values import How, Kind, Value, external_object
-
-_ECMASCRIPT = """
-    Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity
-    Int32Array Intl JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set String
-    Symbol SyntaxError TypeError URL URLSearchParams Uint8Array WeakMap WeakSet alert atob btoa clearInterval
-    clearTimeout console decodeURIComponent document encodeURIComponent exports fetch global globalThis isFinite isNaN
-    localStorage module navigator parseFloat parseInt performance process queueMicrotask require setImmediate
-    setInterval setTimeout structuredClone window string number boolean any unknown object symbol bigint Record
-    ReadonlyArray Iterable Iterator Generator AsyncGenerator AsyncIterable Event EventTarget AbortController
-"""
-
-_RUBY = """
-    ARGF ARGV ArgumentError Array BasicObject Benchmark BigDecimal Binding CSV Class Comparable Complex Concurrent Data
-    Date DateTime Delegator Dir ENV ERB EncodingError Enumerable Enumerator Errno Etc Exception FalseClass Fiber File
-    FileUtils Float FrozenError GC Hash IO IOError IPAddr Integer Interrupt JSON Kernel KeyError LoadError Logger
-    Marshal MatchData Math Method Module Monitor Mutex NameError Net NilClass NoMethodError NotImplementedError Numeric
-    Object ObjectSpace Open3 OpenSSL OpenStruct OptionParser Pathname PP Proc Process Psych Queue RUBY_VERSION Ractor
-    Random Range RangeError Rational Regexp RegexpError RuntimeError STDERR STDIN STDOUT ScriptError SecureRandom Set
-    Shellwords Signal SignalException SimpleDelegator Singleton SizedQueue Socket StandardError StopIteration String
-    StringIO StringScanner Struct Symbol SyntaxError SystemExit Tempfile Thread Time Timeout TrueClass TypeError URI
-    UnboundMethod YAML Zlib ZeroDivisionError __dir__ __method__ abort alias_method at_exit attr_accessor attr_reader
-    attr_writer autoload binding block_given? caller catch define_method eval exit extend fail format freeze gets
-    include instance_variable_get instance_variable_set is_a? lambda load loop module_function nil? object_id open p pp
-    prepend print printf private private_class_method private_constant proc protected public putc puts raise rand
-    readline refine require require_relative respond_to? select sleep spawn sprintf srand system tap test throw trap
-    using warn
-"""
-
-_GO = """
-    any append bool byte cap chan clear close comparable complex complex128 complex64 copy delete error false float32
-    float64 func imag int int16 int32 int64 int8 iota len make map max min new nil panic print println real recover
-    rune string true uint uint16 uint32 uint64 uint8 uintptr Array tuple
-"""
-
-_RUST = """
-    Array AsMut AsRef Box Clone Copy Debug Default Display DoubleEndedIterator Drop Eq Err Extend ExactSizeIterator Fn
-    FnMut FnOnce From FromIterator Hash Into IntoIterator Iterator None Ok Option Ord PartialEq PartialOrd Result Send
-    Sized Some String Sync ToOwned ToString TryFrom TryInto Unpin Vec bool char drop f32 f64 func i128 i16 i32 i64 i8
-    isize str tuple u128 u16 u32 u64 u8 usize
-"""
-
-_C = """
-    std int char bool double float long short unsigned signed void size_t ssize_t auto wchar_t int8_t int16_t int32_t
-    int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t ptrdiff_t FILE
-"""
-
-_ELIXIR = """
-    Access Agent Application Atom Base Bitwise Calendar Code Date DateTime Duration Enum Enumerable Exception ExUnit
-    File Float Function GenEvent GenServer IO Inspect Integer Kernel Keyword List Logger Macro Map MapSet Mix Module
-    NaiveDateTime Node Path Port Process Protocol Range Record Regex Registry Stream String StringIO Supervisor System
-    Task Time Tuple URI Version ArgumentError KeyError RuntimeError erlang
-    abs apply assert assert_raise binary_part binding bit_size byte_size ceil describe destructure div dbg elem exit
-    flunk floor get_in hd inspect is_atom is_binary is_bitstring is_boolean is_exception is_float is_function is_integer
-    is_list is_map is_map_key is_nil is_number is_pid is_port is_reference is_struct is_tuple length macro_exported?
-    make_ref map_size match? max min node not pop_in put_elem put_in raise refute rem reraise round self send setup
-    setup_all sigil_w spawn spawn_link spawn_monitor start_supervised start_supervised! struct struct! tap test then
-    throw tl to_charlist to_string trunc tuple_size update_in use assert_receive assert_received refute_receive
-    function_exported? alias! var!
-"""
-
-_HASKELL = """
-    ! !! && $ $! & * ** *> + ++ - . / /= < <$ <$> <* <*> <= <> =<< == > >= >> >>= ^ ^^ || >=> <=< <|> <&> $> \\\\ :
-    abs all and any appendFile asTypeOf atan break ceiling compare concat concatMap const cos curry cycle div divMod
-    drop dropWhile either elem error even exp filter flip floor fmap foldMap foldl foldl1 foldr foldr1 fromEnum
-    fromInteger fromIntegral fst gcd getChar getContents getLine head id init interact ioError iterate last lcm
-    length lex lines log lookup map mapM mapM_ mappend max maxBound maximum maybe mconcat mempty min minBound
-    minimum mod negate not notElem null odd or otherwise pi pred print product properFraction pure putChar putStr
-    putStrLn quot quotRem read readFile readIO readLn readParen reads readsPrec realToFrac recip rem repeat
-    replicate return reverse round scanl scanl1 scanr scanr1 seq sequence sequenceA sequence_ show showChar
-    showParen showString showsPrec shows significand signum sin snd span splitAt sqrt subtract succ sum tail take
-    takeWhile tan toEnum toInteger toRational traverse traverse_ truncate uncurry undefined unlines unwords unzip
-    unzip3 userError until words writeFile zip zip3 zipWith zipWith3 Eq Ord Show Read Enum Bounded Num Integral
-    Fractional Functor Applicative Monad Foldable Traversable Semigroup Monoid MonadFail String Int Integer Double
-    Float Char Bool Maybe Either IO Ordering
-"""
-
-_BUILTINS: Mapping[str, frozenset[str]] = {
-    "python": frozenset(dir(_python)),
-    "ecmascript": frozenset(_ECMASCRIPT.split()),
-    "ruby": frozenset(_RUBY.split()),
-    "go": frozenset(_GO.split()),
-    "rust": frozenset(_RUST.split()),
-    "c": frozenset(_C.split()),
-    "elixir": frozenset(_ELIXIR.split()),
-    "haskell": frozenset(_HASKELL.split()),
-}
 
 # Methods that give the same elements, and those that give one of them.
 _SAME_NAMES = """
@@ -158,11 +71,6 @@ def is_same_type(name: str, wanted: str) -> bool:
     """Whether what has a type of the library may be given where another is wanted."""
     name, wanted = _TYPE_NAMES.get(name, name), _TYPE_NAMES.get(wanted, wanted)
     return name == wanted or any(name in group and wanted in group for group in (_COLLECTIONS, _MAPS))
-
-
-def is_builtin(family: str, name: str) -> bool:
-    """Whether a name needs no import."""
-    return name in _BUILTINS.get(family, ())
 
 
 # What methods of collections and promises give to functions: their elements, first or next to something else.

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from docindex_dagster.callgraph.ir import Attribute, Expression, Instance, Name, TypeRef
-from docindex_dagster.callgraph.resolver import builtins
+from docindex_dagster.callgraph.ir import EITHER, Attribute, Expression, Instance, Name, TypeRef
+from docindex_dagster.callgraph.resolver.builtins import is_callable
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import (
@@ -48,6 +48,8 @@ def typed(  # noqa: PLR0911 one a sort of types
     name, arguments, rules = written.name, written.arguments, unit.rules
     if given and not arguments and name in given:
         return [given[name]]
+    if name == EITHER:
+        return [one for argument in arguments for one in typed(q, unit, scope, argument, given)]
     if name in rules.functions:
         return []
     if rules.has_pointers and name.startswith("std."):
@@ -107,6 +109,8 @@ def for_receiver(q: Queries, function: Value, written: TypeRef) -> list[Value] |
     holder = unit.class_around(function.name)
     if owner is None or holder is None or holder.id not in unit.generics:
         return None
+    if written.name == EITHER:
+        written = written.arguments[0]
     if written.arguments and written.name in unit.rules.wrappers:
         written = written.arguments[-1]
     names = [*dict.fromkeys(one.name for one in unit.generics[holder.id])]
@@ -162,18 +166,27 @@ def held_by(q: Queries, owner: Value) -> dict[str, Value]:
     return {**held, "Self": owner}
 
 
+def may_be_function(q: Queries, values: Sequence[Value]) -> bool:
+    """Whether one of several declared types is that of functions."""
+    return len(values) > 1 and any(_is_function(q, value) for value in values)
+
+
 def is_open(q: Queries, value: Value) -> bool:
     """Whether a declared type leaves open what is behind it: one that is not known, or that of functions."""
     if value.kind == "external object":
-        return not value.held or value.name == FUNCTION_TYPE or _is_function(q, value.held[-1])
+        return not value.held or _is_of_functions(value) or _is_function(q, value.held[-1])
     return _is_function(q, value)
 
 
 def _is_function(q: Queries, value: Value) -> bool:
     """Whether a declared type is that of functions."""
     if value.kind == "external object":
-        return value.name == FUNCTION_TYPE
+        return _is_of_functions(value)
     return value.kind == "object" and function_type(q, value) is not None
+
+
+def _is_of_functions(value: Value) -> bool:
+    return value.name == FUNCTION_TYPE or is_callable(value.name)
 
 
 def function_type(q: Queries, value: Value) -> Value | None:
@@ -187,4 +200,4 @@ def function_type(q: Queries, value: Value) -> Value | None:
 
 def builtin(name: str, rules: Rules) -> list[Value]:
     """What a name means that needs no import."""
-    return [external(name)] if builtins.is_builtin(rules.family, name) else []
+    return [external(name)] if name in rules.builtins else []
