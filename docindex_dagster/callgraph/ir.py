@@ -235,7 +235,7 @@ class CallSite(NamedTuple):
 
 
 class Import(NamedTuple):
-    """A name of a module under a name here; all names of it; or, as `using namespace` says, those of a namespace."""
+    """A name of a module under a name here; all of it, or of a member; or of a namespace, as `using namespace` says."""
 
     kind: OneOf["name", "all", "directive"]
     scope: str

@@ -19,6 +19,7 @@ class Modules:
     headers: Mapping[str, Sequence[str]]  # C: files that may be included, by their names
     go: Sequence[tuple[str, str]] = ()  # names of the modules of Go, and their folders
     crates: Mapping[str, str] = field(default_factory=dict)  # libraries of Rust, and their first files
+    haskell: Mapping[str, Sequence[str]] = field(default_factory=dict)  # files by the last parts of names of modules
 
     @cached_property
     def folders_named(self) -> Mapping[str, Sequence[str]]:

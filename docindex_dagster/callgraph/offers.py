@@ -21,6 +21,7 @@ from docindex_dagster.callgraph.ir import (
     Element,
     Expression,
     Fill,
+    Function,
     Implicit,
     Instance,
     Name,
@@ -267,7 +268,9 @@ def _called(callee: Expression, rules: Rules) -> str:
 def _given_name(argument: Argument) -> str:
     """The last name of what is given, where that is a name or path."""
     value = argument.value
-    return value.name if isinstance(value, Attribute) else value.text if isinstance(value, Name | NameOrCall) else ""
+    if isinstance(value, Attribute | Function):
+        return value.name
+    return value.text if isinstance(value, Name | NameOrCall) else ""
 
 
 def _base_name(base: Expression) -> str:
@@ -276,7 +279,8 @@ def _base_name(base: Expression) -> str:
 
 
 def _filled_class(unit: Unit, fill: Fill) -> str:
-    owner = unit.class_around(fill.scope) if fill.type == "Self" else None
+    is_own = fill.type == "Self" or fill.type in unit.rules.selves
+    owner = next((one for one in unit.around(fill.scope) if is_class(one)), None) if is_own else None
     return owner.name if owner else fill.type.rpartition(".")[2]
 
 
@@ -285,7 +289,7 @@ def last_name(expression: Expression) -> str:
     match expression:
         case Name(text) | NameOrCall(text) | Implicit(_, text):
             return text
-        case Attribute(_, name):
+        case Attribute(_, name) | Function(name):
             return name
         case Call(of) | New(of) | Element(of):
             return last_name(of)

@@ -70,3 +70,13 @@ class Rules:
     has_relative_imports: bool = False  # what is imported may be named from a namespace around
     has_open_extensions: bool = False  # what is added to a type is seen where that type is
     peeking: frozenset[str] = frozenset()  # attributes of collections that are one of their elements
+    has_path_imports: bool = False  # imports are paths by the names around, known in the module or function alone
+    has_function_names: bool = False  # what is called by its name is a function, what is not called is none
+    has_clauses: bool = False  # definitions of one name with as many parameters are one function
+    has_protocols: bool = False  # an implementation has the name of its type and is not found by it
+    inherits: bool = True  # what a class is made from has members for it; else only what its `extension` gives
+    has_export_lists: bool = False  # a file with a list of what it exports gives others no more than that
+    has_free_methods: bool = False  # a method of a class is found by its name alone
+    has_equations: bool = False  # a function may name its parameters anew, once an equation
+    is_curried: bool = False  # what is given fewer arguments than it takes is still the function
+    has_untyped_fields: bool = False  # fields are only named, and are what objects are written with

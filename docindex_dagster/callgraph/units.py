@@ -107,6 +107,7 @@ class Unit:
     fills: Sequence[Fill]
     imports: Mapping[str, Sequence[Import]]  # by the name here
     wildcards: Sequence[Import]
+    left_out: AbstractSet[tuple[str, str, str]]  # where all but some of a module is imported, the module, and a name
     reexports: Mapping[str, Import]
     reexported: Sequence[str]  # modules of which all is
     exports: Mapping[str, Sequence[Expression]]
@@ -142,6 +143,12 @@ class Unit:
             around, _, name = qualified.rpartition(".")
             found[around].add(name)
         return dict(found)
+
+    @cached_property
+    def free_methods(self) -> Mapping[str, Sequence[Definition]]:
+        """The classes of a file by the names of their methods."""
+        classes = (one for one in self.definitions.values() if one.kind == "class" and not one.parent)
+        return grouped((name, one) for one in classes for name in self.children.get(one.qualified, ()))
 
     @cached_property
     def packages(self) -> frozenset[str]:
@@ -186,14 +193,18 @@ class Unit:
 def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Chunks) -> Unit:
     """The unit of a file, from its intermediate representation and its chunks."""
     rules = rules_of(language)
-    definitions = {one.id: _as_class(one, rules) for one in ir.definitions}
+    placed = _beside(ir.definitions) if rules.has_protocols else ir.definitions
+    definitions = {one.id: _as_class(one, rules) for one in placed}
     calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
     contents = [*_contents(calls)]
-    assignments = [*map(_unpacked, ir.assignments)] if rules.has_namespaces else ir.assignments
+    parameters, named_anew = _first_equations(ir.parameters) if rules.has_equations else (ir.parameters, ())
+    assignments = [*map(_unpacked, ir.assignments)] if rules.has_namespaces else (*ir.assignments, *named_anew)
     attributed = [*_filled([*assignments, *contents], definitions)]
     is_included = rules.sharing == "included"
     bound = [*_lifted(assignments, definitions), *_contents_outside(calls)] if is_included else attributed
     imports = [one if one.is_passed_on else _with_scope(one, rules, definitions) for one in ir.imports]
+    left_out = _left_out(imports)
+    imports = [one for one in imports if not one.name.startswith("-")]
     own, passed_on = ([one for one in imports if one.is_passed_on is passed] for passed in (False, True))
     return Unit(
         path=path,
@@ -215,7 +226,7 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         attributes=_attributes(attributed, definitions, rules),
         assigned=[one for one in ir.assignments if _is_of_another(one)] if rules.has_filled_fields else (),
         stored=[one for one in bound if one.role != "test"] if is_included else (),
-        parameters=grouped((one.scope, one) for one in ir.parameters),
+        parameters=grouped((one.scope, one) for one in parameters),
         returns=grouped((one.scope, one.value) for one in ir.returns),
         bases=_bases(ir.bases, definitions),
         receivers={one.scope: one.type for one in ir.receivers},
@@ -223,6 +234,7 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         fills=ir.fills,
         imports=grouped((one.name or one.module, one) for one in own if one.kind == "name"),
         wildcards=[one for one in own if one.kind != "name"],
+        left_out=left_out,
         reexports={one.name: one for one in passed_on if one.kind == "name"},
         reexported=[one.module for one in passed_on if one.kind != "name"],
         exports=grouped((one.name, one.value) for one in ir.exports),
@@ -267,6 +279,42 @@ def _by_scope(named: Iterable[tuple[Assignment, str]]) -> dict[str, dict[str, li
     for one, name in named:
         found.setdefault(one.scope, {}).setdefault(name, []).append(one.value)
     return found
+
+
+def _beside(definitions: Iterable[Definition]) -> Iterator[Definition]:
+    """The definitions, each in the last one before it that has the name of its parent, by the id of that."""
+    last: dict[str, str] = {}
+    for one in definitions:
+        if one.kind not in FUNCTIONS:
+            last[one.qualified] = one.id
+        yield one._replace(parent=last.get(one.parent, one.parent))
+
+
+def _is_variable(pattern: str) -> bool:
+    return pattern != "_" and not pattern[:1].isupper() and pattern.replace("'", "").isidentifier()
+
+
+def _left_out(imports: Iterable[Import]) -> frozenset[tuple[str, str, str]]:
+    """Where all but some of a module is imported, the module, and each name that is not."""
+    return frozenset((one.scope, one.module, one.member) for one in imports if one.name.startswith("-"))
+
+
+def _first_equations(parameters: Iterable[Parameter]) -> tuple[Sequence[Parameter], Sequence[Assignment]]:
+    """The parameters of the first equation of each function, one a line, and what those of the others stand for."""
+    first: dict[str, list[Parameter]] = {}
+    others: list[Assignment] = []
+    at: dict[str, tuple[int, int]] = {}  # of each function the line of the last equation, and the next position in it
+    for one in parameters:
+        line, position = at.get(one.scope, (one.line, 0))
+        position = position if line == one.line else 0
+        at[one.scope] = one.line, position + 1
+        taken = first.setdefault(one.scope, [])
+        if not taken or taken[0].line == one.line:
+            taken.append(one if _is_variable(one.name) else one._replace(name=f"{one.name}#{position}"))
+        elif position < len(taken) and _is_variable(one.name) and one.name != taken[position].name:
+            value = Name(taken[position].name)
+            others.append(Assignment("bind", one.scope, Name(one.name), value, one.line, one.byte))
+    return [one for taken in first.values() for one in taken], others
 
 
 def _as_class(definition: Definition, rules: Rules) -> Definition:
@@ -471,7 +519,8 @@ def _class_of(base: Base, definitions: Mapping[str, Definition]) -> str:
 
 def _with_scope(imported: Import, rules: Rules, definitions: Mapping[str, Definition]) -> Import:
     """An import, in the definition around it that has imports of its own."""
-    kinds = {"module"} if rules.has_module_paths else FUNCTIONS if rules.has_local_imports else frozenset()
+    modules = {"module"} if rules.has_module_paths or rules.has_path_imports else set()
+    kinds = modules | FUNCTIONS if rules.has_local_imports else modules
     around = _around(definitions, imported.scope) if kinds else ()
     importing = next((one for one in around if one.kind in kinds), None)
     if importing is None:

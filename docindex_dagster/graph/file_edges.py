@@ -14,6 +14,7 @@ from docindex_dagster.callgraph.ir import (
     Decorator,
     Definition,
     Expression,
+    Function,
     Implicit,
     Import,
     Name,
@@ -28,7 +29,7 @@ from docindex_dagster.graph.triple import EXTERNAL, FROM_PARSE, PACKAGE, UNRESOL
 
 _SYMBOLS = frozenset({"function", "class"})
 OVERRIDING = "overrides what is called"
-_NAMING = Name | NameOrCall | Implicit | Attribute
+_NAMING = Name | NameOrCall | Implicit | Attribute | Function
 _Place = tuple[str, str]  # a node and its type
 _Statement = Definition | Import | CallSite | Decorator | Base | Assignment | Parameter
 

@@ -4,9 +4,11 @@ What a function without a name is given, and where a declaration is seen, is rea
 stands around a place.
 """
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -74,6 +76,7 @@ def _all_places(tree: "Tree", language: Language, reader: Reader) -> list[Place]
     cursor = QueryCursor(language.query)
     cursor.set_max_start_depth(_DEPTH_LIMIT)
     places: list[Place] = []
+    ignored: list[Node] = []
     current: Tree | None = tree
     for _ in range(_NESTED_LIMIT):
         if current is None:
@@ -82,13 +85,24 @@ def _all_places(tree: "Tree", language: Language, reader: Reader) -> list[Place]
         for _, parts in sorted(cursor.matches(current.root_node), key=itemgetter(0)):
             if "again" in parts:
                 unread.append(parts["again"][0])
+            ignored += parts.get("ignored", ())
             capture, place = _main_captures(tuple(parts))
             if capture in MANY:
                 places += _several(capture, parts, language.syntax, reader)
             elif capture and (found := _place(capture, parts, parts[place][0], language.syntax, reader)) is not None:
                 places.append(found)
         current = _read_again(unread, tree, language.name) if unread else None
-    return places
+    return [*_outside(places, ignored)] if ignored else places
+
+
+def _outside(places: list[Place], ignored: "list[Node]") -> Iterator[Place]:
+    """The places that are in none of some nodes."""
+    spans = sorted((node.start_byte, node.end_byte) for node in ignored)
+    ends = [*accumulate((end for _, end in spans), max)]
+    for place in places:
+        at = bisect_right(spans, place.start, key=itemgetter(0))
+        if at == 0 or ends[at - 1] <= place.start:
+            yield place
 
 
 def _in_order(places: list[Place]) -> list[Place]:

@@ -7,7 +7,7 @@ A statement gets its scope, line and byte in `scopes.py`. The queries of `langua
 - `@import.module` with `@import.name` and `@import.alias`, or `@import.all`: what is imported, of which module, under
   which name; with `@import.default` what it gives without a name, with `@import.beside` the module is searched beside
   the file. `@import.path` is module and name as one path. `@reexport.…` likewise, where it is exported in the same
-  breath. `@use`: a name of a tree of imports.
+  breath. `@use`: a name of a tree of imports. `@import.hidden`: a name that is none of all.
 - `@export` with `@export.value`: a name under which others find something; `@export.default` has none.
 - `@bind` with `@bind.value` (an expression), `@bind.items` (a collection of which it is one) or `@bind.type`: a
   variable, attribute or field; with `@bind.tested` what it is asked whether it is.
@@ -33,6 +33,7 @@ A statement gets its scope, line and byte in `scopes.py`. The queries of `langua
   an attribute; the class around it has one object, of its name.
 - `@initial`: what is not a property's own but belongs to what is around it. `@outer`: what runs where the function
   around it is defined. `@decorator`: what is applied to the definition below it.
+- `@ignored`: where nothing is found.
 - `@again`: what the grammar leaves unread, to be read as code.
 - `@namespace`: the package or namespace of the file.
 - `@assigned` with `@assigned.value`: an assignment to what is declared elsewhere. `@template` and `@instance`: the
@@ -41,10 +42,12 @@ A statement gets its scope, line and byte in `scopes.py`. The queries of `langua
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from typing import Literal as OneOf
 
 from docindex_dagster.callgraph.extract import declarations
+from docindex_dagster.callgraph.extract.applications import applied_to
 from docindex_dagster.callgraph.extract.callees import called_method, callee
 from docindex_dagster.callgraph.extract.docblocks import types_in
 from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
@@ -95,6 +98,7 @@ class Mark(NamedTuple):
 Found = Statement | Mark | None
 
 _MOST_ARGUMENTS = 8
+_QUOTES = frozenset("\"'`")
 _MOST_FIELDS = 40
 _LONGEST_MODULE = 300  # characters
 _FUNCTION = Literal("fun")
@@ -123,8 +127,11 @@ def _call(parts: "Captured", reader: Reader) -> Found:
     called = _callee(node, reader)
     if called is UNKNOWN or _is_destructor(called):
         return None
-    given = _arguments(parts, reader)
     syntax = reader.syntax
+    if syntax.applied is not None:
+        listed = islice(applied_to(node, syntax.applied), _MOST_ARGUMENTS)
+        return CallSite("call", FILE, called, tuple(_given(one, reader) for one in listed), 0, 0)
+    given = _with_piped(node, _arguments(parts, reader), reader)
     if (
         syntax.named
         and node.type in syntax.methods
@@ -139,6 +146,19 @@ def _read(parts: "Captured", reader: Reader) -> Found:
     if called is UNKNOWN:
         return None
     return CallSite("read", FILE, NameOrCall(called.text) if isinstance(called, Name) else called, (), 0, 0)
+
+
+def _with_piped(node: "Node", given: tuple[Argument, ...], reader: Reader) -> tuple[Argument, ...]:
+    """What a call is given, behind what is piped to it."""
+    if reader.syntax.piped is None:
+        return given
+    kind, sign = reader.syntax.piped
+    call = node.parent if node.parent is not None and node.parent.type in reader.syntax.calls else node
+    pipe = call.parent
+    if pipe is None or pipe.type != kind or text_of(pipe.child_by_field_name("operator")) != sign:
+        return given
+    first = pipe.child_by_field_name("left")
+    return given if first is None or first.id == call.id else (_given(first, reader), *given)
 
 
 def _is_destructor(called: Expression) -> bool:
@@ -233,7 +253,7 @@ def _named(argument: "Node") -> "tuple[str, Node]":
     if name is None and len(parts) > 1 and argument.type == "value_argument":
         name = parts[0]
     value = argument.child_by_field_name("value") or (parts[-1] if parts else argument)
-    return text_of(name), value
+    return text_of(name).rstrip(": "), value
 
 
 def _import(parts: "Captured", _: Reader) -> Found:
@@ -252,9 +272,10 @@ def _imported(capture: str, parts: "Captured") -> Import | None:
     member = "default" if f"{capture}.default" in parts else _module(parts.get(f"{capture}.name"))
     if f"{capture}.all" not in parts:
         name = _module(parts.get(f"{capture}.alias")) or member
+        name = f"-{member}" if f"{capture}.hidden" in parts else name
         return Import("name", FILE, name, module, member, capture == "reexport", 0, 0)
     kind: OneOf["all", "directive"] = "directive" if member == "namespace" else "all"
-    return Import(kind, FILE, "", module, "", capture == "reexport", 0, 0)
+    return Import(kind, FILE, "", module, member if kind == "all" else "", capture == "reexport", 0, 0)
 
 
 def _import_path(parts: "Captured", _: Reader) -> Found:
@@ -286,7 +307,9 @@ def _import_of(name: str, module: str, member: str) -> Import:
 
 
 def _module(nodes: "list[Node] | None") -> str:
-    return "".join(text_of(node) for node in nodes).strip("\"'`<> \n") if nodes else ""
+    text = "".join(text_of(node) for node in nodes).strip(": \n") if nodes else ""
+    is_quoted = text[:1] in _QUOTES or (text[:1] == "<" and any(map(str.isalnum, text)))  # and is no operator
+    return text.strip("\"'`<> ") if is_quoted else text
 
 
 def _export(parts: "Captured", reader: Reader) -> Found:

@@ -28,6 +28,17 @@ class Lambdas:
     items: frozenset[str] = frozenset()  # methods that give what their object holds
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """How functions are given arguments one after the other, or by operators."""
+
+    chains: Mapping[str, tuple[str, str]]  # types of nodes: what is called, and what it is given
+    infixes: Mapping[str, tuple[str, str, str]]  # what stands before an operator, the operator, what stands behind it
+    before: frozenset[str]  # operators that give what is behind them to what is before them
+    behind: frozenset[str]  # operators that give what is before them to what is behind them
+    around: frozenset[str]  # types of nodes that stand for what is in them
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Expressions:
     """The types of nodes that are expressions.
@@ -73,6 +84,8 @@ class Expressions:
     collecting: frozenset[str] = frozenset()  # functions that give a collection of what they are given
     words: Mapping[str, str] = field(default_factory=dict)  # types of nodes, or names, that stand for another name
     given: Lambdas | None = None
+    applied: Applied | None = None
+    piped: tuple[str, str] | None = None  # the node and sign by which a call is given what stands before it
     special: "Mapping[str, Callable[[Node, Reader], Expression | None]]" = field(default_factory=dict)  # read first
     readers: Mapping[str, Callable[["Node", Read], Expression]] = field(default_factory=dict)  # what no rule above fits
     matching: "Callable[[Node, Reader], Expression] | None" = None  # what a name in a pattern is

@@ -142,7 +142,7 @@ def folded(call: "Node", called: Expression, position: int, reader: Reader) -> E
 def _member_of(parts: "Captured", name: str, reader: Reader) -> Expression:
     """What a variable is that is taken out of an object by its name."""
     node = parts["bind.from"][0]
-    key = text_of(parts["bind.key"][0]) if "bind.key" in parts else name
+    key = text_of(parts["bind.key"][0]).rstrip(": ") if "bind.key" in parts else name
     if node.type in _PATTERNS:
         return Attribute(Name(_pattern_name(node)), key)
     declared = declared_type(text_of(node)) if node.type == "type_annotation" else None

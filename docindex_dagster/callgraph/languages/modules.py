@@ -7,6 +7,7 @@ from docindex_dagster.callgraph.languages import (
     c_modules,
     ecmascript_modules,
     go_modules,
+    haskell_modules,
     python_modules,
     ruby_modules,
     rules_of,
@@ -35,6 +36,7 @@ def make_modules(paths: Iterable[str], configurations: Mapping[str, str]) -> Mod
         c_modules.headers(known),
         go_modules.declared(configurations),
         rust_modules.crates(configurations, known),
+        haskell_modules.named(known),
     )
 
 
@@ -57,4 +59,5 @@ _FINDERS: Mapping[str, Callable[[Modules, str, str], Iterable[str]]] = {
     "go": go_modules.find,
     "rust": rust_modules.find,
     "c": c_modules.find,
+    "haskell": haskell_modules.find,
 }

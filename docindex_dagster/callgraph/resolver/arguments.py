@@ -24,7 +24,7 @@ from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries, a
 from docindex_dagster.callgraph.resolver.types import is_open, may_be_function, typed_for
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, collection, distinct
 from docindex_dagster.callgraph.rules import Rules
-from docindex_dagster.callgraph.units import Unit
+from docindex_dagster.callgraph.units import FUNCTIONS, Unit
 
 _FUNCTION_TYPES = frozenset({"fun", "Action", "Func", "Predicate", "Consumer", "Function", "BiConsumer", "BiFunction"})
 
@@ -207,8 +207,10 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
         has_labels = unit.rules.has_labels
         argument = argument_at(call.arguments, position, name.removeprefix("$"), has_labels=has_labels)
     if argument is None and isinstance(call, CallSite):
+        if other.rules.is_curried and position >= len(call.arguments):
+            yield from _from_callers_of_result(q, target, other, call, position)
         return
-    if not any(value.is_same(target) for value in q.table.without_callers(q.targets, other, call)):
+    if not any(_is_called(q, value, target) for value in q.table.without_callers(q.targets, other, call)):
         return
     if isinstance(call, Decorator):
         if position == 0 and not isinstance(call.value, Call) and (unit.is_test or not other.is_test):
@@ -218,6 +220,27 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
     for value in read(other, call.scope, argument.value) if argument else ():
         if unit.is_test or not _is_of_test(q, value):
             yield value.found(How.ARGUMENT)
+
+
+def _from_callers_of_result(q: Queries, target: Value, other: Unit, call: CallSite, position: int) -> Iterator[Value]:
+    """What the callers of a function give to what it gives them: another one that waits for more arguments."""
+    around = next((one for one in other.around(call.scope) if one.kind in FUNCTIONS), None)
+    applied: Expression = call.callee
+    for _ in call.arguments:
+        applied = Call(applied)
+    if around is None or applied not in other.returns.get(around.id, ()):
+        return
+    if any(value.is_same(target) for value in q.table.without_callers(q.targets, other, call)):
+        taken = len(other.parameters.get(around.id, ()))
+        yield from q.given(Value("function", other.path, around.id), position - len(call.arguments) + taken, "")
+
+
+def _is_called(q: Queries, value: Value, target: Value) -> bool:
+    """Whether a call that reaches a value calls a function, of which it may be another clause."""
+    if value.is_same(target) or value.path != target.path or not q.rules(target).has_clauses:
+        return value.is_same(target)
+    is_clause = value.name.partition("~")[0] == target.name.partition("~")[0]
+    return is_clause and len(q.parameters(value)) == len(q.parameters(target))
 
 
 def _is_of_test(q: Queries, value: Value) -> bool:

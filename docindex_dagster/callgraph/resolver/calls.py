@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from itertools import dropwhile
 
 from docindex_dagster.callgraph.ir import THIS, Attribute, Call, CallSite, Decorator, Expression, Name, path_of
-from docindex_dagster.callgraph.offers import last_name
+from docindex_dagster.callgraph.offers import is_class, last_name
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import members, own_member
-from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes, interfaces
 from docindex_dagster.callgraph.resolver.imports import macros
-from docindex_dagster.callgraph.resolver.overloads import best_overloads, has_labels_of, takes
+from docindex_dagster.callgraph.resolver.overloads import arguments_of, best_overloads, has_labels_of, takes
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct
@@ -22,6 +22,8 @@ def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     found = q.reached(unit, _home(q, unit, call.scope, kind, callee), kind, callee)
     if unit.rules.has_labels:
         found = tuple(one for value in found for one in _labelled(q, value, call))
+    if unit.rules.is_curried and not arguments_of(call):  # what callers give is called where it is applied
+        found = tuple(one for one in found if one.how < How.ARGUMENT)
     is_one = len(found) == 1 and not (unit.rules.separates_kinds and _takes_too_little(q, found[0], call))
     return found if not found or is_one else q.chosen(unit, call, found)
 
@@ -70,6 +72,8 @@ def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
             values = tuple(value for value in values if value.kind in {"function", "class"}) or values
     else:
         values = q.callees(unit, scope, callee)
+        if rules.has_protocols and isinstance(callee, Attribute):
+            values += _declared(q, callee, values)
         if rules.has_open_dispatch and isinstance(callee, Attribute | Name):
             values += _overriding(q, unit, scope, callee, values)
     return [target for value in values for target in callable_of(q, value)]
@@ -176,6 +180,23 @@ def _may_run_in(q: Queries, unit: Unit, scope: str, derived: Value) -> bool:
             if (holder.path, holder.name) in above or (derived.path, derived.name) in of:
                 return True
     return False
+
+
+def _declared(q: Queries, callee: Attribute, values: Values) -> Values:
+    """What the functions of a module that a variable holds implement: another module that does so may be in it."""
+    if path_of(callee.of)[:1].isupper():
+        return ()
+    found = []
+    for value in values:
+        around = q.unit(value.path).around(value.name) if value.kind == "function" else ()
+        owner = next((one for one in around if is_class(one)), None)
+        for interface in interfaces(q, Value("class", value.path, owner.id)) if owner is not None else ():
+            found += [
+                one
+                for one in q.member(interface, callee.name)
+                if one.kind == "function" and q.definition(one).kind == "method"
+            ]
+    return distinct(found)
 
 
 def _is_own_call(call: CallSite | Decorator, name: str) -> bool:

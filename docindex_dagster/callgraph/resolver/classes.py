@@ -28,6 +28,7 @@ from docindex_dagster.callgraph.resolver.values import (
     external,
     is_known,
 )
+from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 
@@ -79,11 +80,13 @@ def _in_part(q: Queries, owner: Value, cls: Value, part: Part, name: str) -> lis
         return [cls.as_kind("class")]
     found: list[Value] = []
     if unit.path == cls.path or rules.has_partial_classes or rules.has_impls:
-        for member in children(q, unit, definition, name):
+        for member in children(q, unit, definition, name) if _may_have(owner, rules, is_field=False) else ():
             found += as_member(q, owner, *member)
-    if not found or (rules.separates_kinds and unit.binds(definition.id, name)):
+    is_field = name.startswith("$") or _may_have(owner, rules, is_field=True)
+    if is_field and (not found or (rules.separates_kinds and unit.binds(definition.id, name))):
         found += _fields(q, owner, unit, definition, name)
-    if not found and definition.kind == "module" and rules.has_module_paths:
+    is_importing = rules.has_module_paths or rules.has_path_imports
+    if not found and is_importing and definition.kind in {"module", "macro"}:
         found = [*q.used_in(unit, definition.id, name)]
     return found
 
@@ -129,6 +132,11 @@ def _by_body(q: Queries, found: Sequence[Value]) -> tuple[list[Value], list[Valu
     return [one for one in found if is_asked(one)], [one for one in found if not is_asked(one)]
 
 
+def _may_have(owner: Value, rules: Rules, *, is_field: bool) -> bool:
+    """Whether something has fields, or functions: where a module is not its structs, either has one of these alone."""
+    return not rules.has_function_names or (owner.kind == "object") == is_field
+
+
 def _lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str) -> bool:
     """Whether it is plain, without following anything, that a class itself has nothing under a name."""
     key = cls.path, cls.name
@@ -146,14 +154,15 @@ def _lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: st
 def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Part]:
     """The members of a class under a name."""
     rules = unit.rules
-    for member in unit.children_of(members_of(definition), name):
+    own = unit.children_of(members_of(definition, rules), name)
+    for member in [one for one in own if not _is_implementing(definition, one, rules)] or own:  # or a callback
         if not rules.has_companions or _holder(unit, member) == definition.id:
             yield unit, member
     if not rules.has_open_classes:
         return
     full = full_name(unit, definition.qualified)
     for path, member in q.program.full.get(rules.family, f"{full}.{name}"):
-        if path != unit.path and member.parent:
+        if path != unit.path and member.parent and not _is_implementing(definition, member, rules):
             other = q.unit(path)
             if rules.sharing != "folder" or path.rpartition("/")[0] == unit.path.rpartition("/")[0]:
                 yield other, member
@@ -168,6 +177,11 @@ def _holder(unit: Unit, member: Definition) -> str:
             found = identifier
         number += 1
     return found
+
+
+def _is_implementing(definition: Definition, member: Definition, rules: Rules) -> bool:
+    """Whether a function implements a protocol for a module, or is only declared in it."""
+    return rules.has_protocols and definition.kind == "module" and member.kind == "method"
 
 
 def as_member(q: Queries, owner: Value, unit: Unit, member: Definition) -> Iterator[Value]:
@@ -253,7 +267,8 @@ def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found:
         yield from (value for value in given if value.kind == "function")
     if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
         yield from spaces.assigned(q, Value("class", unit.path, definition.id), name)
-    if rules.has_filled_fields and found and all(is_open(q, value) for value in found):
+    is_bound = bool(found) or (rules.has_untyped_fields and bool(unit.binds(definition.id, name)))
+    if rules.has_filled_fields and is_bound and all(is_open(q, value) for value in found):
         yield from _filled(q, unit, definition, name)
         yield from _assigned(q, unit, definition, name)
 

@@ -13,7 +13,8 @@ from docindex_dagster.callgraph.units import FUNCTIONS, Unit
 def defined(q: Queries, unit: Unit, definition: Definition, how: How) -> Values:
     """What a definition stands for where its name is used."""
     rules = unit.rules
-    if (definition.kind == "impl" and rules.has_impls) or (definition.kind == "macro" and rules.has_macro_names):
+    is_beside = definition.kind == "impl" and (rules.has_impls or rules.has_protocols)
+    if is_beside or (definition.kind == "macro" and rules.has_macro_names):
         return ()
     if is_class(definition):
         first = unit.definitions[definition.qualified]  # of the parts of a class

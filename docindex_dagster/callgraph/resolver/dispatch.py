@@ -63,7 +63,8 @@ def implementations(q: Queries, path: str, cls: str, name: str) -> Values:
     unit = q.unit(path)
     found: dict[tuple[str, str], Value] = {}
     for derived in (*derived_classes(q, Value("object", path, cls)), *_structural(q, unit, cls, name)):
-        for one in own_member(q, derived, derived, name):
+        owner = derived.as_kind("class") if unit.rules.has_function_names else derived
+        for one in own_member(q, owner, owner, name):
             if one.kind == "function":
                 found.setdefault((one.path, one.name), Value("function", one.path, one.name, How.INHERITED))
     return tuple(found.values()) if len(found) <= _MOST_IMPLEMENTATIONS else ()

@@ -99,7 +99,9 @@ def _record(_: Queries, unit: Unit, scope: str, expression: Record) -> Iterable[
     return [Value("record", unit.path, scope, record=expression)]
 
 
-def _function(_: Queries, unit: Unit, scope: str, expression: Function) -> Iterable[Value]:
+def _function(q: Queries, unit: Unit, scope: str, expression: Function) -> Iterable[Value]:
+    if unit.rules.has_function_names:
+        return q.values(unit, scope, Name(expression.name, "function"))
     return function_named(unit, scope, expression.name)
 
 

@@ -32,7 +32,7 @@ def _denoted(q: Queries, unit: Unit, definition: Definition, base: Base) -> Valu
     if not name:
         return q.values(unit, definition.parent, base.value)
     found = q.type_names(unit, definition.parent, name)
-    if not found and base.kind == "mixin" and unit.rules.has_open_classes:
+    if not found and unit.rules.has_open_classes and (base.kind == "mixin" or unit.rules.has_path_imports):
         return q.type_names(unit, definition.id, name)
     return found
 
@@ -79,10 +79,24 @@ def direct_bases(q: Queries, path: str, name: str) -> Values:
     """What all parts of a class are made from."""
     made_from = (values for unit, definition in q.parts(path, name) for _, values in q.bases(unit, definition))
     found = [base for values in made_from for base in values if base.kind in BASE_KINDS]
-    extension = q.unit(path).rules.extension
-    if extension:
-        found += [each for one in found if one.kind == "class" for each in _extension(q, one, extension)]
+    rules = q.unit(path).rules
+    if rules.extension:
+        extended = [each for one in found if one.kind == "class" for each in _extension(q, one, rules.extension)]
+        found = [*found, *extended] if rules.inherits else extended
     return tuple(found)
+
+
+def interfaces(q: Queries, cls: Value) -> list[Value]:
+    """What a class, or what extends it, implements."""
+    return [
+        value
+        for part in (cls, *q.direct_bases(cls.path, cls.name))
+        for unit, definition in parts_of(q, part)
+        for base, values in q.bases(unit, definition)
+        if base.kind == "implements"
+        for value in values
+        if value.kind == "class"
+    ]
 
 
 def _extension(q: Queries, module: Value, name: str) -> Iterator[Value]:
@@ -105,6 +119,8 @@ def parts(q: Queries, path: str, name: str) -> Sequence[Part]:
 def _parts(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:
     yield unit, own
     rules = unit.rules
+    if rules.has_protocols:  # what has its name is no part of it
+        return
     for definition in unit.definitions.values():
         if definition.qualified == own.qualified and definition.id != own.id and is_class(definition):
             yield unit, definition

@@ -91,7 +91,7 @@ def used_in(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
             return [value.found(How.IMPORT) for value in found]
     for wildcard in unit.wildcards:
         if wildcard.scope == scope:
-            found = tuple(value for value in of_import(q, unit, named(wildcard, name)) if value.kind != "external")
+            found = tuple(value for value in of_wildcard(q, unit, wildcard, name) if value.kind != "external")
             if found:
                 return [value.found(How.IMPORT) for value in found]
     return []
@@ -106,7 +106,7 @@ def imported(q: Queries, unit: Unit, name: str) -> Iterator[Sequence[Value]]:
         for module in q.packages(unit).get(name, ()):
             yield _of_module(q, unit, module, "")
         return
-    if name not in unit.imports and name in unit.packages:
+    if name not in unit.imports and name in unit.packages and not unit.rules.has_export_lists:
         yield of_import(q, unit, _whole(name))
 
 
@@ -128,7 +128,7 @@ def _package_name(q: Queries, unit: Unit, module: str) -> str:
 
 def of_import(q: Queries, unit: Unit, one: Import) -> Values:
     """What an import stands for."""
-    if unit.rules.has_module_paths:
+    if unit.rules.has_module_paths or unit.rules.has_path_imports:
         return _of_path(q, unit, one)
     return _of_module(q, unit, one.module, one.member)
 
@@ -167,6 +167,8 @@ def offered(q: Queries, path: str, name: str) -> Values:
     unit = q.unit(path)
     if name == "super" and unit.rules.has_module_paths:
         return files_of(q, unit, name)
+    if unit.rules.has_export_lists:
+        return distinct(_listed(q, unit, name))
     for find in (_exported, _offered, _passed_on, _below):
         if found := find(q, unit, name):
             return distinct(found)
@@ -176,6 +178,38 @@ def offered(q: Queries, path: str, name: str) -> Values:
         for value in q.values(unit, FILE, expression)
         for member in q.member(value, name)
     )
+
+
+def _listed(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
+    """What a file that may have a list of what it exports gives others under a name."""
+    if not unit.exports and not unit.reexported:
+        return q.top(unit, name, How.IMPORT)
+    if name in unit.exports:
+        named_here = (value for one in unit.exports[name] for value in q.values(unit, FILE, one))
+        return q.top(unit, name, How.IMPORT) or [value.found(How.IMPORT) for value in named_here]
+    if any(cls.name in unit.exports for cls in unit.free_methods.get(name, ())):
+        return q.top(unit, name, How.IMPORT)
+    for module in unit.reexported:
+        if module == unit.namespace:
+            found: Sequence[Value] = q.top(unit, name, How.IMPORT)
+        else:
+            modules = (value for value in q.values(unit, FILE, Name(module)) if is_file(value))
+            found = [value for each in modules for value in q.in_module(each.path, name)]
+        if found:
+            return [value.found(How.IMPORT) for value in found]
+    return ()
+
+
+def of_wildcard(q: Queries, unit: Unit, one: Import, name: str) -> Sequence[Value]:
+    """What an import of all that a module, or a class in it, has gives under a name."""
+    if (one.scope, one.module, name) in unit.left_out:
+        return ()
+    if not one.member:
+        found = of_import(q, unit, named(one, name))
+        is_guess = unit.rules.has_export_lists  # a library may have it, as may the next one, or a type as a field
+        return [value for value in found if not is_guess or value.kind != "external"]
+    classes = (value for value in of_import(q, unit, one._replace(kind="name")) if value.kind == "class")
+    return [value for cls in classes for value in q.member(cls, name)]
 
 
 def _exported(q: Queries, unit: Unit, name: str) -> Sequence[Value]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from docindex_dagster.callgraph.ir import Expression, path_of
+from docindex_dagster.callgraph.offers import full_name
 from docindex_dagster.callgraph.resolver import builtins, spaces
 from docindex_dagster.callgraph.resolver.classes import as_member, children, members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed, class_of
@@ -213,6 +214,9 @@ def _extended(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Valu
 def _without_member(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """What a name means that no class has: a constant of an enumeration, or half of a pair in C++."""
     unit = q.unit(value.path)
+    if value.kind == "class" and unit.rules.has_path_imports:
+        inside = spaces.in_space(q, unit, f"{full_name(unit, unit.definitions[value.name].qualified)}.{name}")
+        return [one for one in inside if one.kind != "function"]
     if value.kind == "class" and unit.definitions[value.name].kind == "enum":
         held = (value.as_kind("object"),)
         return [*held, external(f"{value.name}.{name}", How.RECEIVER, held)]

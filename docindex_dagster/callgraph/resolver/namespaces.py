@@ -28,6 +28,8 @@ def implicit(q: Queries, unit: Unit, scope: str, wanted: Implicit) -> Values:
 
 def fitting(found: Sequence[Value], wanted: Name, rules: Rules) -> Values | None:
     """Of members that need no object those that are wanted; None where there are none."""
+    if rules.has_function_names and not wanted.space:
+        found = [one for one in found if one.kind != "function"]
     if not rules.separates_kinds:
         return tuple(found) or None
     kinds = _WANTED.get(wanted.space)

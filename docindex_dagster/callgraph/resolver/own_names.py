@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from docindex_dagster.callgraph.ir import Definition
 from docindex_dagster.callgraph.offers import full_name, is_class
+from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 
@@ -27,20 +28,22 @@ def own_names(path: str, parts: Sequence[tuple[Unit, Definition]]) -> OwnNames:
     rules = unit.rules
     return OwnNames(
         names=frozenset(name for part in parts for name in _names(*part)),
-        is_complete=unit.path == path and not rules.has_impls and not rules.has_module_paths,
+        is_complete=unit.path == path and not (rules.has_impls or rules.has_module_paths or rules.has_path_imports),
         asks_owner=rules.has_filled_fields,
         reopened=(rules.family, full_name(unit, definition.qualified)) if rules.has_open_classes else None,
     )
 
 
-def members_of(definition: Definition) -> str:
-    """The qualified name around the members of a class, or of a function that is one."""
+def members_of(definition: Definition, rules: Rules) -> str:
+    """The name around the members of a class or of a function that is one, or its id where several have that."""
+    if rules.has_protocols:
+        return definition.id
     return definition.qualified if is_class(definition) else f"{definition.qualified}.prototype"
 
 
 def _names(unit: Unit, definition: Definition) -> Iterator[str]:
     """Members and attributes of a part, what is written in them, and the class itself where that is a member."""
-    yield from unit.children.get(members_of(definition), ())
+    yield from unit.children.get(members_of(definition, unit.rules), ())
     yield from unit.bindings.get(definition.id, ())
     yield from unit.attributes.get(definition.qualified, ())
     yield from unit.literals.get(definition.qualified, ())

@@ -144,6 +144,8 @@ class Queries:
 
     def callees(self, unit: Unit, scope: str, expression: Expression) -> Values:
         """What an expression stands for where it is called."""
+        if unit.rules.has_function_names and isinstance(expression, Name):
+            return self.values(unit, scope, Name(expression.text, "function"))
         found = self.values(unit, scope, expression)
         if not unit.rules.separates_kinds:
             return found

@@ -40,6 +40,7 @@ from docindex_dagster.callgraph.units import Unit
 
 _SELF_TYPES = frozenset({"this", "this.type", "Self", "self", "static", "$this"})
 _SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
+_GIVEN = external_object("?")  # in what a function holds: it is applied to an argument
 _STATIC = New(Name("static"))
 _POINTING = ("operator[]", "operator->", "operator*")
 _BASES = frozenset({"class", "external", "function"})
@@ -51,7 +52,7 @@ def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one
         case "class":
             return (value.as_kind("object"),)
         case "function":
-            return q.returned(value)
+            return _applied(q, value) if q.rules(value).is_curried else q.returned(value)
         case "external":
             return _of_external(unit, value)
         case "parent":
@@ -71,6 +72,14 @@ def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one
             return ()
 
 
+def _applied(q: Queries, function: Value) -> Values:
+    """What a function gives for one argument more: itself, as long as it takes others."""
+    held = (*function.held, _GIVEN)
+    if held.count(_GIVEN) < len(q.parameters(function)):
+        return (function.holding(held),)
+    return q.returned(function.holding(tuple(one for one in held if one != _GIVEN)))
+
+
 def _of_external(unit: Unit, value: Value) -> Values:
     """What a call of something outside of the program gives."""
     if unit.rules.separates_kinds and (plain := builtins.plain_result(value)):
@@ -82,6 +91,8 @@ def _of_external(unit: Unit, value: Value) -> Values:
 
 def callable_of(q: Queries, value: Value) -> Sequence[Value]:
     """What runs when a value is called."""
+    if value.kind == "class" and q.rules(value).has_path_imports:  # a module that is used
+        return [one for name in q.rules(value).runs for one in q.member(value, name) if one.kind == "function"]
     if value.kind in {"function", "class", "external"}:
         return (value,)
     if value.kind == "object":

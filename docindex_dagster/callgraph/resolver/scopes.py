@@ -8,7 +8,7 @@ from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import class_of
 from docindex_dagster.callgraph.resolver.homes import space_of
-from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, named, of_import, shared, used_in
+from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, of_wildcard, shared, used_in
 from docindex_dagster.callgraph.resolver.members import of_literal
 from docindex_dagster.callgraph.resolver.namespaces import fitting, outermost
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -70,7 +70,7 @@ def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
         return _in_class(q, unit, around, scope, wanted)
     if rules.separates_kinds and (wanted.space or around.id in unit.bases or around.id in unit.receivers):
         return _in_member(q, unit, around, wanted)
-    return _in_function(q, unit, around, wanted.text)
+    return _in_function(q, unit, around, wanted)
 
 
 def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
@@ -85,7 +85,9 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
     is_body = around.id == scope and rules.has_class_scope and not rules.has_prototypes
     if not (rules.has_implicit_members or is_body or around.kind == "module"):
         return None
-    owner = cls.as_kind("object")
+    if rules.has_function_names and not wanted.space and name[0].islower():  # a variable
+        return ()
+    owner = Value("class", unit.path, around.id) if rules.has_function_names else cls.as_kind("object")
     if not rules.has_implicit_members and around.kind == "class":  # what it inherits needs the object
         return fitting(own_member(q, owner, owner, name), wanted, rules)
     is_extended = (rules.extends_receiver or rules.has_extensions) and wanted.space != "type"
@@ -93,8 +95,12 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
     return fitting(found, wanted, rules)
 
 
-def _in_function(q: Queries, unit: Unit, around: Definition, name: str) -> Sequence[Value] | None:
+def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Sequence[Value] | None:
     """What a name stands for in a function: what it imports, its variables and parameters, what is defined in it."""
+    name = wanted.text
+    if unit.rules.has_function_names and wanted.space == "function":
+        inside = [value for one in _named_in(unit, around.qualified, name) for value in q.defined(unit, one, How.SCOPE)]
+        return inside or used_in(q, unit, around.qualified, name) or None
     beside = used_in(q, unit, around.qualified, name) if unit.rules.has_local_imports else []
     is_parameter = unit.takes(around.id, name)
     if unit.binds(around.id, name):
@@ -141,17 +147,22 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
         found = [*shared(q, unit, name)]
     if not found:
         outer = [one for one in unit.wildcards if not one.scope]
-        found = [value.found(How.IMPORT) for one in outer for value in of_import(q, unit, named(one, name))]
+        found = [value.found(How.IMPORT) for one in outer for value in of_wildcard(q, unit, one, name)]
     if rules.has_module_paths and all(value.kind == "external" for value in found):
         found = files_of(q, unit, f"self.{name}") or files_of(q, unit, name) or found
     if not found and rules.has_namespaces:
         found = spaces.beyond(q, unit, name)
+    if rules.has_export_lists and not found and name == unit.namespace:
+        return [Value("module", unit.path, "")]
     return found or builtin(name, rules)
 
 
 def top(q: Queries, unit: Unit, name: str, how: How) -> list[Value]:
     """What a file itself defines or assigns under a name."""
     found = [value for one in _named_in(unit, FILE, name) for value in q.defined(unit, one, how)]
+    if not found and unit.rules.has_free_methods:
+        classes = (Value("class", unit.path, one.id, how) for one in unit.free_methods.get(name, ()))
+        found = [value for cls in classes for value in q.member(cls, name)]
     return found or [value.found(how) for value in bound(q, unit, FILE, name, name)]
 
 

@@ -105,7 +105,7 @@ def _inherited_method(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
     cls = class_around(unit, scope)
     if method is None or cls is None:
         return ()
-    first, *others = ancestors(q, Value("object", unit.path, cls.id))
+    first, *others = ancestors(q, Value("class" if unit.rules.has_function_names else "object", unit.path, cls.id))
     if found := members(q, first, others, method.name):
         return found
     return [one for host in derived_classes(q, first) for one in _behind(q, host, first, method.name)]

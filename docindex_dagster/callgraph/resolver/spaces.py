@@ -28,7 +28,7 @@ def in_space(q: Queries, unit: Unit, full: str) -> list[Value]:
     found = [
         value
         for other, one in _seen(q, unit, full)
-        if one.kind != "module"
+        if one.kind != "module" or rules.has_open_classes
         for value in q.defined(other, one, _how(unit, other, rules))
     ]
     if is_included:

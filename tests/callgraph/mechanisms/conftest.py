@@ -26,6 +26,12 @@ def may_calls(tmp_path: Path) -> Calls:
     return lambda files: _edges(tmp_path, files, "may_call")
 
 
+@pytest.fixture
+def references(tmp_path: Path) -> Calls:
+    """What is handed on or taken."""
+    return lambda files: _edges(tmp_path, files, "references")
+
+
 def _edges(root: Path, files: Mapping[str, str], predicate: str) -> set[tuple[str, str, str]]:
     folder = root / str(len([*root.iterdir()]))
     for path, text in files.items():

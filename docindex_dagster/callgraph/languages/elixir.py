@@ -1,0 +1,185 @@
+"""Elixir: what its grammar calls the expressions that can be followed.
+
+A variable and a function may have one name: `names.(x)` calls what the variable holds, as its member `call`, and
+`names(x)` the function. An attribute of the module, `@names`, is the variable `$names`.
+"""
+
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.ir import (
+    UNKNOWN,
+    Attribute,
+    Call,
+    Element,
+    Expression,
+    Function,
+    Name,
+    path_of,
+)
+from docindex_dagster.callgraph.rules import Rules
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_LAST = frozenset({"|>", "=", "||", "&&", "or", "and"})
+"""Operators whose value is that of what stands behind them, or may be."""
+
+_ITEM = frozenset(
+    {
+        "Enum.at",
+        "Enum.find",
+        "Enum.random",
+        "Keyword.fetch!",
+        "Keyword.get",
+        "List.first",
+        "Map.fetch!",
+        "Map.get",
+        "hd",
+    }
+)
+"""Functions that give one of what they are given first."""
+_SAME = frozenset(
+    {"Enum.filter", "Enum.reject", "Enum.reverse", "Enum.sort", "Enum.take", "Enum.to_list", "Map.values"}
+)
+_DEFAULT = frozenset({"Application.compile_env", "Application.get_env"})
+"""Functions that may give what they are given last."""
+
+
+def _operator(node: "Node", read: Read) -> Expression:
+    is_last = text_of(node.child_by_field_name("operator")) in _LAST
+    return read(node.child_by_field_name("right")) if is_last else UNKNOWN
+
+
+def _signed(node: "Node", read: Read) -> Expression:
+    """An attribute of the module, or a function that is handed on: `@name`, `&name/1`, `&Module.name/1`."""
+    sign, operand = text_of(node.child_by_field_name("operator")), node.child_by_field_name("operand")
+    if operand is None or sign not in {"@", "&"}:
+        return UNKNOWN
+    if sign == "@":
+        return Name(f"${text_of(operand.child_by_field_name('target') or operand)}")
+    named = operand.child_by_field_name("left")
+    if operand.type != "binary_operator" or named is None or b"/" not in (operand.text or b""):
+        return UNKNOWN
+    return read(named.child_by_field_name("target")) if named.type == "call" else Function(text_of(named))
+
+
+def _member(node: "Node", read: Read) -> Expression:
+    """What is behind a dot; a module of Erlang, which is an atom, is followed as one in `erlang`."""
+    owner, name = node.child_by_field_name("left"), text_of(node.child_by_field_name("right"))
+    is_atom = owner is not None and owner.type == "atom"
+    of = Attribute(Name("erlang"), text_of(owner)[1:]) if is_atom else read(owner)
+    return Attribute(of, name or "call")
+
+
+def _call(node: "Node", read: Read) -> Expression:
+    """What a call gives; without brackets, a field of anything but a module."""
+    target = node.child_by_field_name("target")
+    owner = target.child_by_field_name("left") if target is not None and target.type == "dot" else None
+    is_field = owner is not None and owner.type != "alias" and not any(one.type == "arguments" for one in node.children)
+    if is_field:
+        return read(target)
+    called = read(target)
+    written = path_of(called)
+    if written in _ITEM:
+        return Element(read(_given(node, 0)))
+    if written in _SAME | _DEFAULT:
+        return read(_given(node, 0 if written in _SAME else -1))
+    return Call(called)
+
+
+def _given(call: "Node", at: int) -> "Node | None":
+    """What a call is given first or last, which may be piped to it."""
+    listed = next((one for one in call.children if one.type == "arguments"), None)
+    given = parts_of(listed)
+    pipe = call.parent
+    if pipe is not None and pipe.type == "binary_operator" and text_of(pipe.child_by_field_name("operator")) == "|>":
+        given = [*filter(None, [pipe.child_by_field_name("left")]), *given]
+    return given[at] if given else None
+
+
+def _delegate(node: "Node", reader: Reader) -> Expression | None:
+    """The function to which `defdelegate name(x), to: Module, as: :other` leads; None of other keywords."""
+    given = {
+        text_of(pair.child_by_field_name("key")).strip(": "): part_of(pair, "value") for pair in node.named_children
+    }
+    head = node.prev_named_sibling
+    named = head.child_by_field_name("target") or head if head is not None else None
+    name = text_of(given.get("as")).lstrip(":") or text_of(named)
+    return Attribute(reader.expression(given["to"]), name) if "to" in given and name else None
+
+
+def _key(node: "Node", _: Read) -> Expression:
+    return Name(text_of(node).strip(": "))
+
+
+_EXPRESSIONS = Expressions(
+    names=frozenset({"identifier", "alias"}),
+    members={"arguments": ("0", "1")},
+    items={"access_call": "target"},
+    calls={"call": "target"},
+    collections={"list": "", "keywords": "value"},
+    casts={"struct": ""},
+    through={"pair": "value", "block": "-1", "map": "", "map_content": ""},
+    literals={
+        "string": "String",
+        "integer": "Integer",
+        "float": "Float",
+        "boolean": "Atom",
+        "atom": "Atom",
+        "charlist": "List",
+        "nil": "nil",
+    },
+    readers={
+        "binary_operator": _operator,
+        "unary_operator": _signed,
+        "dot": _member,
+        "call": _call,
+        "keyword": _key,
+    },
+    special={"keywords": _delegate},
+    piped=("binary_operator", "|>"),
+)
+
+_ANONYMOUS = frozenset({"anonymous_function"})
+
+SYNTAX = Syntax(("elixir",), _EXPRESSIONS, _ANONYMOUS, _ANONYMOUS)
+
+_BUILTINS = """
+    Access Agent Application Atom Base Bitwise Calendar Code Date DateTime Duration Enum Enumerable Exception ExUnit
+    File Float Function GenEvent GenServer IO Inspect Integer Kernel Keyword List Logger Macro Map MapSet Mix Module
+    NaiveDateTime Node Path Port Process Protocol Range Record Regex Registry Stream String StringIO Supervisor System
+    Task Time Tuple URI Version ArgumentError KeyError RuntimeError erlang
+    abs apply assert assert_raise binary_part binding bit_size byte_size ceil describe destructure div dbg elem exit
+    flunk floor get_in hd inspect is_atom is_binary is_bitstring is_boolean is_exception is_float is_function is_integer
+    is_list is_map is_map_key is_nil is_number is_pid is_port is_reference is_struct is_tuple length macro_exported?
+    make_ref map_size match? max min node not pop_in put_elem put_in raise refute rem reraise round self send setup
+    setup_all sigil_w spawn spawn_link spawn_monitor start_supervised start_supervised! struct struct! tap test then
+    throw tl to_charlist to_string trunc tuple_size update_in use assert_receive assert_received refute_receive
+    function_exported? alias! var!
+"""
+
+RULES = Rules(
+    "elixir",
+    sharing="namespace",
+    has_implicit_members=True,
+    has_open_classes=True,
+    has_namespaces=True,
+    has_local_imports=True,
+    has_path_imports=True,
+    has_function_names=True,
+    has_clauses=True,
+    has_protocols=True,
+    has_method_super=True,
+    has_filled_fields=True,
+    has_untyped_fields=True,
+    inherits=False,
+    calls_classes=False,
+    has_class_scope=False,
+    callers=frozenset({"call"}),
+    runs=("__using__",),
+    extension="__using__",
+    selves=frozenset({"__MODULE__"}),
+    builtins=frozenset(_BUILTINS.split()),
+)

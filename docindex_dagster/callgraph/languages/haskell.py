@@ -1,0 +1,101 @@
+"""Haskell: what its grammar calls the expressions that can be followed.
+
+A function takes one argument after the other: `pick longer words` is `pick()()`, where `pick()` may be `pick` still.
+"""
+
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.expressions import text_of
+from docindex_dagster.callgraph.extract.syntax import Applied, Expressions, Read, Syntax
+from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Call, Expression, Name
+from docindex_dagster.callgraph.rules import Rules
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_APPLYING = frozenset({"$", "$!"})
+
+
+def _name(node: "Node", _: Read) -> Expression:
+    name = text_of(node)
+    return Name(name.rstrip(".") if node.type == "module" else name)
+
+
+def _qualified(node: "Node", read: Read) -> Expression:
+    return Attribute(read(node.child_by_field_name("module")), text_of(node.child_by_field_name("id")))
+
+
+def _infix(node: "Node", read: Read) -> Expression:
+    """What an operator gives: `f $ x` what `f` does, and one of the source what its function does."""
+    operator, left = node.child_by_field_name("operator"), node.child_by_field_name("left_operand")
+    sign = text_of(operator)
+    if sign in _APPLYING:
+        return Call(read(left))
+    return Call(read(node.child_by_field_name("right_operand"))) if sign == "&" else Call(Call(read(operator)))
+
+
+def _section(node: "Node", read: Read) -> Expression:
+    operator = node.child_by_field_name("operator") or node.named_children[0]
+    return UNKNOWN if text_of(operator) in _APPLYING else Call(read(operator))
+
+
+_EXPRESSIONS = Expressions(
+    names=frozenset({"variable", "operator", "module", "name", "constructor"}),
+    calls={"apply": "function"},
+    through={
+        "parens": "",
+        "infix_id": "",
+        "prefix_id": "",
+        "exp": "-1",
+        "signature": "expression",
+        "let_in": "expression",
+    },
+    either={"conditional": ("then", "else")},
+    collections={"list": "", "tuple": ""},
+    literals={"literal": "literal"},
+    sequences=frozenset({"do"}),
+    readers={
+        **dict.fromkeys(("variable", "operator", "module", "name", "constructor"), _name),
+        "qualified": _qualified,
+        "infix": _infix,
+        "left_section": _section,
+        "right_section": _section,
+    },
+    applied=Applied(
+        {"apply": ("function", "argument")},
+        {"infix": ("left_operand", "operator", "right_operand")},
+        before=frozenset({"$", "$!"}),
+        behind=frozenset({"&"}),
+        around=frozenset({"infix_id", "parens"}),
+    ),
+)
+
+SYNTAX = Syntax(("haskell",), _EXPRESSIONS)
+
+_BUILTINS = """
+    ! !! && $ $! & * ** *> + ++ - . / /= < <$ <$> <* <*> <= <> =<< == > >= >> >>= ^ ^^ || >=> <=< <|> <&> $> \\\\ :
+    abs all and any appendFile asTypeOf atan break ceiling compare concat concatMap const cos curry cycle div divMod
+    drop dropWhile either elem error even exp filter flip floor fmap foldMap foldl foldl1 foldr foldr1 fromEnum
+    fromInteger fromIntegral fst gcd getChar getContents getLine head id init interact ioError iterate last lcm
+    length lex lines log lookup map mapM mapM_ mappend max maxBound maximum maybe mconcat mempty min minBound
+    minimum mod negate not notElem null odd or otherwise pi pred print product properFraction pure putChar putStr
+    putStrLn quot quotRem read readFile readIO readLn readParen reads readsPrec realToFrac recip rem repeat
+    replicate return reverse round scanl scanl1 scanr scanr1 seq sequence sequenceA sequence_ show showChar
+    showParen showString showsPrec shows significand signum sin snd span splitAt sqrt subtract succ sum tail take
+    takeWhile tan toEnum toInteger toRational traverse traverse_ truncate uncurry undefined unlines unwords unzip
+    unzip3 userError until words writeFile zip zip3 zipWith zipWith3 Eq Ord Show Read Enum Bounded Num Integral
+    Fractional Functor Applicative Monad Foldable Traversable Semigroup Monoid MonadFail String Int Integer Double
+    Float Char Bool Maybe Either IO Ordering
+"""
+
+RULES = Rules(
+    "haskell",
+    has_class_scope=False,
+    calls_classes=False,
+    has_protocols=True,
+    has_export_lists=True,
+    has_free_methods=True,
+    has_equations=True,
+    is_curried=True,
+    builtins=frozenset(_BUILTINS.split()),
+)
