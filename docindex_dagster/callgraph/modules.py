@@ -10,6 +10,7 @@ from functools import cached_property
 
 from docindex_dagster.callgraph import modules_c
 from docindex_dagster.callgraph.modules_go import go_folder, go_modules
+from docindex_dagster.callgraph.modules_lua import lua_files
 from docindex_dagster.callgraph.modules_ruby import ruby_files
 from docindex_dagster.callgraph.modules_rust import rust_crates, rust_files
 from docindex_dagster.callgraph.rules import rules_of
@@ -256,6 +257,7 @@ _FINDERS: Mapping[str, Callable[[Modules, str, str], Iterable[str]]] = {
     "ecmascript": _ecmascript,
     "ruby": lambda modules, importer, module: ruby_files(modules.paths, importer, module),
     "go": _go,
+    "lua": lambda modules, importer, module: lua_files(modules.paths, importer, module),
     "rust": _rust,
     "c": _c,
 }

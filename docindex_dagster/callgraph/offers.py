@@ -28,6 +28,7 @@ from docindex_dagster.callgraph.ir import (
     New,
 )
 from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.tables import bases_named
 from docindex_dagster.callgraph.units import CLASSES, Unit, grouped
 
 _Found = TypeVar("_Found")
@@ -86,8 +87,12 @@ class Offers:
     @cached_property
     def derived(self) -> Mapping[str, Sequence[str]]:
         """The ids of classes by the last names of what they are made from."""
+        has_tables = self.unit.rules.has_tables
         return grouped(
-            (_base_name(base.value), identifier) for identifier, bases in self.unit.bases.items() for base in bases
+            (name, identifier)
+            for identifier, bases in self.unit.bases.items()
+            for base in bases
+            for name in (dict.fromkeys(bases_named(base.value)) if has_tables else [_base_name(base.value)])
         )
 
     @cached_property

@@ -59,6 +59,9 @@ class Rules:
     selves: frozenset[str] = frozenset()  # names of the class itself
     is_made_by_name: bool = False  # a class's name in it is the class, a function of that name makes an object
     has_pointers: bool = False  # an object may stand for what points at it; fields may be filled from outside
+    supers: frozenset[str] = frozenset()  # attributes of an object that are what its class is made from
+    has_tables: bool = False  # a table with functions in it is a class, and stands for the objects that are made of it
+    gives_one_value: bool = False  # a file gives those that import it one value, not its names
     functions: frozenset[str] = frozenset()  # types of which a value is a function that a user gave
 
 
@@ -212,6 +215,18 @@ _PHP = Rules(
     selves=frozenset({"self", "static"}),
 )
 
+_LUA = Rules(
+    "lua",
+    sharing="global",
+    redefines=True,
+    has_class_scope=False,
+    has_open_dispatch=True,
+    has_tables=True,
+    gives_one_value=True,
+    runs=("__call",),
+    supers=frozenset({"super", "__super", "_super"}),
+)
+
 RULES: Mapping[str, Rules] = {
     "python": _PYTHON,
     "javascript": _JAVASCRIPT,
@@ -226,6 +241,7 @@ RULES: Mapping[str, Rules] = {
     "c": replace(_C, calls_classes=False),
     "cpp": _C,
     "php": _PHP,
+    "lua": _LUA,
 }
 
 

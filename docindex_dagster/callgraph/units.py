@@ -37,8 +37,9 @@ from docindex_dagster.callgraph.ir import (
     path_of,
 )
 from docindex_dagster.callgraph.rules import Rules, rules_of
+from docindex_dagster.callgraph.tables import TABLE, assigned_fields, with_tables
 
-CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
+CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
 FUNCTIONS = frozenset({"function", "method", "macro"})
 _CALL_ORDER = {"call": 0, "new": 1, "macro": 2}
 
@@ -159,6 +160,7 @@ def make_unit(
 ) -> Unit:
     """The unit of a file, from its intermediate representation and the ids and first bytes of its chunks."""
     rules = rules_of(language)
+    ir = with_tables(ir) if rules.has_tables else ir
     definitions = {one.id: _as_class(one, rules) for one in ir.definitions}
     calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
     contents = [*_contents(calls)]
@@ -187,7 +189,7 @@ def make_unit(
         tested=_by_scope((one, path_of(one.target)) for one in bound if one.role == "test"),
         roots=_roots(bound),
         attributes=_attributes(attributed, definitions, rules),
-        assigned=[one for one in ir.assignments if _is_of_another(one)] if rules.has_filled_fields else (),
+        assigned=_assigned(ir.assignments, rules),
         stored=[one for one in bound if one.role != "test"] if is_included else (),
         parameters=grouped((one.scope, one) for one in ir.parameters),
         returns=grouped((one.scope, one.value) for one in ir.returns),
@@ -214,6 +216,13 @@ def make_unit(
         contents=[*contents, *_contents_outside(calls)],
         ir=ir,
     )
+
+
+def _assigned(assignments: Iterable[Assignment], rules: Rules) -> Sequence[Assignment]:
+    """What is put into fields where that tells what they are."""
+    if rules.has_tables:
+        return assigned_fields(assignments)
+    return [one for one in assignments if _is_of_another(one)] if rules.has_filled_fields else ()
 
 
 _Item = TypeVar("_Item")
@@ -375,7 +384,7 @@ def _attributes(
 ) -> dict[str, dict[str, list[tuple[str, Expression]]]]:
     """What is assigned to attributes of the object in methods."""
     found: dict[str, dict[str, list[tuple[str, Expression]]]] = {}
-    for one in assignments:
+    for one in assignments if not rules.has_tables else ():
         target = one.target
         if not isinstance(target, Attribute) or not isinstance(target.of, Name) or one.role == "test":
             continue

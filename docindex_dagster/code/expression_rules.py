@@ -241,7 +241,10 @@ def _module(node: "Node") -> str:
 
 
 def _key(node: "Node", shapes: Shapes) -> str:
-    """The name by which an element is looked up, where it is a literal."""
+    """The name by which an element is looked up, where it is a literal; of one that is written with it, this one."""
+    label = node.child_by_field_name(shapes.labels[node.type]) if node.type in shapes.labels else None
+    if label is not None and label.type in shapes.names:
+        return text_of(label)
     name = shapes.keys.get(node.type) if shapes.keys else None
     return _key_text(node.child_by_field_name(name)) if name else ""
 

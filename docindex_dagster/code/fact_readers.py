@@ -109,6 +109,10 @@ def _given(argument: "Node", shapes: Shapes) -> str:
         return f"{text_of(argument)}={text_of(argument)}"
     if kind == "block_argument":
         return f"&{expression(argument, shapes)}"
+    if kind in shapes.labels:
+        written = expression(argument.child_by_field_name("value"), shapes)
+        name = text_of(argument.child_by_field_name(shapes.labels[kind]))
+        return f"{name}={written}" if name.isidentifier() else written
     if kind not in _NAMED_ARGUMENTS:
         return "#fun" if _is_function(kind, shapes) else expression(argument, shapes)
     name, value = _named(argument)

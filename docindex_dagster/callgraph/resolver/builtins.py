@@ -52,6 +52,13 @@ _C = """
     int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t ptrdiff_t FILE
 """
 
+_LUA = """
+    _ENV _G _VERSION arg assert bit bit32 collectgarbage coroutine debug describe dofile error getfenv getmetatable io
+    ipairs it jit load loadfile loadstring love math module newproxy next ngx os package pairs pcall print rawequal
+    rawget rawlen rawset redis require select setfenv setmetatable string table tonumber tostring type unpack utf8 vim
+    warn xpcall
+"""
+
 _BUILTINS: Mapping[str, frozenset[str]] = {
     "python": frozenset(dir(_python)),
     "ecmascript": frozenset(_ECMASCRIPT.split()),
@@ -59,6 +66,7 @@ _BUILTINS: Mapping[str, frozenset[str]] = {
     "go": frozenset(_GO.split()),
     "rust": frozenset(_RUST.split()),
     "c": frozenset(_C.split()),
+    "lua": frozenset(_LUA.split()),
 }
 
 # Methods that give the same elements, and those that give one of them.

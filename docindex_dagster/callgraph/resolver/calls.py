@@ -113,7 +113,10 @@ def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, va
 
     Dean, Grove and Chambers, Optimization of object-oriented programs using static class hierarchy analysis, 1995.
     """
-    if isinstance(callee, Attribute) and callee.of is not THIS:
+    receiver = THIS if isinstance(callee, Name) else callee.of
+    if receiver is not THIS and not unit.rules.has_tables:
+        return ()
+    if unit.rules.has_tables and not _is_of_any_table(unit, scope, receiver):
         return ()
     if any(value.kind != "function" for value in values):
         return ()
@@ -121,7 +124,7 @@ def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, va
         return ()
     name = callee.name if isinstance(callee, Attribute) else callee.text
     found: list[Value] = []
-    for owner in q.values(unit, scope, THIS):
+    for owner in q.values(unit, scope, receiver):
         if owner.kind not in {"object", "literal"}:
             continue
         for derived in derived_classes(q, owner):
@@ -134,6 +137,14 @@ def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, va
                 if one.kind == "function"
             ]
     return distinct(found) if len(found) < MOST_VALUES else ()
+
+
+def _is_of_any_table(unit: Unit, scope: str, receiver: Expression) -> bool:
+    """Whether an object may be of any table that is made from the one which a method is written into."""
+    if not isinstance(receiver, Name):
+        return False
+    known = unit.binds(scope, receiver.text)
+    return THIS in known or (receiver is THIS and not known)
 
 
 def _may_run_in(q: Queries, unit: Unit, scope: str, derived: Value) -> bool:

@@ -7,6 +7,7 @@ from docindex_dagster.callgraph.offers import is_class, last_name
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, external_object
+from docindex_dagster.callgraph.tables import TABLE
 from docindex_dagster.callgraph.units import FUNCTIONS, Unit
 
 
@@ -15,6 +16,8 @@ def defined(q: Queries, unit: Unit, definition: Definition, how: How) -> Values:
     rules = unit.rules
     if (definition.kind == "impl" and rules.has_impls) or (definition.kind == "macro" and rules.has_macro_names):
         return ()
+    if definition.kind == TABLE:
+        return (Value("object", unit.path, definition.id, how),)
     if is_class(definition):
         first = unit.definitions[definition.qualified]  # of the parts of a class
         is_part = rules.has_partial_classes and is_class(first)

@@ -32,6 +32,7 @@ from docindex_dagster.callgraph.resolver.results import new, result
 from docindex_dagster.callgraph.resolver.scopes import function_named, lookup, name_or_call
 from docindex_dagster.callgraph.resolver.types import typed
 from docindex_dagster.callgraph.resolver.values import Value, Values, collection, distinct, external_object
+from docindex_dagster.callgraph.tables import INDEX
 from docindex_dagster.callgraph.units import Unit
 
 
@@ -90,8 +91,10 @@ def _collection(q: Queries, unit: Unit, scope: str, expression: Collection) -> I
     return [collection(distinct(value for part in expression.parts for value in q.values(unit, scope, part)))]
 
 
-def _record(_: Queries, unit: Unit, scope: str, expression: Record) -> Iterable[Value]:
-    return [Value("record", unit.path, scope, record=expression)]
+def _record(q: Queries, unit: Unit, scope: str, expression: Record) -> Iterable[Value]:
+    record = Value("record", unit.path, scope, record=expression)
+    index = [part for name, part in expression.fields if name == INDEX] if unit.rules.has_tables else []
+    return [record, *(value for part in index for value in q.values(unit, scope, part))]
 
 
 def _function(_: Queries, unit: Unit, scope: str, expression: Function) -> Iterable[Value]:

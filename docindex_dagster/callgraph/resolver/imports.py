@@ -133,7 +133,10 @@ def of_import(q: Queries, unit: Unit, one: Import) -> Values:
 
 
 def of_module(q: Queries, unit: Unit, module: str) -> Values:
-    """A module, by the name under which a file imports it."""
+    """A module, by the name under which a file imports it; what it gives, where that is one value."""
+    if unit.rules.gives_one_value:
+        given = _of_module(q, unit, module, "default")
+        return given or _of_module(q, unit, module, "")
     return _of_module(q, unit, module, "")
 
 
@@ -193,6 +196,8 @@ def _exported(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
 
 def _offered(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """What a file defines, assigns or imports under a name."""
+    if unit.rules.gives_one_value and "default" in unit.exports:
+        return ()
     return q.top(unit, name, How.IMPORT) or [value for step in imported(q, unit, name) for value in step]
 
 
@@ -253,7 +258,7 @@ def shared(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
             continue
         if rules.has_marked_variables and is_marked(other, definition):
             continue
-        if is_global and not _is_loaded(q, unit, other, definition):
+        if definition.id in other.hidden or (is_global and not _is_loaded(q, unit, other, definition)):
             continue
         if is_global and rules.has_open_classes and is_class(definition):
             classes.append((_weight(other, definition, rules), other, definition))
@@ -266,7 +271,16 @@ def shared(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
 
 def _is_loaded(q: Queries, unit: Unit, other: Unit, definition: Definition) -> bool:
     """Whether a function of another file is there because the file is imported; classes may be loaded unsaid."""
+    if unit.rules.gives_one_value and _is_only(q, unit.rules.family, definition):
+        return True
     return is_class(definition) or other.path in _loaded(q, unit)
+
+
+def _is_only(q: Queries, family: str, definition: Definition) -> bool:
+    """Whether no other file defines a name for all."""
+    named = q.program.named.get(family, definition.name)
+    known = [path for path, one in named if not one.parent and one.id not in q.unit(path).hidden]
+    return len(set(known)) == 1
 
 
 def _loaded(q: Queries, unit: Unit) -> set[str]:

@@ -55,6 +55,8 @@ def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:  # noqa:
         return [value.as_kind("class")]
     if name == "prototype":
         return [value.as_kind("object")]
+    if name in rules.supers and (bases := q.direct_bases(value.path, value.name)):
+        return bases
     found = members(q, value, ancestors(q, value), name)
     if all(one.kind == "external" for one in found) and (inner := _of_deref(q, value, name)):
         return inner

@@ -27,7 +27,7 @@ def own_names(path: str, parts: Sequence[tuple[Unit, Definition]]) -> OwnNames:
     rules = unit.rules
     return OwnNames(
         names=frozenset(name for part in parts for name in _names(*part)),
-        is_complete=unit.path == path and not rules.has_impls and not rules.has_module_paths,
+        is_complete=unit.path == path and not rules.has_impls and not rules.has_module_paths and not rules.has_tables,
         asks_owner=rules.has_filled_fields,
         reopened=(rules.family, full_name(unit, definition.qualified)) if rules.has_open_classes else None,
     )

@@ -33,6 +33,7 @@ from docindex_dagster.callgraph.units import Unit
 
 _SELF_TYPES = frozenset({"this", "Self", "self", "static", "$this"})
 _SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
+_TABLE_NAMES = frozenset({"cls", "class", "klass"})
 _STATIC = New(Name("static"))
 _POINTING = ("operator[]", "operator->", "operator*")
 _BASES = frozenset({"class", "external", "function"})
@@ -78,7 +79,8 @@ def callable_of(q: Queries, value: Value) -> Sequence[Value]:
         if function_type(q, value) is not None:
             return ()
         members = ([one for one in q.member(value, name) if one.kind == "function"] for name in q.rules(value).runs)
-        return next(filter(None, members), ())
+        found = next(filter(None, members), ())
+        return [one.holding((value,)) for one in found] if q.rules(value).has_tables else found
     if value.kind == "parent":
         _, *others = ancestors(q, value)
         others = [one for one in others if one.kind in _BASES]
@@ -141,11 +143,20 @@ def _of_return(q: Queries, unit: Unit, function: Value, expression: Expression) 
     receiver = function.held[:1]
     bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, Collection | Record)]
     made = bound[0] if len(bound) == 1 else expression
-    if receiver and (made is THIS or expression is _STATIC):
+    if receiver and (made is THIS or expression is _STATIC or _is_given_object(unit, function, made)):
         return receiver
     if receiver and made in _SELF_MADE and receiver[0].kind == "class":
         return (receiver[0].as_kind("object"),)
     return q.values(unit, function.name, expression)
+
+
+def _is_given_object(unit: Unit, function: Value, made: Expression) -> bool:
+    """Whether what a function of a table returns is the table that it is given first."""
+    if not unit.rules.has_tables or not isinstance(made, Name):
+        return False
+    taken = unit.parameters.get(function.name, ())
+    is_named = made.text in _TABLE_NAMES or unit.definitions[function.name].name in unit.rules.runs
+    return bool(taken) and taken[0].name == made.text and is_named
 
 
 def _bound(unit: Unit, scope: str, expression: Expression) -> Sequence[Expression]:
@@ -223,7 +234,19 @@ def _of_object(q: Queries, value: Value) -> Iterable[Value]:
             return items if name.startswith(("_", "o")) else [one for item in items for one in q.elements(item)]
     if rules.has_pointers:
         return [value]
+    if rules.has_tables:
+        return _of_table(q, value)
     return _of_library_bases(q, value) if rules.separates_kinds else _of_generic_bases(q, value)
+
+
+def _of_table(q: Queries, value: Value) -> Sequence[Value]:
+    """The functions of a table, where it is no class."""
+    unit = q.unit(value.path)
+    inside = [one for some in unit.children.get(q.definition(value).qualified, {}).values() for one in some]
+    is_class = any(one.kind == "method" or unit.takes(one.id, "self") for one in inside)
+    if is_class or len(inside) > MOST_VALUES or value.name in unit.bases:
+        return ()
+    return [found for one in inside for found in q.defined(unit, one, How.ELEMENT)]
 
 
 def _entries(q: Queries, table: Value) -> Values:

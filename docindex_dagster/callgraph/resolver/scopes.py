@@ -14,6 +14,7 @@ from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.selves import of_itself
 from docindex_dagster.callgraph.resolver.types import builtin
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct
+from docindex_dagster.callgraph.tables import TABLE
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_MEANINGS = 2  # of a variable
@@ -150,6 +151,8 @@ def top(q: Queries, unit: Unit, name: str, how: How) -> list[Value]:
 def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list[Value]:
     """What is assigned to a name."""
     rules = unit.rules
+    if rules.has_tables and (table := unit.definitions.get(qualified)) and table.kind == TABLE:
+        return [Value("object", unit.path, table.id)]
     if rules.has_namespaces:
         stores = unit.stores.get(scope, {}).get(name, ())
         found = declared_or_given(q, unit, scope, [*unit.binds(scope, name), *stores])
@@ -184,10 +187,12 @@ def name_or_call(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
 def function_named(unit: Unit, scope: str, name: str) -> list[Value]:
     """A function that is written as an element of a collection."""
     around = unit.definitions[scope].qualified if scope in unit.definitions else FILE
+    if unit.rules.has_tables and name in unit.definitions:
+        return [Value("function", unit.path, name)]
     return [
         Value("function", unit.path, definition.id)
         for definition in unit.children_of(around, name)
-        if definition.kind == "method"
+        if definition.kind == "method" or unit.rules.has_tables
     ]
 
 

@@ -1,0 +1,23 @@
+"""To which file of the source a `require` of Lua leads."""
+
+import posixpath
+from collections.abc import Collection, Iterator
+
+_ROOTS = ("", "lua", "src", "lib", "app")
+
+
+def lua_files(paths: Collection[str], importer: str, module: str) -> Iterator[str]:
+    """The file of a module: in the folder of the importer or one above, or in a folder there that is searched."""
+    written = module.removeprefix("./")
+    stem = written.removesuffix(".lua") if written.endswith(".lua") else written.replace(".", "/")
+    folder = posixpath.dirname(importer)
+    while True:
+        for root in _ROOTS:
+            for name in (f"{stem}.lua", f"{stem}/init.lua"):
+                path = posixpath.normpath(posixpath.join(folder, root, name))
+                if path in paths and path != importer:
+                    yield path
+                    return
+        if not folder:
+            return
+        folder = posixpath.dirname(folder)
