@@ -59,6 +59,7 @@ class Rules:
     selves: frozenset[str] = frozenset()  # names of the class itself
     is_made_by_name: bool = False  # a class's name in it is the class, a function of that name makes an object
     has_pointers: bool = False  # an object may stand for what points at it; fields may be filled from outside
+    globals_name: str = ""  # of what has all names that files share
     supers: frozenset[str] = frozenset()  # attributes of an object that are what its class is made from
     has_tables: bool = False  # a table with functions in it is a class, and stands for the objects that are made of it
     gives_one_value: bool = False  # a file gives those that import it one value, not its names
@@ -225,6 +226,8 @@ _LUA = Rules(
     gives_one_value=True,
     runs=("__call",),
     supers=frozenset({"super", "__super", "_super"}),
+    constructors=frozenset({"init", "initialize", "_init", "__init", "new", "ctor", "constructor"}),
+    globals_name="_G",
 )
 
 RULES: Mapping[str, Rules] = {

@@ -5,7 +5,7 @@ bases as a class has; objects that are made with it as their metatable stand for
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from docindex_dagster.callgraph.ir import (
@@ -46,7 +46,7 @@ def with_tables(ir: FileIR) -> FileIR:
     tables = _tables(ir)
     assignments = [*ir.assignments, *(one for fill in ir.fills for one in _fields(fill))]
     assignments = [*_by_id(assignments, ir.definitions)]
-    objects = _objects(assignments, ir)
+    objects = _objects(assignments, ir, tables)
     return replace(
         ir,
         definitions=(*ir.definitions, *tables.values()),
@@ -58,7 +58,26 @@ def with_tables(ir: FileIR) -> FileIR:
 
 def assigned_fields(assignments: Iterable[Assignment]) -> list[Assignment]:
     """What is put into fields of any table."""
-    return [one for one in assignments if isinstance(_whole(one.target), Attribute) and not isinstance(one.value, Unknown)]
+    known = (one for one in assignments if not isinstance(one.value, Unknown))
+    return [one for one in known if isinstance(_whole(one.target), Attribute)]
+
+
+def filled_variables(
+    assignments: Iterable[Assignment], around: Callable[[str], Iterable[str]]
+) -> Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]:
+    """What functions put into collections of the scopes around them: by scope and name, where it is put and what."""
+    assignments = [*assignments]
+    known = {(one.scope, one.target) for one in assignments if isinstance(one.target, Name)}
+    found: dict[str, dict[str, list[tuple[str, Expression]]]] = {}
+    for one in assignments:
+        target = _whole(one.target)
+        if not isinstance(one.target, Element) or not isinstance(target, Name) or isinstance(one.value, Unknown):
+            continue
+        scope = next((scope for scope in around(one.scope) if (scope, target) in known), None)
+        if scope is not None and scope != one.scope:
+            value = Collection((one.value,))
+            found.setdefault(scope, {}).setdefault(target.text, []).append((one.scope, value))
+    return found
 
 
 def bases_named(base: Expression) -> Iterator[str]:
@@ -102,8 +121,8 @@ def _fields(fill: Fill) -> Iterator[Assignment]:
 def _by_id(assignments: Iterable[Assignment], definitions: Iterable[Definition]) -> Iterator[Assignment]:
     """The assignments; of functions that are written in a table without a name, each by its id."""
     written = defaultdict(list)
-    for one in definitions:
-        written[one.parent, one.name].append(one)
+    for definition in definitions:
+        written[definition.parent, definition.name].append(definition)
 
     def named(one: Assignment, part: Expression) -> Expression:
         known = written.get((one.scope, part.name), ()) if isinstance(part, Function) else ()
@@ -117,12 +136,14 @@ def _by_id(assignments: Iterable[Assignment], definitions: Iterable[Definition])
             yield one
 
 
-def _objects(assignments: Iterable[Assignment], ir: FileIR) -> dict[tuple[str, str], Expression]:
+def _objects(
+    assignments: Iterable[Assignment], ir: FileIR, tables: Mapping[str, Definition]
+) -> dict[tuple[str, str], Expression]:
     """By function and first parameter, the table that a function is put into, and is given first as its method."""
     functions = {one.qualified: one.id for one in ir.definitions}
     first: dict[str, str] = {}
-    for one in ir.parameters:
-        first.setdefault(one.scope, one.name)
+    for taken in ir.parameters:
+        first.setdefault(taken.scope, taken.name)
     found: dict[tuple[str, str], Expression] = {}
     for one in assignments:
         match one:
@@ -135,7 +156,9 @@ def _objects(assignments: Iterable[Assignment], ir: FileIR) -> dict[tuple[str, s
                 found |= {(function, first[function]): table for function in written if function in first}
             case _:
                 pass
-    return found
+    of_language = [one for one in ir.definitions if one.name.startswith("__") and one.kind == "function"]
+    inside = [one for one in of_language if one.id in first and one.parent in tables]
+    return found | {(one.id, first[one.id]): Name(tables[one.parent].name) for one in inside}
 
 
 def _of_object(one: Parameter, objects: Mapping[tuple[str, str], Expression]) -> Parameter:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 from docindex_dagster.callgraph.ir import (
@@ -37,7 +37,7 @@ from docindex_dagster.callgraph.ir import (
     path_of,
 )
 from docindex_dagster.callgraph.rules import Rules, rules_of
-from docindex_dagster.callgraph.tables import TABLE, assigned_fields, with_tables
+from docindex_dagster.callgraph.tables import TABLE, assigned_fields, filled_variables, with_tables
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
 FUNCTIONS = frozenset({"function", "method", "macro"})
@@ -86,6 +86,9 @@ class Unit:
     properties: frozenset[str]  # methods that are read as attributes
     hidden: frozenset[str]  # functions that are not found by their names
     forwards: Mapping[str, Sequence[str]]  # functions that are only declared, by scope
+    filled: Mapping[
+        str, Mapping[str, Sequence[tuple[str, Expression]]]
+    ]  # what functions put into outer variables
     contents: Sequence[Assignment]  # what calls put into collections
     ir: FileIR
 
@@ -213,9 +216,16 @@ def make_unit(
         properties=frozenset(ir.properties),
         hidden=frozenset(ir.hidden),
         forwards=grouped((one.scope, one.name) for one in ir.forwards),
+        filled=filled_variables(ir.assignments, partial(_scopes_around, definitions)) if rules.has_tables else {},
         contents=[*contents, *_contents_outside(calls)],
         ir=ir,
     )
+
+
+def _scopes_around(definitions: Mapping[str, Definition], scope: str) -> Iterator[str]:
+    """A scope and those around it, the file last."""
+    yield from (around.id for around in _around(definitions, scope))
+    yield FILE
 
 
 def _assigned(assignments: Iterable[Assignment], rules: Rules) -> Sequence[Assignment]:

@@ -118,6 +118,8 @@ def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, va
         return ()
     if unit.rules.has_tables and not _is_of_any_table(unit, scope, receiver):
         return ()
+    if unit.rules.has_tables:  # it may also be an empty one
+        values = tuple(value for value in values if value.kind != "external")
     if any(value.kind != "function" for value in values):
         return ()
     if isinstance(callee, Name) and not unit.rules.has_implicit_members:

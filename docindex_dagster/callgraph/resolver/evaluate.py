@@ -24,7 +24,7 @@ from docindex_dagster.callgraph.ir import (
     Union,
 )
 from docindex_dagster.callgraph.resolver.arguments import callback_argument
-from docindex_dagster.callgraph.resolver.imports import of_module
+from docindex_dagster.callgraph.resolver.imports import of_module, shared
 from docindex_dagster.callgraph.resolver.members import tested
 from docindex_dagster.callgraph.resolver.namespaces import implicit
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -44,6 +44,8 @@ def evaluated(q: Queries, unit: Unit, scope: str, expression: Expression) -> Val
 
 def _attribute(q: Queries, unit: Unit, scope: str, expression: Attribute) -> Iterable[Value]:
     of, name, rules = expression.of, expression.name, unit.rules
+    if rules.globals_name and of == Name(rules.globals_name):
+        return [*shared(q, unit, name)] or q.values(unit, FILE, Name(name))
     values = q.read(unit, scope, of)
     if rules.separates_kinds and name in rules.callers:
         values = (*values, *_functions_held(q, unit, scope, of))

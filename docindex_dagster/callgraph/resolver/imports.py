@@ -105,7 +105,7 @@ def imported(q: Queries, unit: Unit, name: str) -> Iterator[Sequence[Value]]:
         for module in q.packages(unit).get(name, ()):
             yield _of_module(q, unit, module, "")
         return
-    if name not in unit.imports and name in unit.packages:
+    if name not in unit.imports and name in unit.packages and not unit.rules.gives_one_value:
         yield of_import(q, unit, _whole(name))
 
 

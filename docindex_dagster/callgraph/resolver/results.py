@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from docindex_dagster.callgraph.ir import (
     THIS,
+    Assignment,
     Attribute,
     Call,
     Collection,
+    Definition,
     Expression,
     Instance,
     Name,
@@ -52,6 +54,8 @@ def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one
             return (value,) if unit.rules.family == "python" else ()
         case "object" | "external object" if unit.rules.has_accessors:
             return (value,)
+        case "object" if unit.rules.has_tables and not callable_of(q, value):
+            return (value,)  # of a class that a library makes
         case "object":
             return tuple(found for member in callable_of(q, value) for found in result(q, unit, member))
         case "external object" if value.name == FUNCTION_TYPE:
@@ -142,7 +146,8 @@ def _of_return(q: Queries, unit: Unit, function: Value, expression: Expression) 
     """What an expression that a function returns is; the object whose method it is where it returns itself."""
     receiver = function.held[:1]
     bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, Collection | Record)]
-    made = bound[0] if len(bound) == 1 else expression
+    is_table = unit.rules.has_tables and THIS in bound
+    made = THIS if is_table else bound[0] if len(bound) == 1 else expression
     if receiver and (made is THIS or expression is _STATIC or _is_given_object(unit, function, made)):
         return receiver
     if receiver and made in _SELF_MADE and receiver[0].kind == "class":
@@ -240,13 +245,22 @@ def _of_object(q: Queries, value: Value) -> Iterable[Value]:
 
 
 def _of_table(q: Queries, value: Value) -> Sequence[Value]:
-    """The functions of a table, where it is no class."""
-    unit = q.unit(value.path)
-    inside = [one for some in unit.children.get(q.definition(value).qualified, {}).values() for one in some]
-    is_class = any(one.kind == "method" or unit.takes(one.id, "self") for one in inside)
-    if is_class or len(inside) > MOST_VALUES or value.name in unit.bases:
+    """What a table has under names, where it is no class and falls back to no other."""
+    unit, table = q.unit(value.path), q.definition(value)
+    inside = [one for some in unit.children.get(table.qualified, {}).values() for one in some]
+    if any(one.kind == "method" or unit.takes(one.id, "self") for one in inside):
         return ()
-    return [found for one in inside for found in q.defined(unit, one, How.ELEMENT)]
+    if any(not isinstance(one.value, Record) for one in unit.bases.get(table.id, ())):
+        return ()
+    found = [found for one in inside for found in q.defined(unit, one, How.ELEMENT)]
+    fields = [one for one in unit.assigned if _is_field(one, table)]
+    found += [one.found(How.ELEMENT) for field in fields for one in q.values(unit, field.scope, field.value)]
+    return found if len(found) <= MOST_VALUES else ()
+
+
+def _is_field(one: Assignment, table: Definition) -> bool:
+    """Whether what is assigned is a field of a table, where this table is in scope."""
+    return isinstance(one.target, Attribute) and one.scope == table.parent and path_of(one.target.of) == table.name
 
 
 def _entries(q: Queries, table: Value) -> Values:

@@ -161,6 +161,8 @@ def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list
         several = [q.values(unit, scope, one) for one in expressions]
         found = [value for values in several for value in values]
         differing = {values for values in several if values and not _is_held(values)}
+        for at, one in unit.filled.get(scope, {}).get(name, ())[:MOST_VALUES]:
+            found += q.values(unit, at, one)
         if len(differing) > _MOST_MEANINGS and rules.has_prototypes:
             return []  # variables of different blocks
     inside = unit.children.get(qualified)

@@ -13,6 +13,12 @@
       name: (identifier) @_require
       arguments: (arguments . (string content: (_) @import.module) .)))
   (#eq? @_require "require"))
+(assignment_statement ; local ok, alias = pcall(require, "name")
+  (variable_list . (_) . name: (identifier) @import.alias)
+  (expression_list
+    . value: (function_call
+      arguments: (arguments . (identifier) @_require . (string content: (_) @import.module) .)))
+  (#eq? @_require "require"))
 ((function_call
   name: (identifier) @_require
   arguments: (arguments . (string content: (_) @import.module) .))
@@ -26,6 +32,8 @@
   (identifier) (dot_index_expression) (function_call) (binary_expression) (parenthesized_expression)
 ] @export.value)) @export.default)
 (chunk (return_statement (expression_list
+  . (function_call arguments: (arguments . (identifier) @export.value)) @export.default)))
+(chunk (return_statement (expression_list
   . (table_constructor (field name: (identifier) @export value: (_) @export.value)))))
 
 (assignment_statement
@@ -35,7 +43,10 @@
   (variable_list . (_) . name: [(identifier) (dot_index_expression)] @bind)
   (expression_list . (_) . value: (_) @bind.value))
 (variable_declaration (variable_list name: (identifier) @bind))
-(variable_declaration (assignment_statement (variable_list (_) . name: (identifier) @bind)))
+((variable_declaration (assignment_statement
+  (variable_list (_) . name: (identifier) @bind)
+  (expression_list . value: (_) @_value)))
+  (#not-match? @_value "^pcall\\(require"))
 (for_generic_clause
   (variable_list . (identifier) . (identifier) @bind .)
   (expression_list . (_) @bind.items))
