@@ -86,9 +86,7 @@ class Unit:
     properties: frozenset[str]  # methods that are read as attributes
     hidden: frozenset[str]  # functions that are not found by their names
     forwards: Mapping[str, Sequence[str]]  # functions that are only declared, by scope
-    filled: Mapping[
-        str, Mapping[str, Sequence[tuple[str, Expression]]]
-    ]  # what functions put into outer variables
+    filled: Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]  # what functions put into outer variables
     contents: Sequence[Assignment]  # what calls put into collections
     ir: FileIR
 
