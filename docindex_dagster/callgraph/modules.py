@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from docindex_dagster.callgraph import modules_c
+from docindex_dagster.callgraph.modules_bash import bash_files
 from docindex_dagster.callgraph.modules_go import go_folder, go_modules
 from docindex_dagster.callgraph.modules_lua import lua_files
 from docindex_dagster.callgraph.modules_ruby import ruby_files
@@ -257,6 +258,7 @@ _FINDERS: Mapping[str, Callable[[Modules, str, str], Iterable[str]]] = {
     "ecmascript": _ecmascript,
     "ruby": lambda modules, importer, module: ruby_files(modules.paths, importer, module),
     "go": _go,
+    "bash": lambda modules, importer, module: bash_files(modules.paths, importer, module),
     "lua": lambda modules, importer, module: lua_files(modules.paths, importer, module),
     "rust": _rust,
     "c": _c,

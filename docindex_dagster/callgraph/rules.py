@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Sharing = Literal["file", "folder", "namespace", "included", "global"]
+Sharing = Literal["file", "folder", "namespace", "included", "global", "loaded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class Rules:
     supers: frozenset[str] = frozenset()  # attributes of an object that are what its class is made from
     has_tables: bool = False  # a table with functions in it is a class, and stands for the objects that are made of it
     gives_one_value: bool = False  # a file gives those that import it one value, not its names
+    has_numbered_parameters: bool = False  # functions are commands, and all are seen wherever they are written
     functions: frozenset[str] = frozenset()  # types of which a value is a function that a user gave
 
 
@@ -230,6 +231,15 @@ _LUA = Rules(
     globals_name="_G",
 )
 
+_BASH = Rules(
+    "bash",
+    sharing="loaded",
+    redefines=True,
+    has_class_scope=False,
+    has_marked_variables=True,
+    has_numbered_parameters=True,
+)
+
 RULES: Mapping[str, Rules] = {
     "python": _PYTHON,
     "javascript": _JAVASCRIPT,
@@ -245,6 +255,7 @@ RULES: Mapping[str, Rules] = {
     "cpp": _C,
     "php": _PHP,
     "lua": _LUA,
+    "bash": _BASH,
 }
 
 

@@ -37,6 +37,7 @@ from docindex_dagster.callgraph.ir import (
     path_of,
 )
 from docindex_dagster.callgraph.rules import Rules, rules_of
+from docindex_dagster.callgraph.scripts import called_name, with_parameters
 from docindex_dagster.callgraph.tables import TABLE, assigned_fields, filled_variables, with_tables
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
@@ -162,6 +163,7 @@ def make_unit(
     """The unit of a file, from its intermediate representation and the ids and first bytes of its chunks."""
     rules = rules_of(language)
     ir = with_tables(ir) if rules.has_tables else ir
+    ir = with_parameters(ir) if rules.has_numbered_parameters else ir
     definitions = {one.id: _as_class(one, rules) for one in ir.definitions}
     calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
     contents = [*_contents(calls)]
@@ -179,7 +181,7 @@ def make_unit(
         chunks=chunks,
         chunk_starts=chunk_starts,
         definitions=definitions,
-        children=_children(definitions.values(), rules),
+        children=_children(_outermost(definitions, rules), rules),
         bindings=_by_scope(
             (one, one.target.text) for one in bound if one.role == "bind" and isinstance(one.target, Name)
         ),
@@ -257,6 +259,13 @@ def _by_scope(named: Iterable[tuple[Assignment, str]]) -> dict[str, dict[str, li
 def _as_class(definition: Definition, rules: Rules) -> Definition:
     is_class = definition.kind == "type" and rules.has_named_types
     return definition._replace(kind="class") if is_class else definition
+
+
+def _outermost(definitions: Mapping[str, Definition], rules: Rules) -> Iterable[Definition]:
+    """The definitions, each at the place where it is seen."""
+    if not rules.has_numbered_parameters:
+        return definitions.values()
+    return [one._replace(parent=FILE, name=called_name(one, definitions)) for one in definitions.values()]
 
 
 def _children(definitions: Iterable[Definition], rules: Rules) -> dict[str, dict[str, list[Definition]]]:

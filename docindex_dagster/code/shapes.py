@@ -16,6 +16,7 @@ from docindex_dagster.code.lambdas import (
     java_mapped,
 )
 from docindex_dagster.code.shadows import Blocks
+from docindex_dagster.code.shapes_bash import BASH
 from docindex_dagster.code.shapes_c import C
 from docindex_dagster.code.shapes_lua import LUA, LUA_ANONYMOUS, LUA_FUNCTIONS, LUA_NAMING
 from docindex_dagster.code.shapes_php import PHP
@@ -504,5 +505,6 @@ FACT_LANGUAGES: Mapping[str, FactLanguage] = {
     "php": FactLanguage(
         ("php",), PHP, _PHP_FUNCTIONS | _PHP_ANONYMOUS, _PHP_ANONYMOUS, frozenset({"assignment_expression"})
     ),
+    "bash": FactLanguage(("bash",), BASH),
     "lua": FactLanguage(("lua",), LUA, LUA_FUNCTIONS, LUA_ANONYMOUS, LUA_NAMING),
 }

@@ -12,7 +12,7 @@ from docindex_dagster.callgraph.resolver.imports import macros
 from docindex_dagster.callgraph.resolver.overloads import best_overloads, takes
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
-from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, external
 from docindex_dagster.callgraph.units import FUNCTIONS, Unit
 
 
@@ -51,6 +51,8 @@ def reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -
         found = [target for target in found if target.kind != "class"]
     if rules.has_method_calls:
         found = [target for target in found if _is_called(q, unit, callee, target)]
+    if rules.has_numbered_parameters and not found and isinstance(callee, Name) and callee.text[:1] != "$":
+        return (external(callee.text),)  # a command
     inside = [target for target in found if target.kind != "external"]
     several = distinct(inside or found)
     return (_with_body(q, unit, several[0]),) if len(several) == 1 else several

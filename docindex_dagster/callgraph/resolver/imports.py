@@ -11,8 +11,10 @@ from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, external, is_file
 from docindex_dagster.callgraph.rules import RULES, Rules
+from docindex_dagster.callgraph.scripts import called_name
 from docindex_dagster.callgraph.units import Unit
 
+_LOADING = "source"  # the command of a shell that loads a file
 _SHARING_FOLDERS = sorted({rules.family for rules in RULES.values() if rules.sharing == "folder"})
 
 
@@ -248,6 +250,9 @@ def shared(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
     if rules.sharing == "folder":
         yield from _of_neighbours(q, unit, name)
         return
+    if rules.sharing == "loaded":
+        yield from _of_loaded(q, unit, name)
+        return
     is_global = rules.sharing == "global"
     classes: list[tuple[tuple[bool, ...], Unit, Definition]] = []  # of which each is a part of one
     for path, definition in q.program.named.get(rules.family, name):
@@ -295,6 +300,34 @@ def _loaded(q: Queries, unit: Unit) -> set[str]:
                 found.update(new)
                 stack += new
     return found
+
+
+def _of_loaded(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
+    """A function of a file that this one loads, or that one loads which loads this one."""
+    known = [
+        (path, one)
+        for path, one in q.program.named.get(unit.rules.family, name.rpartition(".")[2])
+        if path != unit.path and called_name(one, q.unit(path).definitions) == name
+    ]
+    if not known:
+        return
+    own = _loaded(q, unit)
+    found = [(path, one) for path, one in known if path in own]
+    if not found:
+        others = (_loaded(q, other) for other in _loading(q, unit))
+        together = {path for loaded in others if unit.path in loaded for path in loaded}
+        found = [(path, one) for path, one in known if path in together]
+    if len({path for path, _ in found}) > 1:
+        direct = {path for some in unit.imports.values() for one in some for path in q.program.find_module(unit, one.module)}
+        found = [(path, one) for path, one in found if path in direct] or found
+    for path, one in found[-1:]:
+        yield from q.defined(q.unit(path), one, How.IMPORT if path in own else How.PACKAGE)
+
+
+def _loading(q: Queries, unit: Unit) -> Iterator[Unit]:
+    """The files that load others."""
+    for path in dict.fromkeys(path for path, _ in q.program.callers.get(unit.rules.family, _LOADING)):
+        yield q.unit(path)
 
 
 def _of_neighbours(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
