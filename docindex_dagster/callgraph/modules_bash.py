@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Collection, Iterator
+from fnmatch import fnmatchcase
 
 _COMPUTED = re.compile(r"\$\((?:[^()]|\([^()]*\))*\)|\$\{[^{}]*\}|\$\w+|`[^`]*`|[\"']")
 _ENDINGS = ("", ".sh", ".bash")
@@ -24,6 +25,9 @@ def bash_files(paths: Collection[str], importer: str, module: str) -> Iterator[s
         folder = posixpath.dirname(folder)
         names.append(posixpath.normpath(posixpath.join(folder, inner)))
     for name in names:
+        if "*" in inner and (several := _matching(paths, name)):
+            yield from several
+            return
         for ending in _ENDINGS:
             if f"{name}{ending}" in paths:
                 yield f"{name}{ending}"
@@ -31,6 +35,12 @@ def bash_files(paths: Collection[str], importer: str, module: str) -> Iterator[s
     found = [path for path in paths if path.endswith(f"/{inner}")] if computed else []
     if found:
         yield min(found, key=lambda path: (-_shared(importer, path), path.count("/"), path))
+
+
+def _matching(paths: Collection[str], pattern: str) -> list[str]:
+    """The files in a folder that a pattern names."""
+    folder = posixpath.dirname(pattern)
+    return sorted(path for path in paths if folder and posixpath.dirname(path) == folder and fnmatchcase(path, pattern))
 
 
 def _shared(first: str, second: str) -> int:

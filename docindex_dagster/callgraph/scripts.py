@@ -1,5 +1,6 @@
 """Functions of a shell: their parameters have numbers, and all are known by their names, wherever they are written."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ from docindex_dagster.callgraph.ir import (
     Element,
     Expression,
     FileIR,
+    Import,
     Name,
     Parameter,
     Union,
@@ -23,6 +25,7 @@ from docindex_dagster.callgraph.ir import (
 
 _MOST = 8  # parameters
 _REST = Name("$rest")
+_VARIABLE = re.compile(r"\"?\$\{?\w+\}?\"?")
 _SHIFT = Name("shift")
 
 
@@ -35,8 +38,18 @@ def with_parameters(ir: FileIR) -> FileIR:
         ir,
         calls=calls,
         assignments=tuple(shifted.assignment(one) for one in ir.assignments),
+        imports=tuple(_imports(ir.imports)),
         parameters=tuple(parameter for one in functions for parameter in _parameters(one)),
     )
+
+
+def _imports(imports: Iterable[Import]) -> Iterator[Import]:
+    """The imports; files of which a loop takes one after the other only where a variable is loaded."""
+    imports = [*imports]
+    has_variable = any(_VARIABLE.fullmatch(one.module) for one in imports)
+    for one in imports:
+        if not _VARIABLE.fullmatch(one.module) and (has_variable or "*" not in one.module.rpartition("/")[2]):
+            yield one
 
 
 def called_name(definition: Definition, definitions: Mapping[str, Definition]) -> str:
@@ -91,11 +104,15 @@ def _is_rest(value: Expression) -> bool:
     return value is _REST or (isinstance(value, Union) and value.parts[0] is _REST)
 
 
-def _numbered(value: Expression, count: int) -> Expression:
+def _numbered(value: Expression, count: int) -> Expression:  # noqa: PLR0911 one a form
     """An expression with the numbers that parameters had before some were taken off."""
     match value:
         case Name("$rest"):
             return Name(f"${count + 1}")
+        case Element(Name("$rest")) | Name("this"):
+            return Union(tuple(Name(f"${number}") for number in range(count + 1, _MOST + 1)))
+        case Collection((Name("$rest"),)):
+            return Collection((_numbered(Element(_REST), count),))
         case Name(text) if text[:1] == "$" and text[1:].isdecimal() and text != "$0":
             return Name(f"${int(text[1:]) + count}")
         case Union((Name("$rest"), Name(first))) if first.isdecimal():

@@ -246,13 +246,18 @@ def _submodules(q: Queries, folder: str, name: str) -> Iterator[str]:
 
 def shared(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
     """What files of the same folder or namespace, or all files, define under a name."""
+    match unit.rules.sharing:
+        case "folder":
+            return _of_neighbours(q, unit, name)
+        case "loaded":
+            return _of_loaded(q, unit, name)
+        case _:
+            return _of_namespaces(q, unit, name)
+
+
+def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
+    """What files of the same namespace, or all files, define under a name."""
     rules = unit.rules
-    if rules.sharing == "folder":
-        yield from _of_neighbours(q, unit, name)
-        return
-    if rules.sharing == "loaded":
-        yield from _of_loaded(q, unit, name)
-        return
     is_global = rules.sharing == "global"
     classes: list[tuple[tuple[bool, ...], Unit, Definition]] = []  # of which each is a part of one
     for path, definition in q.program.named.get(rules.family, name):
@@ -317,11 +322,17 @@ def _of_loaded(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
         others = (_loaded(q, other) for other in _loading(q, unit))
         together = {path for loaded in others if unit.path in loaded for path in loaded}
         found = [(path, one) for path, one in known if path in together]
-    if len({path for path, _ in found}) > 1:
-        direct = {path for some in unit.imports.values() for one in some for path in q.program.find_module(unit, one.module)}
-        found = [(path, one) for path, one in found if path in direct] or found
-    for path, one in found[-1:]:
+    for path, one in _last_loaded(q, unit, found):
         yield from q.defined(q.unit(path), one, How.IMPORT if path in own else How.PACKAGE)
+
+
+def _last_loaded(q: Queries, unit: Unit, found: Sequence[tuple[str, Definition]]) -> Sequence[tuple[str, Definition]]:
+    """Of functions of one name those of the files that are loaded last, which may be several."""
+    for one in reversed(unit.imported if len(found) > 1 else ()):
+        files = q.program.find_module(unit, one.module)
+        if inside := [(path, definition) for path, definition in found if path in files]:
+            return inside
+    return found[-1:]
 
 
 def _loading(q: Queries, unit: Unit) -> Iterator[Unit]:

@@ -19,4 +19,7 @@
   name: (variable_name) @bind @bind.filled
   value: (array (concatenation [(word) (string)] @bind.value .)))
 (declaration_command (variable_name) @bind)
-(for_statement variable: (variable_name) @bind value: (_) @bind.value)
+(for_statement variable: (variable_name) @bind value: (_) @bind.items)
+(for_statement variable: (variable_name) @bind @bind.self !value)
+; for file in lib/*.sh; do source "$file"; done
+((for_statement value: (_) @import.module) (#match? @import.module "[*][.](sh|bash)\"?$"))
