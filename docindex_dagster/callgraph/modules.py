@@ -14,6 +14,7 @@ from docindex_dagster.callgraph.modules_go import go_folder, go_modules
 from docindex_dagster.callgraph.modules_lua import lua_files
 from docindex_dagster.callgraph.modules_ruby import ruby_files
 from docindex_dagster.callgraph.modules_rust import rust_crates, rust_files
+from docindex_dagster.callgraph.modules_zig import zig_files
 from docindex_dagster.callgraph.rules import rules_of
 
 _JS_ENDINGS = ("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".mts", ".cts")
@@ -258,6 +259,7 @@ _FINDERS: Mapping[str, Callable[[Modules, str, str], Iterable[str]]] = {
     "ecmascript": _ecmascript,
     "ruby": lambda modules, importer, module: ruby_files(modules.paths, importer, module),
     "go": _go,
+    "zig": lambda modules, importer, module: zig_files(modules.paths, importer, module),
     "bash": lambda modules, importer, module: bash_files(modules.paths, importer, module),
     "lua": lambda modules, importer, module: lua_files(modules.paths, importer, module),
     "rust": _rust,

@@ -64,6 +64,7 @@ class Rules:
     has_tables: bool = False  # a table with functions in it is a class, and stands for the objects that are made of it
     gives_one_value: bool = False  # a file gives those that import it one value, not its names
     has_numbered_parameters: bool = False  # functions are commands, and all are seen wherever they are written
+    has_file_types: bool = False  # a file is a type, and so is a function that has methods
     functions: frozenset[str] = frozenset()  # types of which a value is a function that a user gave
 
 
@@ -240,6 +241,15 @@ _BASH = Rules(
     has_numbered_parameters=True,
 )
 
+_ZIG = Rules(
+    "zig",
+    has_implicit_members=True,
+    has_class_scope=False,
+    has_filled_fields=True,
+    has_file_types=True,
+    calls_classes=False,
+)
+
 RULES: Mapping[str, Rules] = {
     "python": _PYTHON,
     "javascript": _JAVASCRIPT,
@@ -256,6 +266,7 @@ RULES: Mapping[str, Rules] = {
     "php": _PHP,
     "lua": _LUA,
     "bash": _BASH,
+    "zig": _ZIG,
 }
 
 

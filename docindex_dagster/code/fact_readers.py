@@ -110,7 +110,8 @@ def _given(argument: "Node", shapes: Shapes) -> str:
     if kind == "block_argument":
         return f"&{expression(argument, shapes)}"
     if kind in shapes.labels:
-        written = expression(argument.child_by_field_name("value"), shapes)
+        value = argument.child_by_field_name("value") or argument.named_children[-1]
+        written = expression(value, shapes)
         name = text_of(argument.child_by_field_name(shapes.labels[kind]))
         return f"{name}={written}" if name.isidentifier() else written
     if kind not in _NAMED_ARGUMENTS:

@@ -20,6 +20,7 @@ from docindex_dagster.code.shapes_bash import BASH
 from docindex_dagster.code.shapes_c import C
 from docindex_dagster.code.shapes_lua import LUA, LUA_ANONYMOUS, LUA_FUNCTIONS, LUA_NAMING
 from docindex_dagster.code.shapes_php import PHP
+from docindex_dagster.code.shapes_zig import ZIG, ZIG_BLOCKS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -505,6 +506,7 @@ FACT_LANGUAGES: Mapping[str, FactLanguage] = {
     "php": FactLanguage(
         ("php",), PHP, _PHP_FUNCTIONS | _PHP_ANONYMOUS, _PHP_ANONYMOUS, frozenset({"assignment_expression"})
     ),
+    "zig": FactLanguage(("zig",), ZIG, blocks=Blocks(ZIG_BLOCKS, frozenset({"Statement"}), frozenset({"AssignExpr"}))),
     "bash": FactLanguage(("bash",), BASH),
     "lua": FactLanguage(("lua",), LUA, LUA_FUNCTIONS, LUA_ANONYMOUS, LUA_NAMING),
 }

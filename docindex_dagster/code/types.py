@@ -22,6 +22,7 @@ _RESULT = re.compile(r"^\s*(?:<.*?>\s*\(.*?\)\s*)?=>\s*(.*)$", re.DOTALL)  # of 
 _SLICE = re.compile(r"^\[([^,;]*)(?:;[^\]]*)?\]$", re.DOTALL)
 _CHANNEL = re.compile(r"^(?:<- ?)?chan(?: ?<-| ) ?(.*)$", re.DOTALL)
 _FUNCTION = re.compile(r"^(?:func|fn|Fn|FnMut|FnOnce) ?(?=\()")
+_ERRORS = re.compile(r"^\w[\w.]*!(?=[\w?*]|\[[\]:*\d])")  # of Zig, before what a function else gives
 _RESULT_NAME = re.compile(r"^(?!(?:chan|func|map|fn) )\w+ +(?=\S)")
 _ARGUMENT_NAME = re.compile(r"^\w+ ?= ?")
 _NAME = re.compile(r"[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")
@@ -35,6 +36,7 @@ def canonical_type(written: str) -> str:
     text = _SPACES.sub(
         " ", written.strip().removeprefix("->").lstrip(": ").strip("\"'").replace("::", ".").replace("\\", ".")
     )
+    text = _ERRORS.sub("", text)
     return text.strip("?") if text.strip("?") == "static" else _canonical(text, 0)
 
 

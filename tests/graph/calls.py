@@ -26,7 +26,7 @@ from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "calls"
-WITHOUT_CALLS = frozenset({"elixir", "haskell", "scala", "swift", "zig"})
+WITHOUT_CALLS = frozenset({"elixir", "haskell", "scala", "swift"})
 """Languages whose programs are labelled and whose calls nothing resolves yet."""
 _LABELS = "calls.txt"
 _OUTSIDE = ("external", "unresolved")

@@ -59,6 +59,12 @@ _LUA = """
     warn xpcall
 """
 
+_ZIG = """
+    Array anyerror anyframe anyopaque anytype bool c_char c_int c_long c_short c_uint c_ulong comptime_float
+    comptime_int f128 f16 f32 f64 f80 func i128 i16 i32 i64 i8 isize noreturn type u1 u128 u16 u32 u64 u8 usize void
+"""
+_ZIG_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
+
 _BUILTINS: Mapping[str, frozenset[str]] = {
     "python": frozenset(dir(_python)),
     "ecmascript": frozenset(_ECMASCRIPT.split()),
@@ -67,6 +73,7 @@ _BUILTINS: Mapping[str, frozenset[str]] = {
     "rust": frozenset(_RUST.split()),
     "c": frozenset(_C.split()),
     "lua": frozenset(_LUA.split()),
+    "zig": frozenset(_ZIG.split()),
 }
 
 # Methods that give the same elements, and those that give one of them.
@@ -180,13 +187,16 @@ def plain_result(method: Value) -> Value | None:
     return external_object(number[1].lower(), method.how) if number else None
 
 
-def result_of(family: str, method: Value) -> Iterable[Value]:
+def result_of(family: str, method: Value) -> Iterable[Value]:  # noqa: PLR0911 one a library
     """What a method of a collection or generic type gives, where that is one of its elements, or all."""
     owner, _, name = method.name.rpartition(".")
     if owner == ANY:
         return method.held
     if family == "rust":
         return rust_result(method)
+    if owner.startswith("std.") and family == "zig":
+        is_whole = name.startswith("init") or name in _ZIG_WHOLE
+        return [external_object(owner, method.how, method.held)] if is_whole else method.held[-1:]
     if owner.startswith("std."):
         return _result_in_std(owner, name, method)
     if name in _ONE and not (name == "take" and owner in _COLLECTIONS):

@@ -35,6 +35,7 @@ from docindex_dagster.callgraph.units import Unit
 
 _SELF_TYPES = frozenset({"this", "Self", "self", "static", "$this"})
 _SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
+_INDEXED = frozenset({"class", "object", "module"})
 _TABLE_NAMES = frozenset({"cls", "class", "klass"})
 _STATIC = New(Name("static"))
 _POINTING = ("operator[]", "operator->", "operator*")
@@ -209,6 +210,8 @@ def elements(q: Queries, value: Value) -> Values:
 
 
 def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one a kind
+    if value.kind in _INDEXED and q.rules(value).has_file_types:
+        return [value]  # an array or slice is followed as what it holds
     match value.kind:
         case "collection":
             return [held.found(How.ELEMENT) for held in value.held]

@@ -17,6 +17,8 @@ def of_itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] 
     if name in PATH_WORDS and rules.has_module_paths:
         owner = q.owner(unit, scope) if name == "this" else None
         return [owner.as_kind("object")] if owner else q.path_word(unit, scope, name)
+    if name == "this" and rules.has_file_types:
+        return _container(unit, scope)
     if name == "this" and rules.has_tables:
         return _table(q, unit, scope)
     if name == "this":
@@ -32,6 +34,22 @@ def of_itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] 
     if name in rules.makers and rules.has_implicit_members and (cls := class_around(unit, scope)):
         return [Value("class", unit.path, cls.id)]
     return None
+
+
+def _container(unit: Unit, scope: str) -> Sequence[Value]:
+    """The type around a place: a struct, what a function gives that has methods, or the file."""
+    for around in unit.around(scope):
+        if is_class(around):
+            return [Value("object", unit.path, around.id)]
+        if around.kind == "function" and is_type_function(unit, around):
+            return [Value("function", unit.path, around.id)]
+    return [Value("module", unit.path, "")]
+
+
+def is_type_function(unit: Unit, function: Definition) -> bool:
+    """Whether a function gives a type, which is written in it."""
+    inside = unit.children.get(function.qualified, {})
+    return any(one.kind == "method" for some in inside.values() for one in some)
 
 
 def _table(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:

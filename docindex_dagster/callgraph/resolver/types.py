@@ -66,6 +66,8 @@ def typed(  # noqa: PLR0911 one a sort of types
     arguments = arguments[:1] if last in rules.leading else arguments
     held = tuple(_argument_type(q, unit, scope, argument, given) for argument in arguments)
     found = [one for value in type_names(q, unit, scope, name) for one in _instances(value, held)]
+    if not found and rules.has_file_types:
+        found = [value for value in type_names(q, unit, scope, name) if value.kind == "module"]
     if not found and (arguments or rules.sharing == "namespace"):
         return [external_object(name, How.RECEIVER, held)]
     return found

@@ -1,0 +1,61 @@
+; Captures are described in facts.py. A call is captured by its arguments, from which its reader goes back.
+
+(FnCallArguments) @call @arguments
+
+(VarDecl
+  variable_type_function: (IDENTIFIER) @import.alias
+  "=" . (ErrorUnionExpr . (SuffixExpr
+    . (BUILTINIDENTIFIER) @_import
+    . (FnCallArguments . (ErrorUnionExpr (SuffixExpr (STRINGLITERALSINGLE) @import.module))) .))
+  (#eq? @_import "@import"))
+((SuffixExpr
+  . (BUILTINIDENTIFIER) @_import
+  . (FnCallArguments . (ErrorUnionExpr (SuffixExpr (STRINGLITERALSINGLE) @import.module))))
+  (#eq? @_import "@import"))
+(Decl
+  "usingnamespace" @reexport.all
+  (ErrorUnionExpr . (SuffixExpr
+    . (BUILTINIDENTIFIER) @_import
+    . (FnCallArguments . (ErrorUnionExpr (SuffixExpr (STRINGLITERALSINGLE) @reexport.module))) .))
+  (#eq? @_import "@import"))
+
+; The declared type, else the value.
+(VarDecl variable_type_function: (IDENTIFIER) @bind ":" . (PrefixTypeOp)* . (ErrorUnionExpr) @bind.value)
+(VarDecl . ["const" "var"] . variable_type_function: (IDENTIFIER) @bind . "=" . (PrefixTypeOp)* . (_) @bind.value)
+(ContainerField field_member: (IDENTIFIER) @bind ":" . (PrefixTypeOp)* . (ErrorUnionExpr) @bind.value)
+(AssignExpr
+  . (ErrorUnionExpr (SuffixExpr (FieldOrFnCall field_access: (_)) .)) @bind
+  . (AssignOp "=") . (_) @bind.value)
+
+(IfPrefix (_) @bind.value (PtrPayload variable: (IDENTIFIER) @bind))
+(WhilePrefix (_) @bind.value (PtrPayload variable: (IDENTIFIER) @bind))
+(ForPrefix
+  (ForArgumentsList . (ForItem . (_) @bind.items))
+  (PtrListPayload . variable: (IDENTIFIER) @bind))
+(ForPrefix
+  (ForArgumentsList . (ForItem) . (ForItem . (_) @bind.items))
+  (PtrListPayload . variable: (IDENTIFIER) . variable: (IDENTIFIER) @bind))
+(Payload variable: (IDENTIFIER) @bind)
+; switch (shape) { .circle => |c| …, inline else => |s| … }
+(SwitchExpr
+  . (_) @bind.from
+  (SwitchProng
+    (SwitchCase (SwitchItem (ErrorUnionExpr (SuffixExpr . field_constant: (IDENTIFIER) @bind.key .))))
+    (PtrIndexPayload . variable: (IDENTIFIER) @bind)))
+(SwitchExpr
+  . (_) @bind.from
+  (SwitchProng (SwitchCase "else" @bind.key) (PtrIndexPayload . variable: (IDENTIFIER) @bind)))
+
+(Decl (FnProto (ParamDeclList
+  (ParamDecl parameter: (IDENTIFIER) @parameter (ParamType (ErrorUnionExpr)? @parameter.value)))))
+
+("return" . (_) @return)
+
+; Type{ .name = value }, and .{ .name = value } where the type is declared.
+(_ (ErrorUnionExpr (SuffixExpr) @fill .) . (InitList) @arguments)
+(VarDecl
+  ":" . (PrefixTypeOp)* . (ErrorUnionExpr (SuffixExpr) @fill .)
+  "=" . (ErrorUnionExpr . (SuffixExpr . (InitList) @arguments .)))
+(Decl
+  (FnProto (ErrorUnionExpr (SuffixExpr) @fill .) .)
+  (Block (Statement (AssignExpr "return" . (ErrorUnionExpr . (SuffixExpr . (InitList) @arguments .))))))
