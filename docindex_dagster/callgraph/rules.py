@@ -65,7 +65,7 @@ class Rules:
     gives_one_value: bool = False  # a file gives those that import it one value, not its names
     has_numbered_parameters: bool = False  # functions are commands, and all are seen wherever they are written
     has_file_types: bool = False  # a file is a type, and so is a function that has methods
-    functions: frozenset[str] = frozenset()  # types of which a value is a function that a user gave
+    functions: frozenset[str] = frozenset()  # types of which a value is what a user gave: a function, a type
 
 
 _PYTHON = Rules(
@@ -248,6 +248,7 @@ _ZIG = Rules(
     has_filled_fields=True,
     has_file_types=True,
     calls_classes=False,
+    functions=frozenset({"type", "anytype"}),
 )
 
 RULES: Mapping[str, Rules] = {

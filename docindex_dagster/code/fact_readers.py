@@ -100,7 +100,8 @@ def _arguments(parts: "Parts", shapes: Shapes) -> str:
 
 
 def _all_given(node: "Node", most: int, shapes: Shapes) -> str:
-    return SEPARATOR.join([_given(child, shapes) for child in _listed(node)[:most]])
+    listed = [child for child in _listed(node) if child.type not in shapes.beside]
+    return SEPARATOR.join([_given(child, shapes) for child in listed[:most]])
 
 
 def _given(argument: "Node", shapes: Shapes) -> str:

@@ -21,8 +21,11 @@ _CASTS = frozenset({"@ptrCast", "@alignCast", "@constCast", "@volatileCast"})
 
 def _chain(node: "Node", read: Read) -> str:
     """An expression with all that is behind it; a declared type."""
-    if _is_type(node) and (declared := _declared(text_of(node))):
-        return f":{declared}"
+    declared = _type_with(node)
+    if declared is not None and text_of(declared).startswith("fn"):
+        return ":func"
+    if declared is not None and (name := _declared(text_of(node))):
+        return f":{name}"
     return _up_to(node, None, read)
 
 
@@ -92,16 +95,18 @@ def _called(found: str, arguments: "Node", read: Read) -> str:
     return f":{declared}" if is_type else f"{found}()"
 
 
-def _is_type(chain: "Node") -> bool:
-    """Whether a chain stands where a type is declared."""
+def _type_with(chain: "Node") -> "Node | None":
+    """The declared type that a chain is, or ends; None where it stands elsewhere."""
     node = chain.parent
     while node is not None and node.parent is not None and node.parent.type == "ErrorUnionExpr":
         node = node.parent
     around = node.parent if node is not None else None
-    if node is None or around is None or around.type not in _DECLARED:
-        return around is not None and around.type == "ParamType"
-    before = node.prev_sibling
-    return before is not None and before.type in {":", "PrefixTypeOp"}
+    if node is None or around is None:
+        return None
+    if around.type == "ParamType":
+        return node
+    before = node.prev_sibling if around.type in _DECLARED else None
+    return node if before is not None and before.type in {":", "PrefixTypeOp"} else None
 
 
 def _declared(written: str) -> str:
@@ -141,6 +146,7 @@ ZIG = Shapes(
     },
     either={"BinaryExpr": ("left", "right"), "IfExpr": ("1", "-1")},
     labels={"FieldInit": "field_member"},
+    beside=frozenset({"InitList", "PrefixTypeOp"}),
     literals={"STRINGLITERALSINGLE": "string", "INTEGER": "int", "FLOAT": "float", "CHAR_LITERAL": "u8"},
     readers={"SuffixExpr": _chain, "FnCallArguments": _callee},
     is_placed=True,

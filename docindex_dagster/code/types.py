@@ -22,7 +22,9 @@ _RESULT = re.compile(r"^\s*(?:<.*?>\s*\(.*?\)\s*)?=>\s*(.*)$", re.DOTALL)  # of 
 _SLICE = re.compile(r"^\[([^,;]*)(?:;[^\]]*)?\]$", re.DOTALL)
 _CHANNEL = re.compile(r"^(?:<- ?)?chan(?: ?<-| ) ?(.*)$", re.DOTALL)
 _FUNCTION = re.compile(r"^(?:func|fn|Fn|FnMut|FnOnce) ?(?=\()")
-_ERRORS = re.compile(r"^\w[\w.]*!(?=[\w?*]|\[[\]:*\d])")  # of Zig, before what a function else gives
+_ERRORS = re.compile(
+    r"^(?:error ?\{[^{}]*\}|\w[\w.]*)!(?=[\w?*]|\[[\]:*\d])"
+)  # of Zig, before what a function else gives
 _RESULT_NAME = re.compile(r"^(?!(?:chan|func|map|fn) )\w+ +(?=\S)")
 _ARGUMENT_NAME = re.compile(r"^\w+ ?= ?")
 _NAME = re.compile(r"[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")

@@ -188,7 +188,8 @@ def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found:
     if rules.has_tables:
         yield from (one.found(How.RECEIVER) for one in _assigned(q, unit, definition, name))
         return
-    if rules.has_filled_fields and found and all(is_open(q, value) for value in found):
+    is_enough = any if rules.has_file_types else all  # a field may have a default beside its type
+    if rules.has_filled_fields and found and is_enough(is_open(q, value) for value in found):
         yield from _filled(q, unit, definition, name)
         yield from _assigned(q, unit, definition, name)
 

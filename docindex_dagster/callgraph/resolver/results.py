@@ -22,6 +22,7 @@ from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.imports import all_exported
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
+from docindex_dagster.callgraph.resolver.selves import is_type_function
 from docindex_dagster.callgraph.resolver.types import for_receiver, function_type, held_by, is_open, typed
 from docindex_dagster.callgraph.resolver.values import (
     FUNCTION_TYPE,
@@ -48,7 +49,8 @@ def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one
         case "class":
             return (value.as_kind("object"),)
         case "function":
-            return q.returned(value)
+            is_type = unit.rules.has_file_types and is_type_function(q.unit(value.path), q.definition(value))
+            return (value,) if is_type else q.returned(value)
         case "external":
             return _of_external(unit, value)
         case "parent":

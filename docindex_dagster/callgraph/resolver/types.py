@@ -21,6 +21,7 @@ from docindex_dagster.callgraph.units import Unit
 _ANYTHING = "?"
 _SELVES = frozenset({"Self", "self", "this", "static"})
 _ALIASES = frozenset({"object", "external object", "collection", "function"})
+_BY_KEY = ("Map", "MapUnmanaged", "EnumArray")  # of Zig
 _PAIRS = ("map", "pair")
 
 
@@ -57,7 +58,9 @@ def typed(  # noqa: PLR0911 one a sort of types
         wrapped = typed(q, unit, scope, arguments[-1], given)
         is_class = last in rules.class_types
         return [one.as_kind("class") if is_class and one.kind == "object" else one for one in wrapped]
-    if name in _SELVES and (owner := q.owner(unit, scope)):
+    if rules.has_file_types:
+        arguments = arguments[1:2] if last.endswith(_BY_KEY) and len(arguments) > 1 else arguments[:1]
+    elif name in _SELVES and (owner := q.owner(unit, scope)):
         return [owner.as_kind("object")]
     bound = _bound_of(unit, scope, name) if rules.separates_kinds else None
     if bound is not None:

@@ -23,6 +23,7 @@
 (VarDecl variable_type_function: (IDENTIFIER) @bind ":" . (PrefixTypeOp)* . (ErrorUnionExpr) @bind.value)
 (VarDecl . ["const" "var"] . variable_type_function: (IDENTIFIER) @bind . "=" . (PrefixTypeOp)* . (_) @bind.value)
 (ContainerField field_member: (IDENTIFIER) @bind ":" . (PrefixTypeOp)* . (ErrorUnionExpr) @bind.value)
+(ContainerField field_member: (IDENTIFIER) @bind ":" "=" . (_) @bind.value)
 (AssignExpr
   . (ErrorUnionExpr (SuffixExpr (FieldOrFnCall field_access: (_)) .)) @bind
   . (AssignOp "=") . (_) @bind.value)
@@ -30,10 +31,10 @@
 (IfPrefix (_) @bind.value (PtrPayload variable: (IDENTIFIER) @bind))
 (WhilePrefix (_) @bind.value (PtrPayload variable: (IDENTIFIER) @bind))
 (ForPrefix
-  (ForArgumentsList . (ForItem . (_) @bind.items))
+  (ForArgumentsList . (ForItem [(ErrorUnionExpr) (UnaryExpr) (BinaryExpr) (IfExpr)] @bind.items))
   (PtrListPayload . variable: (IDENTIFIER) @bind))
 (ForPrefix
-  (ForArgumentsList . (ForItem) . (ForItem . (_) @bind.items))
+  (ForArgumentsList . (ForItem) . (ForItem [(ErrorUnionExpr) (UnaryExpr) (BinaryExpr) (IfExpr)] @bind.items))
   (PtrListPayload . variable: (IDENTIFIER) . variable: (IDENTIFIER) @bind))
 (Payload variable: (IDENTIFIER) @bind)
 ; switch (shape) { .circle => |c| …, inline else => |s| … }
@@ -53,6 +54,7 @@
 
 ; Type{ .name = value }, and .{ .name = value } where the type is declared.
 (_ (ErrorUnionExpr (SuffixExpr) @fill .) . (InitList) @arguments)
+(_ (ErrorUnionExpr (SuffixExpr) @fill .) . (InitList (ErrorUnionExpr . (SuffixExpr . (InitList) @arguments .))))
 (VarDecl
   ":" . (PrefixTypeOp)* . (ErrorUnionExpr (SuffixExpr) @fill .)
   "=" . (ErrorUnionExpr . (SuffixExpr . (InitList) @arguments .)))
