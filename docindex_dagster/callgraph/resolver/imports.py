@@ -316,14 +316,16 @@ def _of_loaded(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
     ]
     if not known:
         return
-    own = _loaded(q, unit)
-    found = [(path, one) for path, one in known if path in own]
-    if not found:
-        others = (_loaded(q, other) for other in _loading(q, unit))
-        together = {path for loaded in others if unit.path in loaded for path in loaded}
-        found = [(path, one) for path, one in known if path in together]
-    for path, one in _last_loaded(q, unit, found):
-        yield from q.defined(q.unit(path), one, How.IMPORT if path in own else How.PACKAGE)
+    loaded = _loaded(q, unit)
+    if own := [(path, one) for path, one in known if path in loaded]:
+        for path, one in _last_loaded(q, unit, own):
+            yield from q.defined(q.unit(path), one, How.IMPORT)
+        return
+    for other in _loading(q, unit):
+        beside = _loaded(q, other)
+        found = [(path, one) for path, one in known if path in beside] if unit.path in beside else []
+        for path, one in [item for item in found if item[0] == other.path] or _last_loaded(q, other, found):
+            yield from q.defined(q.unit(path), one, How.PACKAGE)
 
 
 def _last_loaded(q: Queries, unit: Unit, found: Sequence[tuple[str, Definition]]) -> Sequence[tuple[str, Definition]]:
@@ -336,9 +338,10 @@ def _last_loaded(q: Queries, unit: Unit, found: Sequence[tuple[str, Definition]]
 
 
 def _loading(q: Queries, unit: Unit) -> Iterator[Unit]:
-    """The files that load others."""
+    """Other files that load some."""
     for path in dict.fromkeys(path for path, _ in q.program.callers.get(unit.rules.family, _LOADING)):
-        yield q.unit(path)
+        if path != unit.path:
+            yield q.unit(path)
 
 
 def _of_neighbours(q: Queries, unit: Unit, name: str) -> Iterator[Value]:

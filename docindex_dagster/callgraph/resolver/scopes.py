@@ -139,6 +139,8 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
         found = files_of(q, unit, f"self.{name}") or files_of(q, unit, name) or found
     if not found and rules.has_namespaces:
         found = spaces.beyond(q, unit, name)
+    if rules.has_tables:  # other files may add to a table of the library
+        return [*found, *builtin(name, rules)]
     return found or builtin(name, rules)
 
 

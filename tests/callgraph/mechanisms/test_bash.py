@@ -60,6 +60,24 @@ def test_functions_of_files_that_are_loaded(calls):
     }
 
 
+def test_each_file_that_loads_another_one_may_have_what_that_calls(calls):
+    found = calls(
+        {
+            "lib.sh": "run() { hook; step; }\nstep() { :; }\n",
+            "one.sh": "source lib.sh\nhook() { :; }\n",
+            "two.sh": "source parts.sh\nsource lib.sh\nstep() { :; }\n",
+            "parts.sh": "hook() { :; }\n",
+            "none.sh": "hook() { :; }\n",
+        }
+    )
+
+    assert found == {
+        ("lib.sh::run", "lib.sh::step", "same file"),
+        ("lib.sh::run", "one.sh::hook", "same package"),
+        ("lib.sh::run", "parts.sh::hook", "same package"),
+    }
+
+
 def test_files_of_a_pattern_may_each_have_the_function(calls):
     found = calls(
         {

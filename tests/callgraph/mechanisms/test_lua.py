@@ -207,6 +207,27 @@ def test_names_that_are_not_local_are_those_of_all_files(calls):
     }
 
 
+def test_a_file_may_add_to_a_table_of_the_library(calls):
+    found = calls(
+        {
+            "more.lua": "function table.find() end\n",
+            "app.lua": """
+            local first, second, third, last = none, none, none, table.find
+            local function run(name)
+              table.find()
+              table.insert(name, 1)
+            end
+            last()
+            """,
+        }
+    )
+
+    assert found == {
+        ("app.lua::run", "more.lua::table.find", "type of the receiver"),
+        ("app.lua", "more.lua::table.find", "type of the receiver"),
+    }
+
+
 def test_a_function_gives_a_table_with_functions_of_its_own(calls):
     found = calls(
         {

@@ -42,6 +42,12 @@
 (assignment_statement
   (variable_list . (_) . name: [(identifier) (dot_index_expression)] @bind)
   (expression_list . (_) . value: (_) @bind.value))
+(assignment_statement
+  (variable_list . (_) . (_) . name: [(identifier) (dot_index_expression)] @bind)
+  (expression_list . (_) . (_) . value: (_) @bind.value))
+(assignment_statement
+  (variable_list . (_) . (_) . (_) . name: [(identifier) (dot_index_expression)] @bind)
+  (expression_list . (_) . (_) . (_) . value: (_) @bind.value))
 (variable_declaration (variable_list name: (identifier) @bind))
 ((variable_declaration (assignment_statement
   (variable_list (_) . name: (identifier) @bind)
