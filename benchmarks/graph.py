@@ -1,7 +1,7 @@
 """What does the graph of a source cost: to build, to update after an edit, to ask? `graph FOLDER`.
 
-Without Dagster, in one process: parsing and cutting, with and without the facts of the graph, and resolving, in seconds
-of CPU time. The folder is read once before, so that grammars and files are at hand.
+Without Dagster, in one process: parsing and cutting, with and without what files say about names, and resolving, in
+seconds of CPU time. The folder is read once before, so that grammars and files are at hand.
 """
 
 import argparse
@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.resolver.resolver import Resolver
+from docindex_dagster.callgraph.table_files import as_table
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics as statistics_of
 from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
-from tests.graph.calls import chunks_of
+from tests.graph.calls import chunks_of, cut
 
 _EDITS = 10
 _QUESTIONS = 30
@@ -31,26 +32,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder
-    chunks_of(folder)
-    without = _seconds(partial(_without_facts, folder), time.process_time)
-    started = time.process_time()
     chunks = chunks_of(folder)
+    without = _seconds(partial(cut, folder), time.process_time)
+    started = time.process_time()
+    references = as_table(cut(folder, wants_references=True).references, "")
     parsed = time.process_time() - started
     before = _mebibytes("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak from here on
     started = time.process_time()
-    graph = build_graph(chunks)
+    graph = build_graph(chunks, references)
     resolved = time.process_time() - started
     with patch.object(Resolver, "targets", lambda *_: ()), patch.object(Resolver, "reason", lambda *_: ""):
-        unfollowed = _seconds(partial(build_graph, chunks), time.process_time)
+        unfollowed = _seconds(partial(build_graph, chunks, references), time.process_time)
     cost, least = ((parsed - without + seconds) / without for seconds in (resolved, unfollowed))
     print(f"{len(pc.unique(chunks['path']))} files, {chunks['text'].nbytes / 1e6:.1f} MB, {chunks.num_rows} chunks")
-    print(f"parse and cut {without:.1f} s, facts {parsed - without:.1f} s, resolve {resolved:.1f} s: {cost:.0%} on top")
+    print(f"parse and cut {without:.1f} s, references {parsed - without:.1f} s, resolve {resolved:.1f} s", end="")
+    print(f": {cost:.0%} on top")
     print(f"where no call is followed: {least:.0%}")
     print(f"{graph.nodes.num_rows} nodes, {graph.triples.num_rows} edges, {_mebibytes() - before} MiB more at the peak")
-    paths = pc.unique(chunks.filter(pc.is_valid(chunks["facts"]))["path"]).to_pylist()
+    paths = references["path"].to_pylist()
     edited = paths[:: max(1, len(paths) // _EDITS)][:_EDITS]
-    times = [_seconds(partial(update_graph, graph, _edited(chunks, path))) for path in edited]
+    times = [_seconds(partial(update_graph, graph, _edited(chunks, path), references)) for path in edited]
     print(f"one file resolved again: {_milliseconds(times)}")
     opened = open_graphs({"library/program": graph})
     _ask(opened)
@@ -65,11 +67,6 @@ def _edited(chunks: pa.Table, path: str) -> pa.Table:
     """The chunks as after an edit of a file."""
     hashes = pc.if_else(pc.equal(chunks["path"], path), pa.scalar("edited"), chunks["row_hash"])
     return chunks.set_column(chunks.schema.get_field_index("row_hash"), chunks.schema.field("row_hash"), hashes)
-
-
-def _without_facts(folder: Path) -> None:
-    with patch("docindex_dagster.chunking.code.find_facts", return_value=()):
-        chunks_of(folder)
 
 
 def _ask(opened: OpenGraph) -> None:

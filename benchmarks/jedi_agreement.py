@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.code.facts import symbol_ids
-from docindex_dagster.graph.build import build_graph
+from docindex_dagster.callgraph.extract.file import symbol_ids
+from tests.graph.built import build_graph
 from tests.graph.calls import chunks_of
 
 _Pair = tuple[str, str]

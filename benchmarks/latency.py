@@ -21,12 +21,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import numpy as np
 import pyarrow as pa
 from mcp import Client, StdioServerParameters, stdio_client
 
+from docindex_dagster.callgraph.table_files import as_table
 from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, ChunkingSettings, load_settings
@@ -52,25 +54,37 @@ BOOST = 0.15  # of the graph, in a hybrid search
 SCANS = 10  # of all texts, for the longest word of a question
 
 
-def cut(folders: Sequence[Path]) -> list[tuple[str, pa.Table, pa.Table]]:
-    """The chunks and vectors of each folder, by its key."""
+class Cut(NamedTuple):
+    """A folder: its key, chunks, references and vectors."""
+
+    key: str
+    chunks: pa.Table
+    references: pa.Table
+    vectors: pa.Table
+
+
+def cut(folders: Sequence[Path]) -> list[Cut]:
+    """The chunks, references and vectors of each folder."""
     found = []
     for folder in folders:
         source = Source(f"library/{folder.name}", "library", folder.name, folder)
         inputs = gather(discover(source), ChunkingSettings())
-        chunks = build_chunks(source, inputs, None, ChunkingSettings()).table
-        found.append((source.key, chunks, build_embeddings(chunks, None, StaticEmbedder(), source.key).table))
+        made = build_chunks(source, inputs, None, ChunkingSettings(), wants_references=True)
+        chunks, references = made.table, as_table(made.references, "")
+        vectors = build_embeddings(chunks, None, StaticEmbedder(), source.key).table
+        found.append(Cut(source.key, chunks, references, vectors))
         print(f"{source.key}: {chunks.num_rows:,} chunks", file=sys.stderr)
     return found
 
 
-def publish_share(layout: Layout, sources: Sequence[tuple[str, pa.Table, pa.Table]], size: int) -> None:
+def publish_share(layout: Layout, sources: Sequence[Cut], size: int) -> None:
     """Publish the same share of the chunks of each source, whole files as far as that goes."""
-    share = size / sum(chunks.num_rows for _, chunks, _ in sources)
-    for key, chunks, vectors in sources:
+    share = size / sum(each.chunks.num_rows for each in sources)
+    for key, chunks, references, vectors in sources:
         count = min(chunks.num_rows, round(chunks.num_rows * share))
         part = chunks.slice(0, count)
-        rows = SourceRows(key, part, vectors.slice(0, count), extract(layout, key, part, EVERYTHING, None))
+        graph = extract(layout, key, part, references, plan=EVERYTHING, previous=None)
+        rows = SourceRows(key, part, vectors.slice(0, count), graph)
         publish(layout, rows, Model(StaticEmbedder.name, StaticEmbedder.dimension))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from docindex_dagster.callgraph.table_files import as_table
 from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import ChunkingSettings
@@ -46,8 +47,9 @@ def index(
     )
     embedder = StaticEmbedder()
     files = discover(source)
-    chunks = build_chunks(source, gather(files, settings), None, settings).table
+    made = build_chunks(source, gather(files, settings), None, settings, wants_references=True)
+    chunks, references = made.table, as_table(made.references, "")
     vectors = build_embeddings(embedded(chunks), None, embedder, source.key).table
-    graph = extract(layout, source.key, chunks, EVERYTHING, None)
+    graph = extract(layout, source.key, chunks, references, plan=EVERYTHING, previous=None)
     publish(layout, SourceRows(source.key, chunks, vectors, graph), Model.of(embedder))
     return Indexed(open_reader(layout), len(chunks["path"].unique()), chunks.num_rows)

@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from docindex_dagster.callgraph.table_files import as_table
 from docindex_dagster.chunking.build import build_chunks, gather
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
@@ -45,9 +46,13 @@ def write_tables(settings: Settings, source: Source, embedder: StaticEmbedder) -
     layout = Layout(settings.home)
     files = discover(source, None)
     commits = read_history(source, None, None, 1).commits
-    chunks = build_chunks(source, gather(files, settings.chunking, commits), None, settings.chunking).table
+    found = build_chunks(
+        source, gather(files, settings.chunking, commits), None, settings.chunking, wants_references=True
+    )
+    chunks, references = found.table, as_table(found.references, "")
     embeddings = embed(layout, source.key, chunks, None, embedder).table
-    made = {"discovered_files": files, "commits": commits, "chunks": chunks, "embeddings": embeddings}
+    made = {"discovered_files": files, "commits": commits, "chunks": chunks, "references": references}
+    made["embeddings"] = embeddings
     for asset, table in made.items():
         tables.write(layout.table(asset, source.key), table)
 

@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from alembic.script import ScriptDirectory
 from hypothesis import settings
 
+from docindex_dagster.callgraph import ir
+from docindex_dagster.callgraph.chunk_symbols import definitions_of
+from docindex_dagster.callgraph.table_files import as_table, referring
+from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.cli import project
-from docindex_dagster.code.expressions import SEPARATOR
-from docindex_dagster.code.facts import Fact, as_text
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
@@ -96,12 +99,21 @@ def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample"
             symbol = Symbol(
                 text.split()[0], "function", text.split()[0], None, None, index + 1, index + 1, 0, len(text)
             )
-            facts = None if index else as_text([Fact(0, 1, "import", "", "", f"os{SEPARATOR}")])
-            drafts.append(Draft(text, "function", index + 1, index + 1, None, None, symbol, (symbol,), facts=facts))
+            drafts.append(Draft(text, "function", index + 1, index + 1, None, None, symbol, (symbol,)))
         content_hash = digest("\n".join(texts).encode())
         file = FileIdentity(source, "library", path, content_hash, "code", language, None, is_uncommitted=False)
         cut.append(CutFile(file, FileDrafts(tuple(drafts), imports=("os",))))
     return rows(cut, count_tokens)
+
+
+def references_of(chunks: pa.Table) -> pa.Table:
+    """The references of such files: each defines its functions, and imports `os`."""
+    rows = []
+    for path, hashed, language in (row.values() for row in referring(chunks).to_pylist()):
+        of_file = chunks.filter(pc.equal(chunks["path"], path)).to_pylist()
+        imported = ir.Import("name", "", "", "os", "", is_passed_on=False, line=1, byte=0)
+        rows.append(Extracted(path, hashed, language, ir.FileIR(tuple(definitions_of(of_file)), imports=(imported,))))
+    return as_table(reference_rows(rows), "")
 
 
 def vectors_of(chunks: pa.Table) -> pa.Table:
@@ -110,7 +122,8 @@ def vectors_of(chunks: pa.Table) -> pa.Table:
 
 def extracted(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan = EVERYTHING) -> Extraction:
     """The graph of a source, as its stage makes and keeps it."""
-    made = extraction.extract(layout, key, chunks, plan, extraction.read(layout, key))
+    before = extraction.read(layout, key)
+    made = extraction.extract(layout, key, chunks, references_of(chunks), plan=plan, previous=before)
     extraction.write(layout, key, made)
     return made
 

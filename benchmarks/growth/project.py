@@ -187,7 +187,7 @@ def _copied(key: str, chunks: pa.Table, vectors: pa.Table, layout: Layout) -> So
     chunks = _set(_set(chunks, "source", [key] * len(ids)), "chunk_id", ids)
     chunks = with_row_hashes(_set(chunks, "parent_chunk", [None] * len(ids)))
     vectors = vectors.set_column(0, vectors.schema.field(0), pa.array(ids))
-    return SourceRows(key, chunks, vectors, extract(layout, key, chunks, _NO_GRAPH, None))
+    return SourceRows(key, chunks, vectors, extract(layout, key, chunks, None, plan=_NO_GRAPH, previous=None))
 
 
 def _set(table: pa.Table, column: str, values: list[str] | list[None]) -> pa.Table:

@@ -5,7 +5,7 @@ equal trees are one object (hash consing: Filliâtre and Conchon, Type-safe modu
 compared and hashed by identity. What a language means by a name is not here.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import Field, dataclass
 from threading import Lock
 from typing import Literal as OneOf
@@ -13,6 +13,7 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 FILE = ""  # the scope around all others
+ROOT = "\\"  # the namespace around all others, where a language writes it
 ANY = -1  # argument: whichever takes a function
 BLOCK = 9  # argument: the block behind the others
 LAST_ARGUMENT = 8  # those behind it count as one
@@ -31,7 +32,8 @@ class _HashConsed(type):
         if len(parts) < len(cls.__match_args__):
             parts += tuple(cls.__dataclass_fields__[name].default for name in cls.__match_args__[len(parts) :])
         key = (cls, *parts)
-        known = _INSTANCES.get(key)
+        reference = _REFERENCES.get(key)
+        known = reference() if reference is not None else None
         if known is not None:
             return known
         with _MAKING:
@@ -39,6 +41,7 @@ class _HashConsed(type):
 
 
 _INSTANCES: WeakValueDictionary[tuple[object, ...], object] = WeakValueDictionary()
+_REFERENCES = _INSTANCES.data  # type: ignore[attr-defined]  # its own look-up takes three times as long
 _MAKING = Lock()
 
 
@@ -360,6 +363,67 @@ class FileIR:
     namespace: str = ""
 
 
+Statement = (
+    CallSite
+    | Import
+    | Export
+    | Assignment
+    | Parameter
+    | Return
+    | Base
+    | Decorator
+    | Fill
+    | Generic
+    | Receiver
+    | Forward
+)
+
+
+def with_expressions(statement: Statement, change: "Callable[[Expression], Expression]") -> Statement:
+    """The statement with what `change` gives for each of its expressions."""
+    match statement:
+        case CallSite():
+            given = with_values(statement.arguments, change)
+            return statement._replace(callee=change(statement.callee), arguments=given)
+        case Assignment():
+            return statement._replace(target=change(statement.target), value=change(statement.value))
+        case Fill():
+            return statement._replace(arguments=with_values(statement.arguments, change))
+        case Generic():
+            return statement._replace(bound=change(statement.bound))
+        case Parameter() | Return() | Base() | Decorator() | Export():
+            return statement._replace(value=change(statement.value))
+        case _:
+            return statement
+
+
+def expressions_of(statement: Statement) -> Iterator[Expression]:
+    """The expressions of a statement."""
+    match statement:
+        case CallSite():
+            yield statement.callee
+            yield from (argument.value for argument in statement.arguments)
+        case Assignment():
+            yield statement.target
+            yield statement.value
+        case Fill():
+            yield from (argument.value for argument in statement.arguments)
+        case Generic():
+            yield statement.bound
+        case Parameter() | Return() | Base() | Decorator() | Export():
+            yield statement.value
+
+
+def scope_of(statement: Statement) -> str:
+    """Where a statement stands; what is exported stands in the file."""
+    return FILE if isinstance(statement, Export) else statement.scope
+
+
+def with_values(arguments: tuple[Argument, ...], change: "Callable[[Expression], Expression]") -> tuple[Argument, ...]:
+    """Arguments with what `change` gives for each of their values."""
+    return tuple(one._replace(value=change(one.value)) for one in arguments)
+
+
 def children(expression: Expression) -> "tuple[Expression, ...]":
     """The expressions of which one is made."""
     match expression:
@@ -407,6 +471,24 @@ def walk(expression: Expression) -> Iterator[Expression]:
         current = stack.pop()
         yield current
         stack += children(current)
+
+
+def head(expression: Expression) -> Expression:
+    """What an expression begins with: of `order.items[0]`, `order`."""
+    while isinstance(expression, Attribute | Element | Call | New | CallbackArgument):
+        (expression,) = children(expression)
+    return expression
+
+
+def either(expressions: Iterable[Expression]) -> Expression:
+    """One of some, of which those that are unknown are left out."""
+    known = tuple(one for one in dict.fromkeys(expressions) if one is not UNKNOWN)
+    return Union(known) if len(known) > 1 else known[0] if known else UNKNOWN
+
+
+def is_known(expression: Expression) -> bool:
+    """Whether it begins with something that can be followed, and is no literal."""
+    return not isinstance(head(expression), Unknown | Literal)
 
 
 def path(text: str) -> Expression:

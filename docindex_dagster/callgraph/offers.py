@@ -27,8 +27,8 @@ from docindex_dagster.callgraph.ir import (
     NameOrCall,
     New,
 )
+from docindex_dagster.callgraph.languages.lua_tables import bases_named
 from docindex_dagster.callgraph.rules import Rules
-from docindex_dagster.callgraph.tables import bases_named
 from docindex_dagster.callgraph.units import CLASSES, Unit, grouped
 
 _Found = TypeVar("_Found")

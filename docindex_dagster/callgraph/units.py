@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from docindex_dagster.callgraph.ir import (
     FILE,
@@ -36,9 +36,10 @@ from docindex_dagster.callgraph.ir import (
     Unknown,
     path_of,
 )
-from docindex_dagster.callgraph.rules import Rules, rules_of
-from docindex_dagster.callgraph.scripts import called_name, with_parameters
-from docindex_dagster.callgraph.tables import TABLE, assigned_fields, filled_variables, with_tables
+from docindex_dagster.callgraph.languages import rules_of
+from docindex_dagster.callgraph.languages.bash_functions import called_name, with_parameters
+from docindex_dagster.callgraph.languages.lua_tables import TABLE, assigned_fields, filled_variables, with_tables
+from docindex_dagster.callgraph.rules import Rules
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
 FUNCTIONS = frozenset({"function", "method", "macro"})
@@ -46,6 +47,38 @@ _CALL_ORDER = {"call": 0, "new": 1, "macro": 2}
 
 Values = Mapping[str, Mapping[str, Sequence[Expression]]]
 """Expressions by scope, then by name."""
+
+
+class Place(Protocol):
+    """Where a statement stands: the line of the file, and the byte of its text."""
+
+    @property
+    def line(self) -> int:
+        """From 1."""
+
+    @property
+    def byte(self) -> int:
+        """From 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """The chunks of a file: their ids, the lines with which they begin, and the bytes, where these are known."""
+
+    ids: Sequence[str]
+    lines: Sequence[int]
+    bytes: Sequence[int | None]
+
+    def at(self, place: Place) -> str:
+        """The id of the chunk in which something stands."""
+        starts = self._known_bytes
+        found = bisect_right(self.lines, place.line) if starts is None else bisect_right(starts, place.byte)
+        return self.ids[max(0, found - 1)]
+
+    @cached_property
+    def _known_bytes(self) -> Sequence[int] | None:
+        found = [byte for byte in self.bytes if byte is not None]
+        return found if len(found) == len(self.bytes) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +89,7 @@ class Unit:
     language: str
     rules: Rules
     is_test: bool
-    chunks: Sequence[str]  # their ids
-    chunk_starts: Sequence[int]  # bytes
+    chunks: Chunks
     definitions: Mapping[str, Definition]  # by id
     children: Mapping[str, Mapping[str, Sequence[Definition]]]  # by the qualified name of the parent, then by name
     bindings: Values  # what variables and fields are declared or assigned to be
@@ -90,10 +122,6 @@ class Unit:
     filled: Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]  # what functions put into outer variables
     contents: Sequence[Assignment]  # what calls put into collections
     ir: FileIR
-
-    def chunk_at(self, byte: int) -> str:
-        """The id of the chunk in which a byte is."""
-        return self.chunks[max(0, bisect_right(self.chunk_starts, byte) - 1)]
 
     @cached_property
     def directives(self) -> Sequence[str]:
@@ -157,10 +185,8 @@ class Unit:
         return next((around for around in self.around(scope) if around.kind in CLASSES), None)
 
 
-def make_unit(
-    path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Sequence[str], chunk_starts: Sequence[int]
-) -> Unit:
-    """The unit of a file, from its intermediate representation and the ids and first bytes of its chunks."""
+def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Chunks) -> Unit:
+    """The unit of a file, from its intermediate representation and its chunks."""
     rules = rules_of(language)
     ir = with_tables(ir) if rules.has_tables else ir
     ir = with_parameters(ir) if rules.has_numbered_parameters else ir
@@ -179,7 +205,6 @@ def make_unit(
         rules=rules,
         is_test=is_test,
         chunks=chunks,
-        chunk_starts=chunk_starts,
         definitions=definitions,
         children=_children(_outermost(definitions, rules), rules),
         bindings=_by_scope(

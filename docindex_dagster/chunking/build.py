@@ -1,51 +1,30 @@
 """The `chunks` table of a source: rows of unchanged files and commits are reused, the others are made anew."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
-from importlib.metadata import version
-from typing import Any
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
-from docindex_dagster.chunking.chunkers import Choice, choice_of, versions
+from docindex_dagster.chunking.chunkers import versions
 from docindex_dagster.chunking.commits import commit_chunks, commit_texts
-from docindex_dagster.chunking.pool import chunk_in_workers
+from docindex_dagster.chunking.cutting import Wanted, cut
 from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
 from docindex_dagster.chunking.verify import verify_chunks
-from docindex_dagster.chunking.worker import FileJob
-from docindex_dagster.core.events import Progress, emit
+from docindex_dagster.chunking.versions import EXTRACTOR_VERSION, parsers, rules_of
+from docindex_dagster.chunking.worker import ChunkedFiles
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import CHUNKS, COMMITS
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.core.tables import column_version, data_version, stamp
 from docindex_dagster.core.tokenizer import TOKENS_VERSION
 from docindex_dagster.sources.changes import STATE
-from docindex_dagster.sources.memory import RULES
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import name_to_path
-from docindex_dagster.sources.secrets import secrets_of
 
-# Raise it with every change that makes the same file give other chunks.
-EXTRACTOR_VERSION = "8"
 _FINGERPRINT = b"docindex.chunking"
 # The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
 MADE_FROM = b"docindex.made_from"
-# The packages that decide where a file is cut.
-_PARSERS = (
-    "charset-normalizer",
-    "docutils",
-    "markdown-it-py",
-    "mdit-py-plugins",
-    "py3langid",
-    "pypdf",
-    "selectolax",
-    "tree-sitter",
-    "tree-sitter-language-pack",
-)
 # A file that a slow or unlucky moment cost its structure is tried again.
 _PASSING = r"^(time-out|crash): "
 # Columns that come from discovery and can change while the file's bytes stay the same.
@@ -59,7 +38,7 @@ _DECISIVE = [*_SAME_FILE, *_REFRESHED]
 class ChunkingResult:
     """The new table, and what it took: counts of chunks, and files that are left out, with the reason.
 
-    `summaries` is None where they are off.
+    `references` has what each file says that was cut now, where that is wanted; `summaries` is None where they are off.
     """
 
     table: pa.Table
@@ -68,6 +47,7 @@ class ChunkingResult:
     reused: int
     removed: int
     left_out: tuple[tuple[str, str], ...]
+    references: pa.Table
     summaries: SummaryCounts | None
 
 
@@ -77,20 +57,13 @@ def fingerprint(settings: ChunkingSettings, summariser: Summariser | None = None
     # In the order of the settings, since the last glob decides.
     chunkers = [*settings.chunkers.items(), *versions(settings.chunkers.values())]
     summaries = () if summariser is None else (summariser.fingerprint,)
-    made_with = (*_parsers(), repr(sorted(sizes.items())), repr(chunkers), *summaries)
+    made_with = (*parsers(), repr(sorted(sizes.items())), repr(chunkers), *summaries)
     return digest_parts(EXTRACTOR_VERSION, TOKENS_VERSION, *made_with)
 
 
 def _made_with(files: pa.Table, settings: ChunkingSettings, summariser: Summariser | None) -> str:
     """What decides the chunks of a file besides its bytes; the rules of discovery say what is masked in it."""
-    rules = (files.schema.metadata or {}).get(RULES, b"").decode()
-    return digest_parts(fingerprint(settings, summariser), rules)
-
-
-@cache
-def _parsers() -> tuple[str, ...]:
-    """The packages with their versions, which are looked up on the disk."""
-    return tuple(f"{name} {version(name)}" for name in _PARSERS)
+    return digest_parts(fingerprint(settings, summariser), rules_of(files))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +95,8 @@ def build_chunks(
     previous: pa.Table | None,
     settings: ChunkingSettings,
     summariser: Summariser | None = None,
+    *,
+    wants_references: bool = False,
 ) -> ChunkingResult:
     """Cut the files of a source that are to be indexed, and make a chunk of each commit.
 
@@ -131,6 +106,7 @@ def build_chunks(
         previous: the `chunks` of an earlier run, or None.
         settings: sizes and time-outs.
         summariser: who writes summaries, the same for which `gather` was asked; None for none.
+        wants_references: whether what the files that are cut say is to be extracted from the same trees.
 
     Returns:
         The table, sorted by (path, chunk_index) and stamped with its data version.
@@ -143,7 +119,8 @@ def build_chunks(
     columns = [inputs.files.select(_DECISIVE), texts.select(_DECISIVE)]
     present = pa.concat_tables(columns, promote_options="default")
     reused = _reusable(present, previous, made_with)
-    fresh, left_out = _cut(source, _without(inputs.files, reused), settings)
+    made = cut(source, _without(inputs.files, reused), settings, Wanted(references=wants_references))
+    fresh, left_out = made.rows, made.left_out
     messages = commit_chunks(_without(texts, reused))
     table = pa.concat_tables([_refreshed(reused, present), fresh, messages])
     summaries = None
@@ -157,7 +134,7 @@ def build_chunks(
     if is_summarised and is_as_seen and not pc.any(_is_passing(table), min_count=0).as_py():
         about[MADE_FROM] = inputs.made_from.encode()
     stamped = stamp(table.replace_schema_metadata(about), digest_parts(made_with, column_version(table, "row_hash")))
-    return _counted(stamped, previous, left_out, summaries)
+    return _counted(stamped, previous, made, summaries)
 
 
 def was_made_from(chunks: pa.Table) -> str | None:
@@ -209,43 +186,10 @@ def _differs(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.or_(one_null, pc.fill_null(pc.not_equal(left, right), False))  # noqa: FBT003 the value to fill with
 
 
-def _cut(source: Source, files: pa.Table, settings: ChunkingSettings) -> tuple[pa.Table, list[tuple[str, str]]]:
-    sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
-    options = ChunkOptions(sizes, settings.code_chars)
-    choice = choice_of(settings.chunkers)
-    jobs = [_job(source, row, choice) for row in files.to_pylist()]
-    tables, left_out, done = [CHUNKS.empty_table()], list[tuple[str, str]](), 0
-    emit(Progress(source.key, "chunks", 0, len(jobs), "files"))
-    for count, result in chunk_in_workers(jobs, options, workers=settings.workers, timeout_s=settings.parse_timeout_s):
-        tables.append(result.rows)
-        left_out.extend(result.left_out)
-        done += count
-        emit(Progress(source.key, "chunks", done, len(jobs), "files"))
-    return pa.concat_tables(tables), left_out
-
-
-def _job(source: Source, row: dict[str, Any], choice: Choice) -> FileJob:
-    return FileJob(
-        root=source.path,
-        source=source.key,
-        source_kind=source.kind,
-        path=str(row["path"]),
-        source_type=str(row["source_type"]),
-        language=None if row["language"] is None else str(row["language"]),
-        chunker=choice.name_for(str(row["path"]), str(row["loader"])),
-        size=int(str(row["size"])),
-        content_hash=str(row["content_hash"]),
-        masked=secrets_of(row["masked"]),
-        commit=None if row["commit"] is None else str(row["commit"]),
-        is_uncommitted=bool(row["is_uncommitted"]),
-        max_file_bytes=source.most_bytes(name_to_path(str(row["path"]))),
-    )
-
-
 def _counted(
     table: pa.Table,
     previous: pa.Table | None,
-    left_out: Sequence[tuple[str, str]],
+    made: ChunkedFiles,
     summaries: SummaryCounts | None,
 ) -> ChunkingResult:
     old = CHUNKS.empty_table() if previous is None else previous
@@ -257,7 +201,8 @@ def _counted(
         changed=kept - same,
         reused=same,
         removed=old.num_rows - kept,
-        left_out=tuple(left_out),
+        left_out=made.left_out,
+        references=made.references,
         summaries=summaries,
     )
 

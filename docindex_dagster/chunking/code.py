@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from docindex_dagster.chunking.draft import FileDrafts
+from docindex_dagster.chunking.draft import FileDrafts, Parsed
 from docindex_dagster.chunking.packing import Cut, MeasuredText, Rank, measure, pack
 from docindex_dagster.chunking.placing import place_outline
 from docindex_dagster.code.extract import TYPE_KINDS, extract
-from docindex_dagster.code.facts import find_facts
 from docindex_dagster.code.parse import parse
 from docindex_dagster.code.symbols import Symbol
 
@@ -39,8 +38,8 @@ def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDr
     tree = parse(measured.data, language)
     outline = extract(tree, measured.data, language)
     spans = _spans(tree.root_node, measured, outline.symbols, budget)
-    facts = find_facts(tree, language, outline.symbols)
-    return FileDrafts(tuple(place_outline(measured, spans, outline, facts)), outline.imports, outline.exports)
+    drafts = tuple(place_outline(measured, spans, outline))
+    return FileDrafts(drafts, outline.imports, outline.exports, parsed=Parsed(tree, outline.symbols))
 
 
 def _spans(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int) -> list[tuple[int, int]]:

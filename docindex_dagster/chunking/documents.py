@@ -13,11 +13,11 @@ from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.overlap import overlaps
 from docindex_dagster.chunking.sections import Part, build_parts, common_path, titled_sections
 from docindex_dagster.chunking.split import Piece, Sizes, pieces_of
-from docindex_dagster.code.facts import Fact, as_text
 from docindex_dagster.core.tokenizer import TokenCounter
 from docindex_dagster.documents.load import load_document
 from docindex_dagster.documents.model import Block, Document
 from docindex_dagster.documents.page_anchors import page_anchor
+from docindex_dagster.documents.pointers import PlacedPointer, write_pointers
 
 _INTRO = "intro"
 _LONGEST = 1000  # of an address: longer ones are pictures and programs
@@ -76,9 +76,9 @@ def _draft(document: Document, file_name: str, part: Part, overlap: Block | None
         section=first.section or file_name,
         subsection=(first.subsection or _INTRO) if document.structured else None,
         has_code=any(block.kind == "code" for block in blocks),
-        facts=as_text(
+        pointers=write_pointers(
             [
-                *(fact for piece in part.pieces for fact in _facts(document, piece)),
+                *(pointer for piece in part.pieces for pointer in _pointers(document, piece)),
                 *_pages(document, part, spanned[0].start_line, spanned[-1].end_line),
             ]
         ),
@@ -87,23 +87,23 @@ def _draft(document: Document, file_name: str, part: Part, overlap: Block | None
     )
 
 
-def _pages(document: Document, part: Part, first: int, last: int) -> Iterator[Fact]:
+def _pages(document: Document, part: Part, first: int, last: int) -> Iterator[PlacedPointer]:
     """The pages that a part is on, from its first line to its last, each as an anchor of the section that is there."""
     if not document.pages:
         return
     for page in range(bisect_right(document.pages, first), bisect_right(document.pages, last) + 1):
         line = max(first, document.pages[page - 1])
         piece = next((piece for piece in part.pieces if piece.block.end_line >= line), part.pieces[-1])
-        yield Fact(0, line, "anchor", _scope(document, piece), page_anchor(page), "")
+        yield PlacedPointer(line, "anchor", _titles(document, piece), page_anchor(page))
 
 
-def _scope(document: Document, piece: Piece) -> str:
+def _titles(document: Document, piece: Piece) -> str:
     return " > ".join(document.sections[piece.section].heading_path)
 
 
-def _facts(document: Document, piece: Piece) -> Iterator[Fact]:
+def _pointers(document: Document, piece: Piece) -> Iterator[PlacedPointer]:
     """The links and anchors that the text of a piece does not show, of its section."""
-    scope = _scope(document, piece)
+    titles = _titles(document, piece)
     for pointer in piece.block.pointers:
         if len(pointer.name) <= _LONGEST:
-            yield Fact(0, pointer.line, pointer.kind, scope, pointer.name, "")
+            yield PlacedPointer(pointer.line, pointer.kind, titles, pointer.name)

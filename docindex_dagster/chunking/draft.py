@@ -1,8 +1,12 @@
 """What a chunker returns: the chunks of one file, before they know the source that they belong to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from docindex_dagster.code.symbols import Symbol
+
+if TYPE_CHECKING:
+    from tree_sitter import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,16 @@ class Draft:
     subsection: str | None = None
     has_code: bool = False
     calls: tuple[str, ...] = ()  # distinct names, in order
-    facts: str | None = None  # as `code/facts.py` writes them
+    pointers: str | None = None  # links and anchors of a document, as `documents/pointers.py` writes them
     part_number: int | None = None  # 1, 2, … when one symbol or block had to be split
     parent_index: int | None = None  # index, among the drafts of the file, of the head or first part it continues
+
+
+class Parsed(NamedTuple):
+    """A file of code as it was parsed: its tree, and its symbols in file order."""
+
+    tree: "Tree"
+    symbols: tuple[Symbol, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +50,4 @@ class FileDrafts:
     imports: tuple[str, ...] | None = None  # None: the language does not say
     exports: tuple[str, ...] | None = None
     fallback: str | None = None  # why a code file was cut as text
+    parsed: Parsed | None = field(default=None, compare=False, repr=False)  # so that nobody has to parse it again

@@ -1,4 +1,4 @@
-"""Giving the spans of a code file the symbols, calls and facts that they hold."""
+"""Giving the spans of a code file the symbols and calls that they hold."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -10,10 +10,9 @@ from typing import TypeVar
 from docindex_dagster.chunking.draft import Draft
 from docindex_dagster.chunking.packing import MeasuredText
 from docindex_dagster.code.extract import Call, Outline
-from docindex_dagster.code.facts import Fact, as_text
 from docindex_dagster.code.symbols import Symbol
 
-_Place = TypeVar("_Place", Symbol, Call, Fact)
+_Place = TypeVar("_Place", Symbol, Call)
 
 _CHUNK_TYPES = {
     "class": "class",
@@ -39,10 +38,8 @@ class _Open:
     draft: int
 
 
-def place_outline(
-    text: MeasuredText, spans: Sequence[tuple[int, int]], outline: Outline, facts: Sequence[Fact]
-) -> Iterator[Draft]:
-    """Make a draft of each span. Symbols are in file order, outer before inner; so are facts."""
+def place_outline(text: MeasuredText, spans: Sequence[tuple[int, int]], outline: Outline) -> Iterator[Draft]:
+    """Make a draft of each span. Symbols are in file order, outer before inner."""
     open_symbols: list[_Open] = []
     parts: Counter[tuple[int, int]] = Counter()
     for index, (start, end) in enumerate(spans):
@@ -67,7 +64,6 @@ def place_outline(
             symbols=tuple(starting),
             has_code=True,
             calls=tuple(dict.fromkeys(call.name for call in _starting(outline.calls, start, end))),
-            facts=as_text(_starting(facts, start, end)),
             part_number=part,
             parent_index=enclosing.draft if enclosing else None,
         )

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.embed_text import embed_text_hashes
 from docindex_dagster.code.symbols import Symbol
-from docindex_dagster.code.types import canonical_type
 from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import TokenCounter
@@ -88,7 +87,7 @@ def rows(files: Sequence[CutFile], count_tokens: TokenCounter) -> pa.Table:
         "symbols": [_structs(draft) for draft in drafts],
         "imports": of_file(lambda file: file.content.imports),
         "calls": [draft.calls or None for draft in drafts],
-        "facts": [draft.facts for draft in drafts],
+        "pointers": [draft.pointers for draft in drafts],
         "heading_path": [draft.heading_path or None for draft in drafts],
         "section": [draft.section for draft in drafts],
         "subsection": [draft.subsection for draft in drafts],
@@ -128,7 +127,7 @@ def _struct(symbol: Symbol) -> dict[str, object]:
         "parent": symbol.parent,
         "start_line": symbol.start_line,
         "end_line": symbol.end_line,
-        "returns": canonical_type(symbol.return_type) if symbol.return_type else None,
+        "returns": symbol.return_type,
         "is_local": bool(symbol.signature and symbol.signature.startswith("static ")),
     }
 

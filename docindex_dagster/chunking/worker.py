@@ -1,20 +1,28 @@
-"""What one parsing worker does: read files, cut them, return Arrow rows. It runs in a process of its own."""
+"""What one parsing worker does: read files, cut them, extract what they say about names, and return Arrow rows.
+
+It runs in a process of its own.
+"""
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 
+from docindex_dagster.callgraph.table import REFERENCES
+from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
 from docindex_dagster.chunking.check import check_drafts
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
 from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.lines import chunk_lines
+from docindex_dagster.chunking.names import extracted
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
+from docindex_dagster.code.languages import has_symbols
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.documents.convert import convert, is_converted
 from docindex_dagster.documents.human_language import language_of
@@ -33,7 +41,7 @@ _MOST_PARSED = 2 << 20  # bytes
 
 @dataclass(frozen=True, slots=True)
 class FileJob:
-    """One file to cut, as discovery saw it."""
+    """One file to cut, as discovery saw it, and what is wanted of it."""
 
     root: Path
     source: str
@@ -48,6 +56,13 @@ class FileJob:
     content_hash: str
     masked: tuple[Secret, ...] | None = None  # the secrets in a file of this hash; None: it is indexed as it is
     max_file_bytes: int = 1 << 20  # it may have grown since its size was looked at
+    wants_chunks: bool = True
+    wants_references: bool = False
+
+    @property
+    def is_referring(self) -> bool:
+        """Whether what it says about names is to be extracted."""
+        return self.wants_references and self.language is not None and has_symbols(self.language)
 
     @property
     def patience(self) -> int:
@@ -57,10 +72,11 @@ class FileJob:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedFiles:
-    """The rows of a batch of files, and the files that are left out, with the reason."""
+    """The rows of a batch of files, the files that are left out, with the reason, and the rows of what files say."""
 
     rows: pa.Table
     left_out: tuple[tuple[str, str], ...] = ()
+    references: pa.Table = field(default_factory=REFERENCES.empty_table)
 
 
 @gc_disabled()
@@ -69,7 +85,9 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
 
     With `fallback`, the reason why structure cannot be had, the files are cut by lines alone.
     """
-    files, left_out = [], []
+    files: list[CutFile] = []
+    irs: list[Extracted] = []
+    left_out: list[tuple[str, str]] = []
     for job in jobs:
         try:
             data = read_whole(os.fsencode(job.root), name_to_path(job.path), job.max_file_bytes)
@@ -77,18 +95,33 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
             left_out.append((job.path, error_reason(error)))
             continue
         current, reason = _as_it_is_now(job, data)
-        if reason is None:
-            files.append(_with_language(_cut_file(current, _read(job, data, fallback), options, fallback)))
-        else:
+        if reason is not None:
             left_out.append((job.path, reason))
-    return ChunkedFiles(rows(files, count_tokens), tuple(left_out))
+            continue
+        found, problem = _read(current, data, fallback), fallback or _too_large(current)
+        cut = _cut_file(current, found, options, problem) if job.wants_chunks else None
+        if job.is_referring:
+            parsed = cut.content.parsed if cut and is_ours(job.chunker) else None
+            blank = Extracted(job.path, current.content_hash, str(job.language), None, problem)
+            irs.append(extracted(blank, found.text, parsed))
+        if cut:
+            files.append(_with_language(replace(cut, content=replace(cut.content, parsed=None))))
+    of_files = rows(files, count_tokens) if files else CHUNKS.empty_table()
+    return ChunkedFiles(of_files, tuple(left_out), reference_rows(irs))
+
+
+def _too_large(job: FileJob) -> str | None:
+    if job.size <= _MOST_PARSED or is_converted(job.language):
+        return None
+    return f"too-large: {job.size} bytes, structure is read of {_MOST_PARSED} at most"
 
 
 def _read(job: FileJob, data: bytes, fallback: str | None) -> Converted:
-    """The text of a file. One whose structure cannot be had has none where it would be converted."""
+    """The text of a file, without secrets. One whose structure cannot be had has none where it would be converted."""
     if job.language is None or not is_converted(job.language):
-        return Converted(decode(data).text)
-    return convert(data, job.language) if fallback is None else Converted("")
+        return Converted(_masked(job, decode(data).text))
+    found = convert(data, job.language) if fallback is None else Converted("")
+    return replace(found, text=_masked(job, found.text))
 
 
 def _with_language(file: CutFile) -> CutFile:
@@ -120,17 +153,14 @@ def _cut_file(job: FileJob, found: Converted, options: ChunkOptions, fallback: s
     if is_converted(job.language) and not found.text.strip():  # its name alone can be found
         name = PurePosixPath(job.path).stem
         return CutFile(identity, FileDrafts(cut_at(name, ()), fallback=fallback or found.problem))
-    text = _masked(job, found.text)
     chunker = load_chunker(job.chunker)
-    if fallback is None and job.size > _MOST_PARSED and not is_converted(job.language):
-        fallback = f"too-large: {job.size} bytes, structure is read of {_MOST_PARSED} at most"
     if fallback is None:
         try:
-            cut = _cut_by(chunker, identity, replace(found, text=text), job, options)
+            cut = _cut_by(chunker, identity, found, job, options)
             return replace(cut, content=replace(cut.content, fallback=cut.content.fallback or found.problem))
         except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
             fallback = f"{type(error).__name__}: {error}"[:200]
-    return CutFile(identity, FileDrafts(chunk_lines(text, options.code_chars), fallback=fallback))
+    return CutFile(identity, FileDrafts(chunk_lines(found.text, options.code_chars), fallback=fallback))
 
 
 def _masked(job: FileJob, text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from docindex_dagster.documents.convert import is_converted
 
-_ANCHOR = re.compile(r"^(\d+)\tanchor\t[^\t\n]*\tpage=(\d+)\t", re.MULTILINE)
+_ANCHOR = re.compile(r"^(\d+)\tanchor\t[^\t\n]*\tpage=(\d+)$", re.MULTILINE)
 
 
 def page_anchor(page: int) -> str:
@@ -16,9 +16,9 @@ def page_anchor(page: int) -> str:
 
 def page_at(row: Mapping[str, Any], line: int) -> int | None:
     """The page on which a line of a chunk is; None where the document has no pages."""
-    if not row["facts"] or not is_converted(row["language"]):
+    if not row["pointers"] or not is_converted(row["language"]):
         return None
-    pages = [int(page) for begin, page in _ANCHOR.findall(row["facts"]) if int(begin) <= line]
+    pages = [int(page) for begin, page in _ANCHOR.findall(row["pointers"]) if int(begin) <= line]
     return max(pages, default=None)
 
 

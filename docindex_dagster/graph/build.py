@@ -1,4 +1,4 @@
-"""The graph of a source: nodes and triples, made from its chunks alone.
+"""The graph of a source: nodes and triples, made from its chunks and references alone.
 
 Node ids: a file is its path; a symbol `path::qualified.name`, with `~2` for a second one of that name; a section
 `path#Heading > Subheading`; what lies outside the source `external:NAME`; what could not be found `unresolved:NAME`.
@@ -9,6 +9,7 @@ again that looked at what changed, and the result is that of a build from nothin
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -18,13 +19,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.callgraph.chunk_symbols import definitions_of
 from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT, Limits, OverLimitError, Table
-from docindex_dagster.callgraph.facts import file_of, starts_of
-from docindex_dagster.callgraph.modules import Modules, is_configuration, make_modules
+from docindex_dagster.callgraph.ir import FileIR
+from docindex_dagster.callgraph.languages import has_calls
+from docindex_dagster.callgraph.languages.modules import is_configuration, make_modules
+from docindex_dagster.callgraph.modules import Modules
 from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.resolver import Resolver
-from docindex_dagster.callgraph.units import Unit, make_unit
-from docindex_dagster.code.shapes import has_facts
+from docindex_dagster.callgraph.table_reading import References
+from docindex_dagster.callgraph.units import Chunks, Unit, make_unit
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage import gc_disabled
@@ -39,8 +43,8 @@ from docindex_dagster.graph.sections import anchors, read_document, section_edge
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import OUTSIDE, Node, Triple, node_table, triple_table
 
-# Raise it when the same chunks give another graph.
-GRAPH_VERSION = "9"
+# Raise it when the same chunks and references give another graph.
+GRAPH_VERSION = "10"
 _NEEDED = (
     "chunk_id",
     "source",
@@ -55,7 +59,7 @@ _NEEDED = (
     "chunk_type",
     "has_code",
     "part_number",
-    "facts",
+    "pointers",
     "row_hash",
 )
 
@@ -76,48 +80,57 @@ _MOST_TRIPLES = 20_000  # that wait for their table
 
 
 @gc_disabled()
-def build_graph(chunks: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph:
-    """The graph of a source with these chunks, which are sorted by path.
+def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph:
+    """The graph of a source with these chunks, which are sorted by path, and these references.
 
     Rows are sorted by path; nodes outside the source come last.
+
+    Raises:
+        ValueError: what should be references is another table.
     """
-    files = _of_files(chunks)
-    units = _units(files)
+    files, irs = _of_files(chunks), References(references)
+    units = _units(files, irs)
     keys = {path: [*units.offers(path).looks] for path in units}
-    return _assembled(_extracted(_resolver(units, files, keys, content), files, [*units], content))
+    return _assembled(_extracted(_resolver(units, files, keys, content), files, irs, [*units], content))
 
 
 @gc_disabled()
-def update_graph(previous: Graph, chunks: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph:
-    """The same graph as `build_graph(chunks, content)`, with the rows of files that look at nothing new taken over.
+def update_graph(
+    previous: Graph, chunks: pa.Table, references: pa.Table, content: Content = _ALL_BUT_CONCEPTS
+) -> Graph:
+    """The same graph as `build_graph` gives, with the rows of files that look at nothing new taken over.
 
     Args:
         previous: the graph of what the source held before.
         chunks: what it holds now.
+        references: of its files now.
         content: of the same kind as that of `previous`.
+
+    Raises:
+        ValueError: what should be references is another table.
     """
-    files = _of_files(chunks)
-    units = _units(files)
+    files, irs = _of_files(chunks), References(references)
+    units = _units(files, irs)
     known = {row["path"]: row for row in _file_nodes(previous)}
-    made_from = _made_from(files)
+    made_from = _made_from(files, irs)
     changed = {path for path in units if _is_due(known.get(path), made_from[path])}
     seen = {path: units.offers(path).looks for path in changed}
     news = _news(seen, known, {path for path in known if path not in units})
     if any(is_configuration(path) for path in news.paths):
-        return build_graph(chunks, content)
+        return build_graph(chunks, references, content)
     stale = pa.array(sorted(news.keys), pa.uint32())
     again = sorted({*changed, *(path for path in _looking(previous, stale) if path in units)})
     keys = {path: [*seen[path]] if path in seen else known[path]["offers"] for path in units}
     untouched = pa.array(sorted(set(units) - set(again)), pa.string())
     kept = Graph(*(table.filter(pc.is_in(table["path"], untouched)) for table in (previous.nodes, previous.triples)))
-    return _assembled(kept, _extracted(_resolver(units, files, keys, content), files, again, content))
+    return _assembled(kept, _extracted(_resolver(units, files, keys, content), files, irs, again, content))
 
 
-# What a unit is made of.
-_OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "facts", "start_byte")
+# What a unit is made of, beside what its file says.
+_OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "start_line", "start_byte")
 
 
-def _units(files: pa.Table) -> Units:
+def _units(files: pa.Table, irs: References) -> Units:
     """The units of the files of a table of chunks, which is sorted by path and position."""
     paths = files["path"].combine_chunks().dictionary_encode()
     codes = paths.indices.to_numpy(zero_copy_only=False)
@@ -129,15 +142,14 @@ def _units(files: pa.Table) -> Units:
 
     def make(path: str) -> Unit:
         begin, end = spans[path]
-        rows = columns.slice(begin, end - begin).to_pylist()
-        return make_unit(
-            path,
-            rows[0]["language"] or "",
-            file_of(rows),
-            is_test=rows[0]["source_type"] == "test",
-            chunks=[row["chunk_id"] for row in rows],
-            chunk_starts=starts_of(rows),
-        )
+        rows = columns.slice(begin, end - begin)
+        language, source_type = (rows[name][0].as_py() for name in ("language", "source_type"))
+        found = irs.get(path)
+        if found is None:
+            found = FileIR(tuple(definitions_of(rows.to_pylist())))
+        starts = [rows[name].to_pylist() for name in ("start_line", "start_byte")]
+        chunks = Chunks(rows["chunk_id"].to_pylist(), *starts)
+        return make_unit(path, language or "", found, is_test=source_type == "test", chunks=chunks)
 
     return Units(spans, make)
 
@@ -152,12 +164,12 @@ def _of_files(chunks: pa.Table) -> pa.Table:
     return chunks.filter(pc.not_equal(chunks["source_type"], COMMIT))
 
 
-def _made_from(files: pa.Table) -> dict[str, str]:
-    """A hash of the chunks of each file, by its path."""
+def _made_from(files: pa.Table, irs: References) -> dict[str, str]:
+    """A hash of the chunks and references of each file, by its path."""
     hashes: dict[str, list[str]] = {}
     for path, row_hash in zip(files["path"].to_pylist(), files["row_hash"].to_pylist(), strict=True):
         hashes.setdefault(path, []).append(row_hash)
-    return {path: digest_parts(*found) for path, found in hashes.items()}
+    return {path: digest_parts(irs.version_of(path), *found) for path, found in hashes.items()}
 
 
 def _is_due(known: Mapping[str, Any] | None, made_from: str) -> bool:
@@ -207,18 +219,19 @@ def _looking(graph: Graph, keys: pa.Array) -> list[str]:
     return found
 
 
-def _extracted(resolver: Resolver, files: pa.Table, paths: Sequence[str], content: Content) -> Graph:
+def _extracted(resolver: Resolver, files: pa.Table, irs: References, paths: Sequence[str], content: Content) -> Graph:
     """The nodes and triples of some files, without the nodes that lie outside the source."""
     wanted = (
         files
         if len(paths) == len(resolver.program.units)
         else files.filter(pc.is_in(files["path"], pa.array(paths, pa.string())))
     )
-    parts = [*_parts(resolver, wanted, content)]
+    with closing(resolver):
+        parts = [*_parts(resolver, wanted, irs, content)]
     return Graph(pa.concat_tables([part.nodes for part in parts]), pa.concat_tables([part.triples for part in parts]))
 
 
-def _parts(resolver: Resolver, wanted: pa.Table, content: Content) -> Iterator[Graph]:
+def _parts(resolver: Resolver, wanted: pa.Table, irs: References, content: Content) -> Iterator[Graph]:
     """The graph in parts, since many rows take much more memory as objects than in a table."""
     nodes: list[Node] = []
     triples: list[Triple] = []
@@ -229,7 +242,7 @@ def _parts(resolver: Resolver, wanted: pa.Table, content: Content) -> Iterator[G
     announce = reporter(wanted["source"][0].as_py(), "knowledge_graph", "files") if count else ignore
     announce(0, count)
     for done, (path, group) in enumerate(groupby(_rows(wanted, is_document), key=itemgetter("path")), start=1):
-        file = _File(resolver, path, [*group], content, concepts)
+        file = _File(resolver, path, [*group], irs.version_of(path), content, concepts)
         try:
             of_file = file.extracted(ends_at)
         except MemoryError:
@@ -251,11 +264,21 @@ def _as_problem(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file of which nodes and edges are wanted: its chunks, and what concepts are in texts, by their hashes."""
+    """A file of which nodes and edges are wanted.
+
+    Attributes:
+        resolver: of its source.
+        path: of the file.
+        rows: its chunks.
+        references: a hash of what the file says about names.
+        content: what is wanted.
+        concepts: what is in texts, by their hashes.
+    """
 
     resolver: Resolver
     path: str
     rows: Sequence[dict[str, Any]]
+    references: str
     content: Content
     concepts: Mapping[str, Found]
 
@@ -268,7 +291,7 @@ class _File:
         if time.monotonic() > ends_at:
             raise OverLimitError(f"{TIME_OUT}the files before it took over {self.content.limits.source_s:g} s")
         edges, first = self._start(), self.rows[0]
-        if self.content.code and has_facts(edges.unit.language):
+        if self.content.code and has_calls(edges.unit.language):
             edges.collect()
         elif self.content.code:
             edges.define()
@@ -301,7 +324,7 @@ class _File:
         source, chunk = self.rows[0]["source"], self.rows[0]["chunk_id"]
         seen = self.resolver.program.units.offers(self.path).looks
         keys = [*seen], [*seen.values()], self.resolver.looked()
-        made_from = digest_parts(*(row["row_hash"] for row in self.rows))
+        made_from = digest_parts(self.references, *(row["row_hash"] for row in self.rows))
         return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem)
 
 
@@ -331,9 +354,9 @@ def _by_path(table: pa.Table) -> pa.Table:
 
 
 def _rows(chunks: pa.Table, is_document: pa.ChunkedArray) -> Iterator[dict[str, Any]]:
-    """Chunks as dictionaries, the text and facts of documents alone."""
+    """Chunks as dictionaries, the text and pointers of documents alone."""
     needed = chunks.select(list(_NEEDED))
-    for name in ("text", "facts"):
+    for name in ("text", "pointers"):
         of_documents = pc.if_else(is_document, chunks[name], pa.scalar(None, pa.string()))
         needed = needed.set_column(needed.schema.get_field_index(name), name, of_documents)
     for batch in needed.to_batches(max_chunksize=4096):

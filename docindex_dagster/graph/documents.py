@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import unquote, urlsplit
 
 from docindex_dagster.core.urls import scrub
+from docindex_dagster.documents.pointers import PlacedPointer
 from docindex_dagster.documents.words import words
-from docindex_dagster.graph.sections import Pointer, ReadChunk
+from docindex_dagster.graph.sections import ReadChunk
 from docindex_dagster.graph.triple import EXTERNAL, LINK, MENTION, Triple
 
 DOCUMENT = "doc"
@@ -62,7 +63,7 @@ def _found(chunk: ReadChunk) -> Iterator[tuple[_Place, str, _Place, int]]:
             yield chunk.place(code.line), "mentions", target, chunk.line(code.line)
 
 
-def _targets_of(path: str, pointer: Pointer) -> Iterator[_Place]:
+def _targets_of(path: str, pointer: PlacedPointer) -> Iterator[_Place]:
     """Where a link leads that the text does not show; a label is one of any file."""
     if pointer.kind == "link":
         yield from _address(path, pointer.name)

@@ -1,4 +1,4 @@
-"""The stage that makes the graph of a source: extracted from its chunks, and kept in tables until it is published.
+"""The stage that makes the graph of a source from its chunks and references, and keeps it until it is published.
 
 An extractor that fails costs the graph of its source, or a part of it; no error of it stops a run. How a graph is
 published is not here.
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from docindex_dagster.callgraph.table import REFERENCES
+from docindex_dagster.callgraph.table_files import lacking
 from docindex_dagster.core import tables
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
@@ -22,10 +24,11 @@ from docindex_dagster.graph.verify import verify_graph
 
 NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
 _CONCEPTS = "concepts"
-# In the metadata of these tables: who found the concepts; the plan of a graph, the version of its chunks, why it is not
-# complete, if it is not, and whether the plan wanted one.
+# In the metadata of these tables: who found the concepts; the plan of a graph, the versions of its chunks and
+# references, why it is not complete, if it is not, and whether the plan wanted one.
 _FOUND_BY = b"docindex.found_by"
 _PLAN, _CHUNKS, _PROBLEM = b"docindex.plan", b"docindex.chunks", b"docindex.problem"
+_REFERENCES = b"docindex.references_version"
 _IS_WANTED = b"docindex.is_wanted"
 _NO_METADATA: Mapping[bytes, bytes] = {}
 _NO_GRAPH = Graph(NODES.empty_table(), TRIPLES.empty_table())
@@ -38,6 +41,7 @@ class Extraction:
     graph: Graph | None
     plan: str  # the fingerprint of its GraphPlan
     chunks: str = ""  # the data version of the chunks that it was made from
+    references: str = ""  # that of the references
     problem: str = ""
 
     @property
@@ -47,11 +51,12 @@ class Extraction:
 
     @property
     def version(self) -> str:
-        """Equal graphs of equal chunks have an equal one."""
+        """Equal graphs of equal chunks and references have an equal one."""
+        made_from = self.plan, self.chunks, self.references
         if self.graph is None or self.is_settled:
-            return digest_parts(self.plan, self.chunks)
+            return digest_parts(*made_from)
         content = (tables.data_version(table) for table in (self.graph.nodes, self.graph.triples))
-        return digest_parts(self.plan, self.chunks, self.problem, *content)
+        return digest_parts(*made_from, self.problem, *content)
 
     @property
     def missing(self) -> str:
@@ -60,13 +65,23 @@ class Extraction:
         return "; ".join(filter(None, (self.problem, of_files)))
 
 
-def extract(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan, previous: Extraction | None) -> Extraction:
-    """Extract the graph of a source from its chunks.
+def extract(
+    layout: Layout,
+    key: str,
+    chunks: pa.Table,
+    references: pa.Table | None,
+    *,
+    plan: GraphPlan,
+    previous: Extraction | None,
+) -> Extraction:
+    """Extract the graph of a source from its chunks and references.
 
     Args:
         layout: where the index lives; what was found in texts is kept there, so that an extractor sees new ones alone.
         key: of the source.
-        chunks: all of them, as the stage before gives them.
+        chunks: all of them, as their stage gives them.
+        references: likewise; None where there are none. Files of code without a row have their definitions alone, and
+            the graph is not complete.
         plan: what goes into the graph.
         previous: what an earlier run made. Of files that did not change, and looked at nothing that did, its rows are
             taken over if it is complete and of the same plan.
@@ -75,22 +90,27 @@ def extract(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan, previou
         VerificationError: an edge is not proved by a chunk; nothing may be written.
     """
     version = version_of(chunks)
+    read = REFERENCES.empty_table() if references is None else references
+    of_references = tables.stamped_version(read.schema.metadata) or ""
     if plan.extractor is None:
         layout.table(_CONCEPTS, key).unlink(missing_ok=True)  # it has words of texts that may be gone by now
     if not plan.is_wanted:
-        return Extraction(None, plan.fingerprint, version)
+        return Extraction(None, plan.fingerprint, version, of_references)
     try:
         concepts = _concepts(layout, key, chunks, plan)
         content = plan.content(concepts)
         if previous is None or previous.graph is None or previous.problem or previous.plan != plan.fingerprint:
-            graph = build_graph(chunks, content)
+            graph = build_graph(chunks, read, content)
         else:
-            graph = update_graph(previous.graph, chunks, content)
+            graph = update_graph(previous.graph, chunks, read, content)
     except Exception as error:  # noqa: BLE001 it is reported as a failed check
         problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
-        return Extraction(build_graph(chunks.slice(0, 0)), plan.fingerprint, version, problem)
+        nothing = build_graph(chunks.slice(0, 0), REFERENCES.empty_table())
+        return Extraction(nothing, plan.fingerprint, version, of_references, problem)
     verify_graph(graph, chunks)
-    return Extraction(graph, plan.fingerprint, version, concepts.problem)
+    missing = lacking(chunks, read) if content.code else 0
+    problems = concepts.problem, f"what {missing:,} files say was not extracted" if missing else ""
+    return Extraction(graph, plan.fingerprint, version, of_references, "; ".join(filter(None, problems)))
 
 
 def version_of(chunks: pa.Table) -> str:
@@ -102,6 +122,7 @@ def write(layout: Layout, key: str, extraction: Extraction, metadata: Mapping[by
     """Keep a graph in the tables of its source, with metadata for them, and say whether they differ now."""
     graph = extraction.graph or _NO_GRAPH
     about = {_PLAN: extraction.plan, _CHUNKS: extraction.chunks, _PROBLEM: extraction.problem}
+    about[_REFERENCES] = extraction.references
     about[_IS_WANTED] = str(extraction.graph is not None)
     described = {**metadata, **{name: text.encode("utf-8", "replace") for name, text in about.items()}}
     is_written = False
@@ -121,7 +142,8 @@ def read(layout: Layout, key: str) -> Extraction | None:
     if not nodes.schema.equals(NODES) or not triples.schema.equals(TRIPLES) or about != of_triples:
         return None
     graph = Graph(nodes, triples) if about.get(_IS_WANTED) == str(True) else None
-    return Extraction(graph, about.get(_PLAN, ""), about.get(_CHUNKS, ""), about.get(_PROBLEM, ""))
+    made_from = about.get(_CHUNKS, ""), about.get(_REFERENCES, "")
+    return Extraction(graph, about.get(_PLAN, ""), *made_from, about.get(_PROBLEM, ""))
 
 
 def _about(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, str]:

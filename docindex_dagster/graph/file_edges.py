@@ -20,10 +20,10 @@ from docindex_dagster.callgraph.ir import (
     NameOrCall,
     Parameter,
 )
+from docindex_dagster.callgraph.languages.lua_tables import TABLE
 from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.resolver import Resolver
 from docindex_dagster.callgraph.resolver.values import CONFIDENCE, NAMES, Value
-from docindex_dagster.callgraph.tables import TABLE
 from docindex_dagster.callgraph.units import CLASSES, Unit
 from docindex_dagster.graph.triple import EXTERNAL, FROM_PARSE, PACKAGE, UNRESOLVED, Node, Triple
 
@@ -77,7 +77,7 @@ class FileEdges:
         reason = "imports of this language are not followed"
         for module in modules:
             target = f"{UNRESOLVED}:{module}", UNRESOLVED
-            at = _Evidence(self.unit.chunks[0], line)
+            at = _Evidence(self.unit.chunks.ids[0], line)
             self._add((self.unit.path, "file"), "imports", target, at, reason=reason)
 
     def sections(self, row: Mapping[str, Any]) -> None:
@@ -92,7 +92,7 @@ class FileEdges:
 
     def _definition(self, definition: Definition) -> None:
         unit = self.unit
-        at, chunk = definition, unit.chunk_at(definition.byte)
+        at, chunk = definition, unit.chunks.at(definition)
         node, kind = self._symbol(unit, definition)
         self.nodes[node] = Node(node, kind, definition.name, self.source, unit.path, chunk)
         self._add((unit.path, "file"), "defines", (node, kind), at)
@@ -225,7 +225,7 @@ class FileEdges:
             how, confidence = f"{OVERRIDING}, one of {among}", round(confidence / among, 2)
         if reason:
             how, confidence = f"{UNRESOLVED}: {reason}", 0.0
-        chunk = at.chunk if isinstance(at, _Evidence) else self.unit.chunk_at(at.byte)
+        chunk = at.chunk if isinstance(at, _Evidence) else self.unit.chunks.at(at)
         self.triples[key] = Triple(
             *subject, predicate, *target, self.source, self.unit.path, chunk, at.line, confidence, how
         )

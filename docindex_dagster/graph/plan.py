@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from docindex_dagster.callgraph.dependencies.tabling import Limits
+from docindex_dagster.chunking.versions import extraction_fingerprint
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.settings import GraphSettings, LLMSettings
 from docindex_dagster.graph.build import GRAPH_VERSION, Content
@@ -31,12 +32,13 @@ class GraphPlan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all that decides the graph of given chunks."""
+        """A hash of all that decides the graph of given chunks, and of their files."""
         if not self.settings.enabled:
             return digest_parts(GRAPH_VERSION, "none")
         found_by = self.extractor.name if self.extractor else "none"
         most = self.settings.max_triples_per_chunk
-        return digest_parts(GRAPH_VERSION, str(self.settings.code), found_by, str(most))
+        read = extraction_fingerprint() if self.settings.code else "none"
+        return digest_parts(GRAPH_VERSION, read, found_by, str(most))
 
     def content(self, concepts: Findings) -> Content:
         """What goes into the graph, with these concepts."""

@@ -6,22 +6,14 @@ A chunk may hold several small sections, so that their headings are read from it
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
+from docindex_dagster.documents.pointers import PlacedPointer, read_pointers
 from docindex_dagster.graph.prose import Prose, link_targets, read_prose
 from docindex_dagster.graph.triple import ANCHOR, ANCHORS, Node, Triple
 
 _LONGEST_TITLE = 200
 _Path = tuple[str, ...]
-
-
-class Pointer(NamedTuple):
-    """A link or an anchor, in the section with these titles."""
-
-    kind: str  # link | ref | anchor | label
-    titles: str
-    name: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +31,9 @@ class ReadChunk:
         return section_node(self.row["path"], titles)
 
     @property
-    def pointers(self) -> Iterator[Pointer]:
+    def pointers(self) -> Iterator[PlacedPointer]:
         """What the text does not show: links and anchors, with the lines of the file."""
-        for text in self.row["facts"].split("\n") if self.row["facts"] else ():
-            line, kind, titles, name, _ = text.split("\t")
-            yield Pointer(kind, titles, name, int(line))
+        return read_pointers(self.row["pointers"])
 
     def titled(self, titles: str) -> tuple[str, str]:
         """The node of the section in the chunk that has these titles, or else of that in which the chunk begins."""

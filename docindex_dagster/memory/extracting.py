@@ -111,6 +111,6 @@ def _read(message: Message, index: int, draft: Draft) -> ReadChunk:
         "embed_text_hash": str(index),
         "start_line": draft.start_line,
         "end_line": draft.end_line,
-        "facts": draft.facts,
+        "pointers": draft.pointers,
     }
     return ReadChunk(row, read_prose(draft.text), [(0, ())])

@@ -150,7 +150,8 @@ class _Run:
             embeddings = build_embeddings(chunks, tables.read(table), embedder, self.domain).table
             tables.write(table, embeddings)
         with span("memory.graph"):
-            made = extraction.extract(self.home, self.domain, chunks, plan, extraction.read(self.home, self.domain))
+            before = extraction.read(self.home, self.domain)
+            made = extraction.extract(self.home, self.domain, chunks, None, plan=plan, previous=before)
             extraction.write(self.home, self.domain, made)
             graph = with_follows(made.graph, spoken) if made.graph else None
         revision = write_folded(self.home, messages, cut)

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.build import EXTRACTOR_VERSION, ChunkingResult, ChunkInputs, build_chunks, gather
+from docindex_dagster.chunking.build import ChunkingResult, ChunkInputs, build_chunks, gather
 from docindex_dagster.chunking.fallbacks import are_many, fallbacks, left_out_warning, phrase, warning
 from docindex_dagster.chunking.summaries import SummaryCounts
 from docindex_dagster.chunking.verify import CHUNK_RULES
+from docindex_dagster.chunking.versions import EXTRACTOR_VERSION
 from docindex_dagster.core.schemas import COMMIT
+from docindex_dagster.pipeline import references
 from docindex_dagster.pipeline.breakdown import counts, texts
 from docindex_dagster.pipeline.samples import well_known
 from docindex_dagster.pipeline.source_run import SourceRun
@@ -39,7 +41,15 @@ def inputs_of(run: SourceRun, files: pa.Table, commits: pa.Table) -> ChunkInputs
 def _cut(run: SourceRun, inputs: Inputs) -> Outcome:
     gathered = inputs_of(run, inputs["discovered_files"], inputs["commits"])
     before = previous(run, _STORAGE)
-    result = build_chunks(run.source, gathered, before, run.settings.chunking, run.summariser)
+    result = build_chunks(
+        run.source,
+        gathered,
+        before,
+        run.settings.chunking,
+        run.summariser,
+        wants_references=run.wants_references,
+    )
+    references.leave(run, inputs["discovered_files"], result.references)
     for problem in result.summaries.problems if result.summaries else ():
         run.notice(problem)
     of_files = result.table.filter(pc.not_equal(result.table["source_type"], COMMIT))

@@ -1,4 +1,4 @@
-"""The stage that extracts the knowledge graph of a source from its chunks."""
+"""The stage that extracts the knowledge graph of a source from its chunks and references."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,9 @@ _STORAGE = Storage((NODES_TABLE, TRIPLES_TABLE), extraction.read, extraction.wri
 
 def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
     before = previous(run, _STORAGE)
-    extracted = extraction.extract(run.layout, run.key, inputs["chunks"], run.graph_plan, before)
+    extracted = extraction.extract(
+        run.layout, run.key, inputs["chunks"], inputs["references"], plan=run.graph_plan, previous=before
+    )
     return Outcome(
         extracted,
         {_NAME: _report(extracted)},
@@ -83,7 +85,7 @@ KNOWLEDGE_GRAPH = Stage(
     ),
     group="graph",
     version=GRAPH_VERSION,
-    inputs=("chunks",),
+    inputs=("chunks", "references"),
     run=_extract,
     storage=_STORAGE,
     rules=GRAPH_RULES,

@@ -67,6 +67,11 @@ class SourceRun:
         return GraphPlan(self.settings.graph, self.settings.llm)
 
     @property
+    def wants_references(self) -> bool:
+        """Whether what code says about names goes into the graph."""
+        return self.settings.graph.enabled and self.settings.graph.code
+
+    @property
     def summariser(self) -> Summariser | None:
         """Who writes summaries, if the settings want any."""
         return summariser_of(self.settings, self.key)

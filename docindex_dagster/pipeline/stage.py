@@ -125,6 +125,7 @@ class Stage:
             VerificationError, and nothing is written.
         warnings: checks that warn, described by name; they are the first product's.
         depends_on: besides the inputs, what of a run decides its value, such as settings.
+        decided_by: the inputs whose versions decide its value; None for all of them.
     """
 
     name: str
@@ -137,10 +138,12 @@ class Stage:
     rules: Mapping[str, str] = field(default_factory=dict)
     warnings: Mapping[str, str] = field(default_factory=dict)
     depends_on: Callable[[SourceRun], str] = _nothing_else
+    decided_by: tuple[str, ...] | None = None
 
     def made_of(self, run: SourceRun, versions: Mapping[str, str]) -> str:
         """Identify what decides its value, by the data versions of its inputs."""
-        return digest_parts(self.version, self.depends_on(run), *(versions[name] for name in self.inputs))
+        deciding = self.inputs if self.decided_by is None else self.decided_by
+        return digest_parts(self.version, self.depends_on(run), *(versions[name] for name in deciding))
 
     def keep(self, run: SourceRun, value: Any, versions: Mapping[str, str]) -> bool:
         """Write its value, unless the same is there; says whether it wrote."""

@@ -14,10 +14,11 @@ from docindex_dagster.pipeline.embedding import EMBEDDINGS
 from docindex_dagster.pipeline.graph import KNOWLEDGE_GRAPH
 from docindex_dagster.pipeline.history import COMMITS
 from docindex_dagster.pipeline.publication import STORES
+from docindex_dagster.pipeline.references import REFERENCES_OF_FILES
 from docindex_dagster.pipeline.stage import Stage
 
 # A stage stands after those whose values it reads.
-OURS = (DISCOVERED_FILES, COMMITS, CHUNKS, EMBEDDINGS, KNOWLEDGE_GRAPH, STORES)
+OURS = (DISCOVERED_FILES, COMMITS, CHUNKS, REFERENCES_OF_FILES, EMBEDDINGS, KNOWLEDGE_GRAPH, STORES)
 _OF_PACKAGES: Plugins[Stage] = Plugins("stage", plugins.STAGES, {}, PluginError)
 
 

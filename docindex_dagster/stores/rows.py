@@ -63,7 +63,7 @@ def rows_of_others(
 ) -> Iterator[SourceRows]:
     """The rows of all other sources, from their tables; one that cannot be reused is named in `warnings`.
 
-    A graph whose tables are missing, or of other chunks or another plan, is extracted from the chunks.
+    A graph whose tables are missing, or of other chunks or another plan, is extracted from chunks and references.
     """
     for path in layout.tables("chunks"):
         chunks = tables.read(path)
@@ -81,7 +81,8 @@ def rows_of_others(
         try:
             made = extraction.read(layout, other)
             if made is None or (made.plan, made.chunks) != (plan.fingerprint, extraction.version_of(chunks)):
-                made = extraction.extract(layout, other, chunks, plan, made)
+                references = tables.read(layout.table("references", other))
+                made = extraction.extract(layout, other, chunks, references, plan=plan, previous=made)
             rows = SourceRows(other, chunks, embeddings, made, before.revision if before else head)
             rows.verify(model)
         except VerificationError as error:

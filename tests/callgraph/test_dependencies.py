@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.source_graph import Graph
+from tests.graph.built import build_graph, update_graph
 from tests.graph.samples import chunks_of
 
 Edge = tuple[str, str, str]

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.callgraph.facts import expression as parsed
-from docindex_dagster.callgraph.facts import file_of
-from docindex_dagster.callgraph.ir import Expression
+from docindex_dagster.callgraph.ir import THIS, Attribute, Call, Expression, Name, New, Union, path
 from docindex_dagster.callgraph.resolver.homes import Homes
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.units import Unit, make_unit
-from docindex_dagster.graph.build import build_graph
+from docindex_dagster.callgraph.table_reading import References
+from docindex_dagster.callgraph.units import Chunks, Unit, make_unit
+from tests.graph.built import build_graph, references_of
 from tests.graph.calls import PROGRAMS, chunks_of, programs
 
 LANGUAGES = sorted({program.parent.name for program in programs()})
@@ -45,30 +44,30 @@ class Store:
 
 
 def unit_of(folder: Path) -> Unit:
-    rows = chunks_of(folder).to_pylist()
-    return make_unit("store.py", "python", file_of(rows), is_test=False, chunks=["chunk"], chunk_starts=[0])
+    file_ir = References(references_of(chunks_of(folder)))["store.py"]
+    return make_unit("store.py", "python", file_ir, is_test=False, chunks=Chunks(["chunk"], [1], [0]))
 
 
 @pytest.mark.parametrize(
     ("expression", "home"),
     [
-        ("os.path.join()", ""),
-        ("Store@()", ""),
-        ("this.cache", "Store"),
-        ("name.strip()", "Store.load"),
-        ("path", "Store.load"),
-        ("(name|os)", "Store.load"),
+        (Call(path("os.path.join")), ""),
+        (New(Name("Store")), ""),
+        (Attribute(THIS, "cache"), "Store"),
+        (Call(path("name.strip")), "Store.load"),
+        (Name("path"), "Store.load"),
+        (Union((Name("name"), Name("os"))), "Store.load"),
     ],
 )
-def test_names_that_a_function_introduces_are_followed_in_it(tmp_path: Path, expression: str, home: str):
+def test_names_that_a_function_introduces_are_followed_in_it(tmp_path: Path, expression: Expression, home: str):
     (tmp_path / "store.py").write_text(PYTHON)
     homes = Homes(unit_of(tmp_path))
 
-    assert homes.of("Store.load", parsed(expression)) == home
+    assert homes.of("Store.load", expression) == home
 
 
 def test_a_method_of_the_class_has_another_this(tmp_path: Path):
     (tmp_path / "store.py").write_text(PYTHON)
     homes = Homes(unit_of(tmp_path))
 
-    assert homes.of("Store.make", parsed("this.load")) == "Store.make"
+    assert homes.of("Store.make", Attribute(THIS, "load")) == "Store.make"

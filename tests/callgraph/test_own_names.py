@@ -4,7 +4,7 @@ import pyarrow.compute as pc
 import pytest
 
 from docindex_dagster.callgraph.resolver import classes
-from docindex_dagster.graph.build import build_graph
+from tests.graph.built import build_graph
 from tests.graph.calls import PROGRAMS, chunks_of, programs
 from tests.graph.samples import graph_of
 

@@ -13,10 +13,10 @@ from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings
-from docindex_dagster.graph.build import build_graph
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
+from tests.graph.built import build_graph
 
 CODE = "class Pump:\n    def prime(self):\n        return {}\n"
 

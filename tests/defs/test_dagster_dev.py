@@ -66,6 +66,7 @@ def test_a_launched_partition_shows_all_assets_their_metadata_and_passed_checks(
         "discovered_files",
         "commits",
         "chunks",
+        "references",
         "embeddings",
         "lancedb_table",
         "tantivy_index",

@@ -30,6 +30,7 @@ ASSETS = {
     "discovered_files",
     "commits",
     "chunks",
+    "references",
     "embeddings",
     "lancedb_table",
     "tantivy_index",
@@ -139,7 +140,7 @@ def test_assets_show_counts_columns_and_a_short_sample(project):
     assert all(len(cell) <= 200 and "\n" not in cell for cell in cells)
 
 
-@pytest.mark.parametrize("asset", ["discovered_files", "commits", "chunks", "embeddings", *STORES])
+@pytest.mark.parametrize("asset", ["discovered_files", "commits", "chunks", "references", "embeddings", *STORES])
 def test_numbers_come_before_tables_and_the_long_sample_last(indexed, asset):
     shown = [name for name in metadata(indexed, asset) if name not in OF_THE_FILE]
 
@@ -148,7 +149,7 @@ def test_numbers_come_before_tables_and_the_long_sample_last(indexed, asset):
     assert shown.index("seconds") < min(tables_at)
 
 
-@pytest.mark.parametrize("asset", ["discovered_files", "commits", "chunks", "embeddings", *STORES])
+@pytest.mark.parametrize("asset", ["discovered_files", "commits", "chunks", "references", "embeddings", *STORES])
 def test_every_column_that_is_shown_is_described(indexed, asset):
     columns = metadata(indexed, asset)["dagster/column_schema"].columns
 
@@ -234,7 +235,7 @@ def test_a_planted_bad_vector_fails_the_checks_and_searches_go_on(project):
     failed = {check.check_name for check in result.get_asset_check_evaluations() if not check.passed}
     assert failed == {"vectors_are_finite"}
     materialised = {event.asset_key.to_user_string() for event in result.get_asset_materialization_events()}
-    assert materialised == {"discovered_files", "commits", "chunks", "knowledge_graph"}
+    assert materialised == {"discovered_files", "commits", "chunks", "references", "knowledge_graph"}
     assert project.layout.current.read_bytes() == before
     assert project.search("green button") == ["guide.md"]
     assert project.index().success

@@ -28,6 +28,7 @@ def test_what_a_worker_prepares_is_searchable_everywhere_once_the_publisher_has_
         "discovered_files",
         "commits",
         "chunks",
+        "references",
         "embeddings",
         "knowledge_graph",
         "prepared_tables",

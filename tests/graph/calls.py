@@ -16,14 +16,14 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.callgraph.extract.file import symbol_ids
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
-from docindex_dagster.chunking.worker import FileJob, chunk_files
-from docindex_dagster.code.facts import symbol_ids
+from docindex_dagster.chunking.worker import ChunkedFiles, FileJob, chunk_files
 from docindex_dagster.core.settings import ChunkingSettings
-from docindex_dagster.graph.build import build_graph
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
+from tests.graph.built import build_graph
 
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "calls"
 WITHOUT_CALLS = frozenset({"elixir", "haskell", "scala", "swift"})
@@ -112,6 +112,11 @@ def _built(program: Path) -> tuple[pa.Table, Graph]:
 
 def chunks_of(folder: Path) -> pa.Table:
     """The chunks of a folder, made in this process."""
+    return cut(folder).rows.sort_by([("path", "ascending"), ("chunk_index", "ascending")])
+
+
+def cut(folder: Path, *, wants_references: bool = False) -> ChunkedFiles:
+    """What a worker makes of the files of a folder."""
     source = Source("library/program", "library", "program", folder)
     files = discover(source)
     jobs = [
@@ -127,10 +132,11 @@ def chunks_of(folder: Path) -> pa.Table:
             None,
             False,
             row["content_hash"],
+            wants_references=wants_references,
         )
         for row in files.filter(pc.is_null(files["skipped_reason"])).to_pylist()
     ]
-    return chunk_files(jobs, _OPTIONS).rows.sort_by([("path", "ascending"), ("chunk_index", "ascending")])
+    return chunk_files(jobs, _OPTIONS)
 
 
 def _spans(chunks: pa.Table) -> dict[str, tuple[int, int]]:

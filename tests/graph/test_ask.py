@@ -5,10 +5,10 @@ import pytest
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import module_cycles, statistics
-from docindex_dagster.graph.build import build_graph
 from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.lookup import find, one
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
+from tests.graph.built import build_graph
 from tests.graph.calls import chunks_of
 from tests.graph.samples import graph_of, opened
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ConceptError, SettingsError
 from docindex_dagster.core.settings import GraphSettings, LLMSettings, check_settings
-from docindex_dagster.graph.build import Content, build_graph, update_graph
+from docindex_dagster.graph.build import Content
 from docindex_dagster.graph.concepts.extractor import Concept, Extractor, Found, Passage, Relation, normal
 from docindex_dagster.graph.concepts.findings import FINDINGS, find_concepts
 from docindex_dagster.graph.concepts.llm import LLMExtractor
@@ -28,6 +28,7 @@ from docindex_dagster.stores.publish import Publication
 from docindex_dagster.stores.reader import open_reader
 from tests.conftest import publish_rows, vectors_of
 from tests.examples import docindex, install
+from tests.graph.built import build_graph, update_graph
 from tests.graph.samples import KEY, chunks_of, edges
 
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.chunking.split import Sizes
-from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
 from docindex_dagster.graph.prose import read_prose
 from docindex_dagster.graph.referred import anchor_of
 from docindex_dagster.graph.verify import stray_edges
+from tests.graph.built import build_graph, update_graph
 from tests.graph.samples import KEY, chunks_of, edges, graph_of, opened
 
 CODE = "class Queue:\n    def put(self, job):\n        return job\n\n\ndef make_queue():\n    return Queue()\n"
@@ -419,7 +419,7 @@ def test_each_link_of_a_long_table_is_reported_once():
     chunks = chunks_of({"a.rst": f"A\n=\n\n.. list-table::\n\n{rows}"}, sizes=Sizes(64, 16, 128, 0))
     assert chunks.num_rows > 5
 
-    references = [fact for facts in chunks["facts"].to_pylist() if facts for fact in facts.split("\n")]
+    references = [line for text in chunks["pointers"].to_pylist() if text for line in text.split("\n")]
     assert [fact.split("\t")[3] for fact in references] == [f"b{number}.html" for number in range(99)]
     assert references[98].split("\t")[0] == str(6 + 2 * 98 + 1)
 

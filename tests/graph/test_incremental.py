@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import pytest
 
 from docindex_dagster.graph import build
-from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.source_graph import Graph
+from tests.graph.built import build_graph, update_graph
 from tests.graph.calls import PROGRAMS, chunks_of, programs
 
 

@@ -2,7 +2,7 @@
 
 from textwrap import dedent
 
-from docindex_dagster.graph.build import update_graph
+from tests.graph.built import update_graph
 from tests.graph.samples import Edge, chunks_of, edges, graph_of, opened
 
 

@@ -9,8 +9,8 @@ import pytest
 _BUILD = """
 import sys
 from pathlib import Path
-from docindex_dagster.graph.build import build_graph
 from docindex_dagster.core.hashing import digest
+from tests.graph.built import build_graph
 from tests.graph.calls import chunks_of
 for folder in sys.argv[1:]:
     graph = build_graph(chunks_of(Path(folder)))

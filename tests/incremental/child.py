@@ -28,7 +28,7 @@ from docindex_dagster.sources.model import Source
 from tests.models import TinyEmbedder
 
 _STORES = ("LanceDB", "Tantivy", "CURRENT")
-_SAVED = {f".{asset}" for asset in ("discovered_files", "commits", "chunks", "embeddings")}
+_SAVED = {f".{asset}" for asset in ("discovered_files", "commits", "chunks", "references", "embeddings")}
 _GIT_COMMANDS = ("clone", "fetch", "checkout", "worktree", "status", "log")
 _out = os.dup(1)
 _stages: list[str] = []

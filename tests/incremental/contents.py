@@ -29,7 +29,7 @@ from docindex_dagster.stores.reader import Reader, open_reader
 
 # A file may be written again with the same bytes: its time stamp is no part of what is indexed.
 _IGNORED = {"discovered_files": ["mtime_ns"]}
-_ASSETS = ("discovered_files", "commits", "chunks", "embeddings", "graph_nodes", "graph_triples")
+_ASSETS = ("discovered_files", "commits", "chunks", "references", "embeddings", "graph_nodes", "graph_triples")
 # When a version was published, and how files are named, is not what was published.
 _NOT_CONTENT = ("changed_at", "graph", "pack")
 

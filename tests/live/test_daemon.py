@@ -29,7 +29,8 @@ BACKFILL_STATUS = """query($id: String!) { partitionBackfillOrError(backfillId: 
 DELETE = """mutation($selector: RepositorySelector!, $keys: [String!]!) {
   deleteDynamicPartitions(repositorySelector: $selector, partitionsDefName: "source", partitionKeys: $keys) {
     __typename } }"""
-ASSETS = ("discovered_files", "commits", "chunks", "embeddings", "lancedb_table", "tantivy_index", "knowledge_graph")
+_STORES = ("lancedb_table", "tantivy_index", "knowledge_graph")
+ASSETS = ("discovered_files", "commits", "chunks", "references", "embeddings", *_STORES)
 
 
 @pytest.fixture

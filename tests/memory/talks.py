@@ -85,7 +85,9 @@ def edges_of(settings: Settings, domain: str = DOMAIN) -> list[tuple[str, str, s
     found = overlay_of(settings, domain)
     rows = found.rows()
     nothing = Layout(settings.root / "nothing")
-    made = extraction.extract(nothing, domain, rows, plan_of(settings, settings.memory.concepts), None)
+    made = extraction.extract(
+        nothing, domain, rows, None, plan=plan_of(settings, settings.memory.concepts), previous=None
+    )
     assert made.graph is not None
     graph = with_follows(made.graph, [each.message for each in found.messages])
     return _triples(graph.triples.to_pylist())

@@ -3,22 +3,23 @@
 from dataclasses import replace
 from typing import Any
 
-from docindex_dagster.callgraph.rules import RULES as RULES_OF_LANGUAGES
+from docindex_dagster.callgraph.ir import THIS, UNKNOWN
+from docindex_dagster.callgraph.languages import RULES as RULES_OF_LANGUAGES
 from tests.mutants.mutant import Argument, Mutant
 
 NOTHING: object = iter(())  # of what is asked for the first of some
 NONE = frozenset[str]()
-UNKNOWN = "?"
 PARTS = "callgraph.resolver"
 SCOPES, SELVES, IMPORTS = f"{PARTS}.scopes", f"{PARTS}.selves", f"{PARTS}.imports"
 NAMESPACES, HIERARCHY, CLASSES = f"{PARTS}.namespaces", f"{PARTS}.hierarchy", f"{PARTS}.classes"
 DEFINITIONS, MEMBERS, RESULTS = f"{PARTS}.definitions", f"{PARTS}.members", f"{PARTS}.results"
 TYPES, ARGUMENTS, CALLS = f"{PARTS}.types", f"{PARTS}.arguments", f"{PARTS}.calls"
 SPACES, OVERLOADS, BUILTINS = f"{PARTS}.spaces", f"{PARTS}.overloads", f"{PARTS}.builtins"
-DISPATCH, UNITS, MODULES = f"{PARTS}.dispatch", "callgraph.units", "callgraph.modules"
-FACTS, LAMBDAS, READERS = "code.facts", "code.lambdas", "code.fact_readers"
-VALUES, EXPRESSIONS, FACTS_C = "code.fact_values", "code.expression_rules", "code.facts_c"
-RULES = "callgraph.rules:RULES"
+DISPATCH, UNITS = f"{PARTS}.dispatch", "callgraph.units"
+READ, LANGUAGE = "callgraph.extract", "callgraph.languages"
+PLACES, LAMBDAS, STATEMENTS = f"{READ}.places", f"{READ}.lambdas", f"{READ}.statements"
+VARIABLES, EXPRESSIONS, DECLARATIONS = f"{READ}.variables", f"{READ}.expression_rules", f"{READ}.declarations"
+RULES = "callgraph.languages:RULES"
 
 
 def without(rule: str, nothing: Any = NONE) -> Any:
@@ -29,12 +30,14 @@ def without(rule: str, nothing: Any = NONE) -> Any:
 MUTANTS = (
     # Scopes.
     Mutant("scopes", "a name is looked for in the scopes around it", f"{SCOPES}:_in_scope", None),
-    Mutant("unique names", "a block hides variables for its own length", "code.shadows:with_unique_names", Argument(0)),
+    Mutant(
+        "unique names", "a block hides variables for its own length", f"{READ}.shadows:with_unique_names", Argument(0)
+    ),
     Mutant("written functions", "functions that are elements of a collection", f"{SCOPES}:function_named"),
     Mutant("bare names", "a name of Ruby may be a call", f"{SCOPES}:name_or_call"),
     Mutant("names of itself", "`this`, `super`, `self`, `crate`", f"{SELVES}:of_itself", None),
     Mutant("class expressions", "a class without a name is the function's around it", f"{SELVES}:_unnamed_class"),
-    Mutant("self of Python", "the first parameter is the object or the class", "code.selves:with_this", Argument(0)),
+    Mutant("self of Python", "the first parameter is the object or the class", f"{READ}.selves:with_this", Argument(0)),
     Mutant("this", "the object of a method", f"{SELVES}:_this"),
     Mutant("owner", "the class whose member a place is in", f"{HIERARCHY}:owner", None),
     Mutant("variables", "a variable is what is assigned to it", f"{SCOPES}:bound", []),
@@ -42,8 +45,8 @@ MUTANTS = (
         "declared or given", "of C, C++ and PHP: a variable by its type or value", f"{CLASSES}:declared_or_given", []
     ),
     Mutant("functions of members", "names in a function that is a member elsewhere", f"{SCOPES}:_in_member", None),
-    Mutant("hidden names", "names of function expressions are seen in them alone", f"{READERS}:_hidden", None),
-    Mutant("defaults", "what a default calls runs outside of the function", f"{READERS}:_outer", None),
+    Mutant("hidden names", "names of function expressions are seen in them alone", f"{STATEMENTS}:_hidden", None),
+    Mutant("defaults", "what a default calls runs outside of the function", f"{STATEMENTS}:_outer", None),
     # Imports.
     Mutant("imports", "a name is that of what is imported", f"{IMPORTS}:imported"),
     Mutant("modules", "what a module has under a name", f"{IMPORTS}:_of_module"),
@@ -61,18 +64,21 @@ MUTANTS = (
     Mutant("paths of Rust", "the steps of a path that is imported", f"{IMPORTS}:_of_path"),
     Mutant("words of paths", "`self`, `super` and `crate`", f"{IMPORTS}:path_word"),
     Mutant("macros of Rust", "a macro is the nearest of its name", f"{IMPORTS}:macros"),
-    Mutant("macro arguments", "what stands in a macro is read as code", f"{FACTS}:_read_again", None),
+    Mutant("macro arguments", "what stands in a macro is read as code", f"{PLACES}:_read_again", None),
     Mutant("computed exports", "any export of a module whose name is computed", f"{IMPORTS}:all_exported"),
-    Mutant("modules of Python", "the file of a dotted name", "callgraph.modules:_python"),
-    Mutant("nearest modules", "of several files of one name the nearest", "callgraph.modules:_likeliest", ""),
-    Mutant("modules of ECMAScript", "the file of a path or package", "callgraph.modules:_ecmascript"),
-    Mutant("entries of packages", "what package.json names inside", "callgraph.modules:_of_package"),
-    Mutant("modules of Go", "the folder of a package", "callgraph.modules_go:go_folder"),
-    Mutant("modules of Ruby", "the file of a require", "callgraph.modules_ruby:ruby_files"),
-    Mutant("modules of Rust", "the file of a module or crate", "callgraph.modules_rust:rust_files"),
-    Mutant("includes", "the file of an include", "callgraph.modules_c:find"),
+    Mutant("modules of Python", "the file of a dotted name", f"{LANGUAGE}.python_modules:find"),
+    Mutant("nearest modules", "of several files of one name the nearest", f"{LANGUAGE}.python_modules:_likeliest", ""),
+    Mutant("modules of ECMAScript", "the file of a path or package", f"{LANGUAGE}.ecmascript_modules:find"),
+    Mutant("entries of packages", "what package.json names inside", f"{LANGUAGE}.ecmascript_modules:_of_package"),
+    Mutant("modules of Go", "the folder of a package", f"{LANGUAGE}.go_modules:find"),
+    Mutant("modules of Ruby", "the file of a require", f"{LANGUAGE}.ruby_modules:find"),
+    Mutant("modules of Rust", "the file of a module or crate", f"{LANGUAGE}.rust_modules:find"),
+    Mutant("includes", "the file of an include", f"{LANGUAGE}.c_modules:find"),
     Mutant(
-        "library headers", "headers of the library are none of the source", "callgraph.modules_c:STANDARD_HEADERS", NONE
+        "library headers",
+        "headers of the library are none of the source",
+        f"{LANGUAGE}.c_modules:STANDARD_HEADERS",
+        NONE,
     ),
     Mutant("using directives", "`using namespace`", f"{UNITS}:Unit.directives", ()),
     Mutant("included names", "names of C and C++ by namespaces and includes", f"{SCOPES}:_included"),
@@ -87,7 +93,7 @@ MUTANTS = (
     Mutant("super", "what the class inherits", f"{SELVES}:_super"),
     Mutant("super of Ruby", "the method of the same name", f"{SELVES}:_inherited_method"),
     Mutant("super of modules", "the method behind a module in those that include it", f"{SELVES}:_behind"),
-    Mutant("mixins", "members before those of base classes", f"{READERS}:_mixin", None),
+    Mutant("mixins", "members before those of base classes", f"{STATEMENTS}:_mixin", None),
     Mutant("class methods", "`ClassMethods` of a module of Ruby", f"{HIERARCHY}:_extension"),
     Mutant("overriding", "a method that a class calls on itself", f"{CALLS}:_overriding"),
     Mutant("overriding by use", "not where only objects of others run it", f"{CALLS}:_may_run_in", True),
@@ -100,7 +106,7 @@ MUTANTS = (
     Mutant("traits for the library", "a trait adds methods to a type of the library", f"{MEMBERS}:_added", []),
     Mutant("deref", "an object of Rust that stands for another", f"{MEMBERS}:_of_deref", []),
     Mutant("makers of Ruby", "`new` of a class, or its own", f"{MEMBERS}:_maker"),
-    Mutant("companions", "a companion of Kotlin is named by its class", f"{READERS}:_companion", None),
+    Mutant("companions", "a companion of Kotlin is named by its class", f"{STATEMENTS}:_companion", None),
     Mutant("constants of enums", "a constant of an enumeration is an object of it", f"{MEMBERS}:_without_member"),
     Mutant("bodies of constants", "`super` in a constant of an enumeration", f"{SELVES}:_is_of_constant", False),
     Mutant("classes without name", "what a function's class inherits", f"{HIERARCHY}:bases_of_unnamed"),
@@ -126,17 +132,17 @@ MUTANTS = (
     Mutant("function types", "a type of functions with a name", f"{TYPES}:function_type", None),
     Mutant("tested types", "what something was tested to be", f"{MEMBERS}:tested"),
     Mutant("casts", "a cast says what something is", f"{EXPRESSIONS}:_cast", UNKNOWN),
-    Mutant("patterns of Rust", "parts of what a pattern matches", "code.patterns:matched", UNKNOWN),
-    Mutant("destructuring", "parts of an object by their names", f"{VALUES}:_member_of", UNKNOWN),
-    Mutant("several results", "of Go: each goes to a variable", "code.patterns:assigned_part", UNKNOWN),
+    Mutant("patterns of Rust", "parts of what a pattern matches", f"{READ}.patterns:matched", UNKNOWN),
+    Mutant("destructuring", "parts of an object by their names", f"{VARIABLES}:_member_of", UNKNOWN),
+    Mutant("several results", "of Go: each goes to a variable", f"{READ}.patterns:assigned_part", UNKNOWN),
     Mutant("wrappers", "types whose members are those of what they hold", RULES, without("wrappers")),
     Mutant("leading arguments", "of Rust: Result holds its first argument", RULES, without("leading")),
     Mutant("methods that give itself", "clone, borrow, tap and their like", RULES, without("same")),
     Mutant("objects that run", "`__call__` and its like", RULES, without("runs", ())),
-    Mutant("types in comments", "@param, @return and @var", f"{READERS}:_documented", NOTHING),
-    Mutant("made by its place", "`new()` of C# is of the declared type", f"{LAMBDAS}:csharp_new", UNKNOWN),
-    Mutant("type arguments of calls", "of Kotlin: what they say is made", f"{LAMBDAS}:kotlin_made", ""),
-    Mutant("objects of Kotlin", "`object : Type`", f"{LAMBDAS}:kotlin_object", UNKNOWN),
+    Mutant("types in comments", "@param, @return and @var", f"{STATEMENTS}:_documented", NOTHING),
+    Mutant("made by its place", "`new()` of C# is of the declared type", f"{LANGUAGE}.csharp:_new", UNKNOWN),
+    Mutant("type arguments of calls", "of Kotlin: what they say is made", f"{LANGUAGE}.kotlin:_made", None),
+    Mutant("objects of Kotlin", "`object : Type`", f"{LANGUAGE}.kotlin:_object", UNKNOWN),
     # What calls return, and collections.
     Mutant("branches", "either side of a conditional", f"{EXPRESSIONS}:_one_of", UNKNOWN),
     Mutant("arms", "any arm of a match", f"{EXPRESSIONS}:_branches", UNKNOWN),
@@ -152,18 +158,18 @@ MUTANTS = (
     Mutant("methods of collections", "what methods of the library give", f"{BUILTINS}:result_of"),
     Mutant("results of Rust", "what methods of standard types give", "callgraph.resolver.rust_std:rust_result"),
     Mutant("plain results", "texts and numbers of the library", f"{BUILTINS}:plain_result", None),
-    Mutant("mapped elements", "what a mapping makes of all elements", f"{LAMBDAS}:_mapped", ""),
+    Mutant("mapped elements", "what a mapping makes of all elements", f"{LAMBDAS}:mapped", None),
     Mutant("copies", "sorted and its like give the same", f"{EXPRESSIONS}:_copied", UNKNOWN),
-    Mutant("tables of C", "functions in rows", f"{FACTS_C}:_rows", NOTHING),
-    Mutant("filled structs of C", "what is put into fields in their order", f"{FACTS_C}:_filled", NOTHING),
+    Mutant("tables of C", "functions in rows", f"{DECLARATIONS}:_rows", NOTHING),
+    Mutant("filled structs of C", "what is put into fields in their order", f"{DECLARATIONS}:_filled", NOTHING),
     # Callbacks.
     Mutant("callback arguments", "what a function gives to the one it is given", f"{ARGUMENTS}:to_callback"),
     Mutant("passed callbacks", "what a function of the program gives", f"{ARGUMENTS}:_passed"),
     Mutant("types of callbacks", "what a declared callback takes", f"{ARGUMENTS}:_to_last"),
     Mutant("library callbacks", "methods of the library give elements", f"{BUILTINS}:gives_elements", False),
-    Mutant("given lambdas", "what a lambda is given", "code.callees:what_is_given", UNKNOWN),
-    Mutant("given blocks", "what a block of Ruby is given", f"{VALUES}:_block_given", UNKNOWN),
-    Mutant("folds", "what a fold begins with", f"{VALUES}:folded", UNKNOWN),
+    Mutant("given lambdas", "what a lambda is given", f"{READ}.callees:what_is_given", UNKNOWN),
+    Mutant("given blocks", "what a block of Ruby is given", f"{VARIABLES}:_block_given", UNKNOWN),
+    Mutant("folds", "what a fold begins with", f"{VARIABLES}:folded", UNKNOWN),
     Mutant("handed functions", "what those give that are given a function", f"{ARGUMENTS}:_by_takers"),
     Mutant("given functions", "functions that are given for a declared parameter", f"{ARGUMENTS}:_given_functions"),
     Mutant(
@@ -174,11 +180,11 @@ MUTANTS = (
     Mutant("callers of functions", "call, apply, run and Invoke", RULES, without("callers")),
     Mutant("bound methods", "bind and to_proc", RULES, without("binders")),
     Mutant("iteration", "of Ruby: what each gives, others give", RULES, without("iteration", "")),
-    Mutant("receivers of lambdas", "names in a lambda of Kotlin", f"{LAMBDAS}:kotlin_name", ""),
-    Mutant("this of lambdas", "`this` in a lambda of Kotlin", f"{LAMBDAS}:kotlin_this", "this"),
-    Mutant("it", "`it` in a lambda of Kotlin", f"{LAMBDAS}:_it", ""),
+    Mutant("receivers of lambdas", "names in a lambda of Kotlin", f"{LANGUAGE}.kotlin:_name", None),
+    Mutant("this of lambdas", "`this` in a lambda of Kotlin", f"{LANGUAGE}.kotlin:_this", THIS),
+    Mutant("it", "`it` in a lambda of Kotlin", f"{LANGUAGE}.kotlin:_it", None),
     Mutant("several receivers", "names of the receivers around", f"{NAMESPACES}:implicit"),
-    Mutant("lambdas with equal names", "parameters of one name in several lambdas", f"{FACTS}:_numbered", Argument(0)),
+    Mutant("lambdas with equal names", "parameters of one name in several lambdas", f"{PLACES}:_numbered", Argument(0)),
     # Callers.
     Mutant("parameters", "what a parameter is", f"{ARGUMENTS}:parameter"),
     Mutant("callers", "what the calls of a function give", f"{ARGUMENTS}:given"),
@@ -188,7 +194,7 @@ MUTANTS = (
     Mutant("decorators", "what a decorator makes of a function", f"{DEFINITIONS}:_decorated"),
     Mutant("overloads of decorators", "of several declarations each counts", f"{DEFINITIONS}:_is_overload", False),
     Mutant("properties", "a method that is read as an attribute", f"{CLASSES}:_is_property", False),
-    Mutant("accessors", "`get` of a property of ECMAScript", f"{READERS}:_property", None),
+    Mutant("accessors", "`get` of a property of ECMAScript", f"{STATEMENTS}:_property", None),
     Mutant("fixtures", "pytest's fixtures", "callgraph.resolver.fixtures:fixture_of", None),
     # Overloads and extensions.
     Mutant("overloads", "of functions of one name the one that fits", f"{CALLS}:chosen", Argument(3)),
@@ -213,5 +219,5 @@ MUTANTS = (
     Mutant("tests with fixtures", "TEST_F is a member of its fixture", "callgraph.resolver.homes:_WITH_FIXTURE", NONE),
     Mutant("members by namespaces", "a method outside of its class", f"{SPACES}:home_of", Argument(2)),
     Mutant("macros of C", "a macro, where it is included", f"{SPACES}:_macros", []),
-    Mutant("objects in C++", "what looks like a function and makes an object", f"{FACTS_C}:_is_made", False),
+    Mutant("objects in C++", "what looks like a function and makes an object", f"{DECLARATIONS}:_is_made", False),
 )

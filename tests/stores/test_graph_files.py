@@ -10,7 +10,7 @@ from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.stores import graph_files
 from docindex_dagster.stores import publish as publishing
-from tests.conftest import chunks_of, publish_rows, vectors_of
+from tests.conftest import chunks_of, publish_rows, references_of, vectors_of
 
 KEY = "library/sample"
 TEXTS = ["alpha reads a file", "beta writes a file", "gamma sorts numbers"]
@@ -22,12 +22,12 @@ FOLDERS = st.dictionaries(
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(before=FOLDERS, after=FOLDERS)
 def test_an_updated_graph_equals_one_that_was_extracted_from_nothing(before, after):
-    old, new = chunks_of(before), chunks_of(after)
+    old, new = ((chunks, references_of(chunks)) for chunks in map(chunks_of, (before, after)))
 
-    updated = update_graph(build_graph(old), new)
+    updated = update_graph(build_graph(*old), *new)
 
-    assert updated.nodes.equals(build_graph(new).nodes)
-    assert updated.triples.equals(build_graph(new).triples)
+    assert updated.nodes.equals(build_graph(*new).nodes)
+    assert updated.triples.equals(build_graph(*new).triples)
 
 
 def test_only_files_that_changed_are_extracted_again(layout, monkeypatch):
@@ -55,9 +55,8 @@ def test_after_a_failed_extraction_the_whole_graph_is_extracted_again(layout, mo
 
     assert publication.source.graph
     graph = graph_files.read(graph_files.mapped(layout, publication.generation), publication.source.graph)
-    assert graph.triples.replace_schema_metadata(None).equals(
-        build_graph(chunks_of({"a.py": TEXTS, "b.py": TEXTS})).triples
-    )
+    chunks = chunks_of({"a.py": TEXTS, "b.py": TEXTS})
+    assert graph.triples.replace_schema_metadata(None).equals(build_graph(chunks, references_of(chunks)).triples)
 
 
 def test_after_a_failed_extraction_the_same_rows_are_extracted_again(layout, monkeypatch):
@@ -77,7 +76,7 @@ def publish_files(layout: Layout, files: dict[str, list[str]]) -> publishing.Pub
     return publish_rows(layout, KEY, chunks, vectors_of(chunks))
 
 
-def fail_on_rows(chunks: pa.Table, *more: object) -> object:
+def fail_on_rows(chunks: pa.Table, references: pa.Table, *more: object) -> object:
     if chunks.num_rows:
         raise ValueError("no graph today")
-    return build_graph(chunks)
+    return build_graph(chunks, references)

@@ -35,7 +35,7 @@ from docindex_dagster.stores.publish import Publication, publish, withdraw
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.rows import SourceRows
-from tests.conftest import MODEL, chunks_of, extracted, publish_rows, vectors_of
+from tests.conftest import MODEL, chunks_of, extracted, publish_rows, references_of, vectors_of
 
 KEY = "library/sample"
 FILES = {"a.py": ["alpha reads a file", "beta writes a file"], "b.py": ["gamma sorts numbers"]}
@@ -660,7 +660,7 @@ def test_a_class_contains_its_methods_also_when_they_share_a_chunk():
     ]
     chunks = pa.Table.from_pylist([{**row, "symbols": symbols}], chunks_of({"a.py": ["Outer"]}).schema)
 
-    triples = build_graph(chunks).triples.to_pylist()
+    triples = build_graph(chunks, references_of(chunks)).triples.to_pylist()
 
     edges = {(item["subject"], item["predicate"], item["object"]) for item in triples}
     assert ("a.py::Outer", "contains", "a.py::Outer.run") in edges

@@ -77,6 +77,10 @@ class Query(Generic[_P, _Found]):
         """Name the function that finds the answer."""
         self.find = find
 
+    def close(self) -> None:
+        """Let go of all answers, and of the function that finds them."""
+        self.answers, self.find = {}, self._unanswered
+
     def __call__(self, *arguments: _P.args, **_: _P.kwargs) -> _Found:
         """What is found.
 
@@ -125,6 +129,12 @@ class Table:
             self._count, self._at_level = 0, {}
             for query in self.queries:
                 query.answers = {}
+
+    def close(self) -> None:
+        """Let go of all answers."""
+        for query in self.queries:
+            query.close()
+        self.queries.clear()
 
     def looked(self) -> list[int]:
         """The keys that were looked at since the start, sorted."""

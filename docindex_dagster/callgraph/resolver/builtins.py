@@ -1,80 +1,12 @@
-"""Names that a language has without an import, and what the methods of its collections give."""
+"""What the methods of strings, numbers and collections of the standard libraries give."""
 
-import builtins as _python
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from docindex_dagster.callgraph.resolver.rust_std import rust_result
 from docindex_dagster.callgraph.resolver.values import How, Kind, Value, external_object
 
-_ECMASCRIPT = """
-    Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity
-    Int32Array Intl JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set String
-    Symbol SyntaxError TypeError URL URLSearchParams Uint8Array WeakMap WeakSet alert atob btoa clearInterval
-    clearTimeout console decodeURIComponent document encodeURIComponent exports fetch global globalThis isFinite isNaN
-    localStorage module navigator parseFloat parseInt performance process queueMicrotask require setImmediate
-    setInterval setTimeout structuredClone window string number boolean any unknown object symbol bigint Record
-    ReadonlyArray Iterable Iterator Generator AsyncGenerator AsyncIterable Event EventTarget AbortController
-"""
-
-_RUBY = """
-    ARGF ARGV ArgumentError Array BasicObject Benchmark BigDecimal Binding CSV Class Comparable Complex Concurrent Data
-    Date DateTime Delegator Dir ENV ERB EncodingError Enumerable Enumerator Errno Etc Exception FalseClass Fiber File
-    FileUtils Float FrozenError GC Hash IO IOError IPAddr Integer Interrupt JSON Kernel KeyError LoadError Logger
-    Marshal MatchData Math Method Module Monitor Mutex NameError Net NilClass NoMethodError NotImplementedError Numeric
-    Object ObjectSpace Open3 OpenSSL OpenStruct OptionParser Pathname PP Proc Process Psych Queue RUBY_VERSION Ractor
-    Random Range RangeError Rational Regexp RegexpError RuntimeError STDERR STDIN STDOUT ScriptError SecureRandom Set
-    Shellwords Signal SignalException SimpleDelegator Singleton SizedQueue Socket StandardError StopIteration String
-    StringIO StringScanner Struct Symbol SyntaxError SystemExit Tempfile Thread Time Timeout TrueClass TypeError URI
-    UnboundMethod YAML Zlib ZeroDivisionError __dir__ __method__ abort alias_method at_exit attr_accessor attr_reader
-    attr_writer autoload binding block_given? caller catch define_method eval exit extend fail format freeze gets
-    include instance_variable_get instance_variable_set is_a? lambda load loop module_function nil? object_id open p pp
-    prepend print printf private private_class_method private_constant proc protected public putc puts raise rand
-    readline refine require require_relative respond_to? select sleep spawn sprintf srand system tap test throw trap
-    using warn
-"""
-
-_GO = """
-    any append bool byte cap chan clear close comparable complex complex128 complex64 copy delete error false float32
-    float64 func imag int int16 int32 int64 int8 iota len make map max min new nil panic print println real recover
-    rune string true uint uint16 uint32 uint64 uint8 uintptr Array tuple
-"""
-
-_RUST = """
-    Array AsMut AsRef Box Clone Copy Debug Default Display DoubleEndedIterator Drop Eq Err Extend ExactSizeIterator Fn
-    FnMut FnOnce From FromIterator Hash Into IntoIterator Iterator None Ok Option Ord PartialEq PartialOrd Result Send
-    Sized Some String Sync ToOwned ToString TryFrom TryInto Unpin Vec bool char drop f32 f64 func i128 i16 i32 i64 i8
-    isize str tuple u128 u16 u32 u64 u8 usize
-"""
-
-_C = """
-    std int char bool double float long short unsigned signed void size_t ssize_t auto wchar_t int8_t int16_t int32_t
-    int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t ptrdiff_t FILE
-"""
-
-_LUA = """
-    _ENV _G _VERSION arg assert bit bit32 collectgarbage coroutine debug describe dofile error getfenv getmetatable io
-    ipairs it jit load loadfile loadstring love math module newproxy next ngx os package pairs pcall print rawequal
-    rawget rawlen rawset redis require select setfenv setmetatable string table tonumber tostring type unpack utf8 vim
-    warn xpcall
-"""
-
-_ZIG = """
-    Array anyerror anyframe anyopaque anytype bool c_char c_int c_long c_short c_uint c_ulong comptime_float
-    comptime_int f128 f16 f32 f64 f80 func i128 i16 i32 i64 i8 isize noreturn type u1 u128 u16 u32 u64 u8 usize void
-"""
 _ZIG_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
-
-_BUILTINS: Mapping[str, frozenset[str]] = {
-    "python": frozenset(dir(_python)),
-    "ecmascript": frozenset(_ECMASCRIPT.split()),
-    "ruby": frozenset(_RUBY.split()),
-    "go": frozenset(_GO.split()),
-    "rust": frozenset(_RUST.split()),
-    "c": frozenset(_C.split()),
-    "lua": frozenset(_LUA.split()),
-    "zig": frozenset(_ZIG.split()),
-}
 
 # Methods that give the same elements, and those that give one of them.
 _SAME_NAMES = """
@@ -141,11 +73,6 @@ def is_same_type(name: str, wanted: str) -> bool:
     """Whether what has a type of the library may be given where another is wanted."""
     name, wanted = _TYPE_NAMES.get(name, name), _TYPE_NAMES.get(wanted, wanted)
     return name == wanted or any(name in group and wanted in group for group in (_COLLECTIONS, _MAPS))
-
-
-def is_builtin(family: str, name: str) -> bool:
-    """Whether a name needs no import."""
-    return name in _BUILTINS.get(family, ())
 
 
 # What methods of collections and promises give to functions: their elements, first or next to something else.

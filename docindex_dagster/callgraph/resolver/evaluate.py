@@ -23,6 +23,7 @@ from docindex_dagster.callgraph.ir import (
     TypeRef,
     Union,
 )
+from docindex_dagster.callgraph.languages.lua_tables import INDEX
 from docindex_dagster.callgraph.resolver.arguments import callback_argument
 from docindex_dagster.callgraph.resolver.imports import of_module, shared
 from docindex_dagster.callgraph.resolver.members import tested
@@ -32,7 +33,6 @@ from docindex_dagster.callgraph.resolver.results import new, result
 from docindex_dagster.callgraph.resolver.scopes import function_named, lookup, name_or_call
 from docindex_dagster.callgraph.resolver.types import typed
 from docindex_dagster.callgraph.resolver.values import Value, Values, collection, distinct, external_object
-from docindex_dagster.callgraph.tables import INDEX
 from docindex_dagster.callgraph.units import Unit
 
 

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Import, Name
-from docindex_dagster.callgraph.modules_go import go_package_name
+from docindex_dagster.callgraph.languages import RULES
+from docindex_dagster.callgraph.languages.bash_functions import called_name
+from docindex_dagster.callgraph.languages.go_modules import package_name
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, external, is_file
-from docindex_dagster.callgraph.rules import RULES, Rules
-from docindex_dagster.callgraph.scripts import called_name
+from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 _LOADING = "source"  # the command of a shell that loads a file
@@ -124,7 +125,7 @@ def _package_name(q: Queries, unit: Unit, module: str) -> str:
     for folder in q.program.find_module(unit, module):
         for path in q.program.sharing(unit.rules.family, folder.rstrip("/")):
             return q.unit(path).namespace
-    return go_package_name(module) if "/" in module else ""
+    return package_name(module) if "/" in module else ""
 
 
 def of_import(q: Queries, unit: Unit, one: Import) -> Values:

@@ -125,6 +125,11 @@ class Queries:
         if len(self._homes) > _MOST_HOMES:
             self._homes.clear()
 
+    def close(self) -> None:
+        """Let go of all answers, and of the functions that find them."""
+        self.table.close()
+        vars(self).clear()
+
     def values(self, unit: Unit, scope: str, expression: Expression) -> Values:
         """What an expression may stand for at a place."""
         return self.evaluated(unit, self.home(unit, scope, expression) if scope else scope, expression)

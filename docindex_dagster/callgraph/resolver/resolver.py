@@ -42,6 +42,10 @@ class Resolver:
         """Begin with a file: what is looked at from here on is looked at for it."""
         self.queries.start()
 
+    def close(self) -> None:
+        """Let go of all answers. They hold one another, and Python takes long to find that nothing else holds them."""
+        self.queries.close()
+
     def looked(self) -> list[int]:
         """The keys of all that was looked at since the start, sorted."""
         return self.queries.table.looked()

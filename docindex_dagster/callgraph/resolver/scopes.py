@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Name
+from docindex_dagster.callgraph.languages.lua_tables import TABLE
 from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
@@ -14,7 +15,6 @@ from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.selves import of_itself
 from docindex_dagster.callgraph.resolver.types import builtin
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct
-from docindex_dagster.callgraph.tables import TABLE
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_MEANINGS = 2  # of a variable

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from docindex_dagster.callgraph.ir import Attribute, Expression, Instance, Name, TypeRef
-from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import (
@@ -192,4 +191,4 @@ def function_type(q: Queries, value: Value) -> Value | None:
 
 def builtin(name: str, rules: Rules) -> list[Value]:
     """What a name means that needs no import."""
-    return [external(name)] if builtins.is_builtin(rules.family, name) else []
+    return [external(name)] if name in rules.builtins else []

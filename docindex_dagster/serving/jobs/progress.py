@@ -32,6 +32,7 @@ _PHASES: Mapping[str, _Phase] = {
     "commits": _DISCOVERY,
     "chunks": _CHUNKS,
     "summaries": _CHUNKS,
+    "references": _CHUNKS,
     "embeddings": _EMBEDDINGS,
     "concepts": _CONCEPTS,
     "knowledge_graph": _GRAPH,

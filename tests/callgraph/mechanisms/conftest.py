@@ -7,7 +7,7 @@ from textwrap import dedent
 import pyarrow.compute as pc
 import pytest
 
-from docindex_dagster.graph.build import build_graph
+from tests.graph.built import build_graph
 from tests.graph.calls import chunks_of
 
 Calls = Callable[[Mapping[str, str]], set[tuple[str, str, str]]]

@@ -1,0 +1,1 @@
+"""Reading a syntax tree into the intermediate representation."""

@@ -1,0 +1,73 @@
+"""What is called, and what functions without a name are given by the calls in which they stand."""
+
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.expression_rules import member, named_method
+from docindex_dagster.callgraph.extract.expressions import Reader, part_of
+from docindex_dagster.callgraph.extract.syntax import Lambdas
+from docindex_dagster.callgraph.ir import (
+    ANY,
+    THIS,
+    UNKNOWN,
+    Attribute,
+    CallbackArgument,
+    Element,
+    Expression,
+    Name,
+    Union,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def callee(call: "Node", reader: Reader) -> Expression:
+    """What a call calls; of what is no call, what it is."""
+    syntax, kind = reader.syntax, call.type
+    if kind in syntax.methods:
+        return member(*syntax.methods[kind], call, reader, 0)
+    return reader.expression(part_of(call, syntax.calls[kind]) if kind in syntax.calls else call)
+
+
+def called_method(node: "Node", reader: Reader) -> Expression:
+    """What is called by a call that names object and method itself; unknown where it calls nothing."""
+    called, is_run = named_method(*reader.syntax.methods[node.type], node, reader, 0)
+    return called if is_run else UNKNOWN
+
+
+def method_of(called: Expression) -> tuple[Expression | None, str]:
+    """The object of which something is called, None where it is called without one, and the name of the method."""
+    match called:
+        case Attribute(of, name):
+            return of, name
+        case Name(name):
+            return None, name
+        case _:
+            return None, ""
+
+
+def what_is_given(node: "Node", reader: Reader, position: int = 1) -> Expression:
+    """What a function without a name is given by the call that it stands in; `node` is it, or its parameters."""
+    given = reader.syntax.given
+    call = call_around(node, given) if given is not None else None
+    called = callee(call, reader) if call is not None else UNKNOWN
+    if given is None or called is UNKNOWN:
+        return UNKNOWN
+    owner, method = method_of(called)
+    if owner is not None and method in given.same:
+        return owner
+    argument = CallbackArgument(called, ANY, position)
+    return Union((Element(owner or THIS), argument)) if method in given.items else argument
+
+
+def call_around(node: "Node", given: Lambdas) -> "Node | None":
+    """The call to which a function without a name is given."""
+    around = node
+    while around.type not in given.functions:
+        if around.parent is None:
+            return None
+        around = around.parent
+    call = around.parent
+    while call is not None and call.type in given.between:
+        call = call.parent
+    return call

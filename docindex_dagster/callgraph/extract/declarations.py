@@ -1,0 +1,297 @@
+"""What declarations of C and C++ say: one may declare variables and functions, and fill the fields of a struct."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
+from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.extract.variables import bound
+from docindex_dagster.callgraph.ir import (
+    FILE,
+    ROOT,
+    UNKNOWN,
+    Argument,
+    Assignment,
+    Attribute,
+    CallSite,
+    Collection,
+    Expression,
+    Forward,
+    Instance,
+    Literal,
+    Name,
+    Parameter,
+    Record,
+    Statement,
+    TypeRef,
+    Unknown,
+    head,
+    path,
+    path_of,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    Found = Iterator[tuple[Node, Statement]]
+
+_WRAPPERS = frozenset(
+    {"pointer_declarator", "array_declarator", "init_declarator", "reference_declarator", "attributed_declarator"}
+)
+_NO_CLASS = frozenset({"primitive_type", "placeholder_type_specifier", "sized_type_specifier", "enum_specifier"})
+_TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
+_MOST_ARGUMENTS = 8
+_MOST_HELD = 12  # elements of a collection
+_MOST_FIELDS = 200  # elements of a table that are looked at
+
+
+def declared(declaration: "Node", reader: Reader) -> "Found":
+    """What each declarator of a declaration says."""
+    kind = declaration.child_by_field_name("type")
+    for declarator in declaration.children_by_field_name("declarator"):
+        function = function_declarator(declarator)
+        if function is not None and _is_made(declaration, function):
+            yield from _made(declaration, function, kind, reader)
+        elif function is not None:
+            yield from _prototype(declaration, function, reader)
+        else:
+            yield from _variable(declaration, kind, declarator, reader)
+
+
+def function_declarator(node: "Node | None") -> "Node | None":
+    """The declarator of a function, as opposed to a pointer to one."""
+    while node is not None and node.type in _WRAPPERS:
+        node = node.child_by_field_name("declarator") or next(iter(node.named_children), None)
+    if node is None or node.type not in {"function_declarator", "lambda_declarator", "abstract_function_declarator"}:
+        return None
+    inner = node.child_by_field_name("declarator")
+    return None if inner is not None and inner.type == "parenthesized_declarator" else node
+
+
+def _is_made(declaration: "Node", function: "Node") -> bool:
+    """Whether what looks like a function, declared in another one, is an object that is made of variables."""
+    kind = declaration.child_by_field_name("type")
+    given = parts_of(function.child_by_field_name("parameters"))
+    return (
+        declaration.parent is not None
+        and declaration.parent.type == "compound_statement"
+        and kind is not None
+        and kind.type in {"type_identifier", "qualified_identifier", "template_type"}
+        and bool(given)
+        and all(child.type == "parameter_declaration" and child.child_count == 1 for child in given)
+        and all(child.named_children and child.named_children[0].type == "type_identifier" for child in given)
+    )
+
+
+def _made(declaration: "Node", function: "Node", kind: "Node | None", reader: Reader) -> "Found":
+    name = text_of(function.child_by_field_name("declarator"))
+    listed = function.child_by_field_name("parameters")
+    if kind is None or listed is None or not name.isidentifier() or not (declared := _type_of(kind)):
+        return
+    yield declaration, bound(Name(name), Instance(declared))
+    yield listed, _new(declared, listed, reader)
+
+
+def _prototype(declaration: "Node", function: "Node", reader: Reader) -> "Found":
+    yield declaration, Forward(FILE, qualified_name(function.child_by_field_name("declarator")))
+    parent = declaration.parent
+    if parent is not None and parent.type == "template_declaration":
+        parent = parent.parent
+    if parent is not None and parent.type == "field_declaration_list":
+        yield from parameters(function, reader)
+
+
+def signature(node: "Node", reader: Reader) -> "Found":
+    """The parameters of a function with a body."""
+    function = function_declarator(node)
+    if function is not None:
+        yield from parameters(function, reader)
+
+
+def parameters(function: "Node", reader: Reader) -> "Found":
+    """The parameters of a function, those without a name, too."""
+    listed = function.child_by_field_name("parameters")
+    for node in listed.named_children if listed is not None else ():
+        if node.type in {"variadic_parameter", "variadic_parameter_declaration"}:
+            yield node, Parameter("rest", FILE, _name_of(node.child_by_field_name("declarator"), reader), UNKNOWN, 0, 0)
+        if node.type not in {"parameter_declaration", "optional_parameter_declaration"}:
+            continue
+        declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")
+        if declarator is None and text_of(node) == "void":
+            continue
+        is_pointer = declarator is not None and _points_at_function(declarator)
+        declared = None if kind is None or is_pointer else declared_type(text_of(kind))
+        if declared is TypeRef("auto"):
+            declared = None
+        elif declared and _is_array(declarator):
+            declared = TypeRef("Array", (declared,))
+        value = Instance(declared) if declared else UNKNOWN
+        yield node, Parameter("", FILE, _name_of(declarator, reader) or "_", value, 0, 0)
+
+
+def _name_of(declarator: "Node | None", reader: Reader) -> str:
+    return path_of(reader.expression(declarator))
+
+
+def template(listed: "Node", _: Reader) -> "Found":
+    """The types that a class is given."""
+    for node in listed.named_children:
+        if node.type in {"type_parameter_declaration", "optional_type_parameter_declaration"}:
+            name = node.child_by_field_name("name") or next(iter(node.named_children), None)
+            yield node, Parameter("", FILE, text_of(name), UNKNOWN, 0, 0)
+        elif not node.is_extra:
+            yield node, Parameter("", FILE, "_", UNKNOWN, 0, 0)
+
+
+def _variable(declaration: "Node", kind: "Node | None", declarator: "Node", reader: Reader) -> "Found":
+    name = reader.expression(declarator)
+    if name is UNKNOWN:
+        return
+    value = declarator.child_by_field_name("value") or declaration.child_by_field_name("value")
+    if declaration.type == "field_declaration":
+        value = declaration.child_by_field_name("default_value")
+    is_untyped = kind is None or kind.type in _NO_CLASS or _points_at_function(declarator)
+    declared = None if kind is None or is_untyped else _type_of(kind)
+    if declared:
+        is_array = _is_array(declarator)
+        yield declarator, bound(name, Instance(TypeRef("Array", (declared,)) if is_array else declared))
+    if value is not None:
+        yield from _initialised(declarator, name, declared, value, reader)
+    if not declared and (declaration.type == "field_declaration" or _points_at_function(declarator)):
+        yield declarator, bound(name, UNKNOWN)
+
+
+def _type_of(kind: "Node") -> TypeRef | None:
+    named = kind.child_by_field_name("name") if kind.type.endswith("_specifier") else kind
+    return declared_type(text_of(named))
+
+
+def _initialised(
+    declarator: "Node", name: Expression, declared: TypeRef | None, value: "Node", reader: Reader
+) -> "Found":
+    if value.type in {"argument_list", "initializer_list"} and declared:
+        if value.parent is not None and not any(child.type == "=" for child in value.parent.children):
+            yield value, _new(declared, value, reader)
+        if value.type == "initializer_list":
+            is_array = _is_array(declarator)
+            yield from _filled(value, declared, reader, is_array=is_array)
+            if is_array or declared.name.startswith("std."):
+                yield from _held(declarator, name, value, reader, is_map=declared.name.endswith("map"))
+            return
+    if value.type == "initializer_list" and (field := _function_field(declarator)) is not None:
+        yield from _rows(declarator, name, value, field, reader)
+        return
+    known = reader.expression(value)
+    if known is not UNKNOWN and known is not Collection(()) and not isinstance(head(known), Literal):
+        yield declarator, bound(name, known)
+
+
+def _new(declared: TypeRef, arguments: "Node", reader: Reader) -> CallSite:
+    """The call of a constructor by a declaration."""
+    given = tuple(Argument(reader.expression(child)) for child in parts_of(arguments)[:_MOST_ARGUMENTS])
+    return CallSite("new", FILE, path(declared.name), given, 0, 0)
+
+
+def _filled(values: "Node", kind: TypeRef, reader: Reader, *, is_array: bool) -> "Found":
+    """What is put into the fields of a struct, or of the structs of an array."""
+    at = 0
+    for child in values.named_children[:_MOST_FIELDS]:
+        if child.is_extra:
+            continue
+        is_pair = child.type == "initializer_pair"
+        value = child.child_by_field_name("value") if is_pair else child
+        if is_array:
+            if value is not None and value.type == "initializer_list":
+                yield from _filled(value, kind, reader, is_array=False)
+            continue
+        designator = child.child_by_field_name("designator") if is_pair else None
+        field = _field_name(designator) if designator is not None else f"#{at}"
+        at += 1
+        known = reader.expression(value)
+        if known is not UNKNOWN and not isinstance(head(known), Unknown | Literal | Collection | Record):
+            target = Attribute(Instance(TypeRef(kind.name)), field)
+            yield child, Assignment("initial", FILE, target, known, 0, 0)
+
+
+def _held(declarator: "Node", name: Expression, values: "Node", reader: Reader, *, is_map: bool) -> "Found":
+    """What a collection is made with."""
+    for child in values.named_children[:_MOST_HELD]:
+        value = child.child_by_field_name("value") if _is_pair(child) else child
+        if is_map and value is not None and value.type == "initializer_list" and value.named_children:
+            value = value.named_children[-1]
+        known = reader.expression(value)
+        if not isinstance(head(known), Unknown | Literal) and known is not Collection(()):
+            yield declarator, bound(name, Collection((known,)))
+
+
+def _function_field(declarator: "Node") -> tuple[int, str] | None:
+    """Where a struct without a name has its one pointer to a function."""
+    declaration = declarator.parent
+    kind = declaration.child_by_field_name("type") if declaration is not None else None
+    body = kind.child_by_field_name("body") if kind is not None and kind.child_by_field_name("name") is None else None
+    fields = [child for child in body.named_children if child.type == "field_declaration"] if body is not None else []
+    found = [
+        (at, field.child_by_field_name("declarator")) for at, field in enumerate(fields) if _may_be_function(field)
+    ]
+    if len(found) != 1:
+        return None
+    at, named = found[0]
+    while named is not None and named.type != "field_identifier":
+        named = named.child_by_field_name("declarator") or next(iter(named.named_children), None)
+    return at, text_of(named)
+
+
+def _may_be_function(field: "Node") -> bool:
+    kind = field.child_by_field_name("type")
+    return _points_at_function(field.child_by_field_name("declarator")) or (
+        kind is not None and kind.type == "type_identifier"
+    )
+
+
+def _rows(declarator: "Node", name: Expression, values: "Node", field: tuple[int, str], reader: Reader) -> "Found":
+    """The functions in a table whose rows have no type of their own: the rows are followed as these."""
+    for row in values.named_children[:_MOST_FIELDS]:
+        if row.type != "initializer_list":
+            continue
+        cells = parts_of(row)
+        pairs = {_field_name(one.child_by_field_name("designator")): one for one in cells if _is_pair(one)}
+        cell = pairs.get(field[1]) or (cells[field[0]] if field[0] < len(cells) and not pairs else None)
+        value = cell.child_by_field_name("value") if cell is not None and _is_pair(cell) else cell
+        known = reader.expression(value)
+        if not isinstance(head(known), Unknown | Literal | Collection | Record):
+            yield declarator, bound(name, Collection((known,)))
+
+
+def _field_name(designator: "Node | None") -> str:
+    return qualified_name(designator).lstrip(f"{ROOT}.")
+
+
+def qualified_name(node: "Node | None") -> str:
+    """A name with its scopes, without template arguments."""
+    text = text_of(node)
+    shorter = _TEMPLATE_ARGUMENTS.sub("", text)
+    while shorter != text:
+        text, shorter = shorter, _TEMPLATE_ARGUMENTS.sub("", shorter)
+    text = "".join(text.split()).replace("::", ".")
+    if ".*" in text:  # a pointer to a member
+        return text.rpartition("*")[2]
+    return f"{ROOT}{text}" if text.startswith(".") else text
+
+
+def _is_pair(node: "Node") -> bool:
+    return node.type == "initializer_pair"
+
+
+def _is_array(node: "Node | None") -> bool:
+    while node is not None and node.type in _WRAPPERS:
+        if node.type == "array_declarator":
+            return True
+        node = node.child_by_field_name("declarator") or next(iter(node.named_children), None)
+    return False
+
+
+def _points_at_function(node: "Node | None") -> bool:
+    while node is not None and node.type in _WRAPPERS:
+        node = node.child_by_field_name("declarator") or next(iter(node.named_children), None)
+    return node is not None and node.type in {"function_declarator", "abstract_function_declarator"}

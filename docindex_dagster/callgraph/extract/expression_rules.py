@@ -1,0 +1,428 @@
+"""How each type of node is read into an expression: one rule a sort of nodes.
+
+Rules take the node, the reader of its file and how deep it stands; before these, what a language says of the sort.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.expressions import Reader, Rule, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.syntax import Expressions, Read
+from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.ir import (
+    THIS,
+    UNKNOWN,
+    Attribute,
+    Call,
+    Collection,
+    Element,
+    Expression,
+    Function,
+    Instance,
+    Literal,
+    Module,
+    Name,
+    NameOrCall,
+    New,
+    Record,
+    TypeRef,
+    either,
+    head,
+    is_known,
+    path,
+    path_of,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MOST = 12  # elements of a collection
+_LONGEST_MACRO = 200  # characters
+
+
+def reader_of(syntax: Expressions) -> Reader:
+    """A reader of the expressions of one file."""
+    return Reader(syntax, _rules(syntax), _leaves(syntax))
+
+
+@cache
+def _rules(syntax: Expressions) -> dict[str, Rule]:
+    """How each type of node is read; where two of the groups know one, the later in this list does."""
+    groups: list[Mapping[str, Rule]] = [
+        {kind: partial(_always, Literal(name)) for kind, name in syntax.literals.items()},
+        {kind: partial(_collection, name) for kind, name in syntax.collections.items()},
+        {kind: partial(_composite, *names) for kind, names in syntax.composites.items()},
+        dict.fromkeys(syntax.blocks, _block),
+        dict.fromkeys(syntax.listing, _macro),
+        {kind: partial(_branches, *names) for kind, names in syntax.branches.items()},
+        {kind: partial(_cast, name) for kind, name in syntax.casts.items()},
+        {kind: partial(_one_of, names) for kind, names in syntax.either.items()},
+        {kind: partial(_through, name) for kind, name in syntax.through.items()},
+        dict.fromkeys(syntax.sequences, _last),
+    ]
+    rules = {kind: rule for group in groups for kind, rule in group.items()}
+    rules |= {kind: partial(_received, mentioned, rules.get(kind)) for kind, mentioned in syntax.received.items()}
+    groups = [
+        {kind: partial(_item, name) for kind, name in syntax.items.items()},
+        {kind: partial(_made, name) for kind, name in syntax.new.items()},
+        {kind: partial(_call, name) for kind, name in syntax.calls.items()},
+        {kind: partial(_method, *names) for kind, names in syntax.methods.items()},
+        {kind: partial(member, *names) for kind, names in syntax.members.items()},
+        {kind: partial(_always, path(word)) for kind, word in syntax.words.items()},
+        dict.fromkeys(syntax.names - syntax.bare, _name),
+        dict.fromkeys(syntax.names & syntax.bare, _bare_name),
+        dict.fromkeys(syntax.attributes, _attribute),
+    ]
+    rules |= {kind: rule for group in groups for kind, rule in group.items()}
+    rules |= {kind: partial(_special, read, rules.get(kind)) for kind, read in syntax.special.items()}
+    rules |= {kind: partial(_by_reader, read) for kind, read in syntax.readers.items()}
+    if not syntax.special:
+        return rules
+    leaves = _leaves(syntax)
+    return {kind: rule if kind in leaves else partial(_once, rule) for kind, rule in rules.items()}
+
+
+@cache
+def _leaves(syntax: Expressions) -> frozenset[str]:
+    leaves = {*syntax.names, *syntax.literals, *syntax.words, *syntax.attributes}
+    return frozenset(leaves.difference(syntax.special, syntax.readers))
+
+
+def _once(rule: Rule, node: "Node", reader: Reader, depth: int) -> Expression:
+    """What a rule gives; a part that others have read is not read again."""
+    before = reader.depth
+    if before == 0 == depth:
+        reader.known.clear()
+    known = reader.known.get(node.id)
+    if known is None:
+        reader.depth = depth + 1
+        try:
+            known = reader.known[node.id] = rule(node, reader, depth)
+        finally:
+            reader.depth = before
+    return known
+
+
+def _by_reader(read: "Callable[[Node, Read], Expression]", node: "Node", reader: Reader, depth: int) -> Expression:
+    return read(node, lambda part: reader.part(part, depth + 1))
+
+
+def _special(
+    first: "Callable[[Node, Reader], Expression | None]", rule: Rule | None, node: "Node", reader: Reader, depth: int
+) -> Expression:
+    return first(node, reader) or (rule(node, reader, depth) if rule is not None else UNKNOWN)
+
+
+def _always(found: Expression, *_: object) -> Expression:
+    return found
+
+
+def _attribute(node: "Node", *_: object) -> Expression:
+    return Attribute(THIS, f"%{text_of(node).lstrip('@')}")
+
+
+def _name(node: "Node", reader: Reader, _: int) -> Expression:
+    name = text_of(node)
+    name = reader.syntax.words.get(name) or name
+    return path(name) if "." in name else Name(name) if name else UNKNOWN
+
+
+def _bare_name(node: "Node", reader: Reader, _: int) -> Expression:
+    name = text_of(node)
+    word = reader.syntax.words.get(name)
+    return path(word) if word else NameOrCall(name)
+
+
+def _call(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    syntax = reader.syntax
+    called = _part(node, name, reader, depth)
+    written = path_of(called)
+    if written in syntax.modules and (module := _module(node)):
+        return module
+    if written in syntax.elements:
+        return Collection((Element(_copied(node, reader, depth)),))
+    if written in syntax.collecting:
+        return _collected(node, reader)
+    return _called(node, Element(called) if _is_indexed(node, syntax) else called, reader, depth)
+
+
+def _item(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    owner = _part(node, name, reader, depth)
+    key = _key(node, reader)
+    return Attribute(owner, key) if key else Element(owner)
+
+
+def _received(mentioned: tuple[str, str], rule: Rule | None, node: "Node", reader: Reader, depth: int) -> Expression:
+    sign, name = mentioned
+    if text_of(node).startswith(sign):
+        return Element(_part(node, name, reader, depth))
+    return rule(node, reader, depth) if rule is not None else UNKNOWN
+
+
+def _last(node: "Node", reader: Reader, depth: int) -> Expression:
+    parts = parts_of(node)
+    return reader.part(parts[-1], depth + 1) if parts else UNKNOWN
+
+
+def _through(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    return reader.part(part_of(node, name), depth + 1)
+
+
+def _one_of(names: tuple[str, ...], node: "Node", reader: Reader, depth: int) -> Expression:
+    return either(_part(node, name, reader, depth) for name in names)
+
+
+def _cast(name: str, node: "Node", *_: object) -> Expression:
+    return instance_of(part_of(node, name))
+
+
+def instance_of(node: "Node | None") -> Expression:
+    """Something of the type that a node declares."""
+    declared = declared_type(text_of(node))
+    return Instance(declared) if declared else UNKNOWN
+
+
+def _branches(cases: str, name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    body = part_of(node, cases)
+    arms = body.named_children[:_MOST] if body is not None else []
+    return either(_part(arm, name, reader, depth) for arm in arms if not arm.is_extra)
+
+
+def _macro(node: "Node", reader: Reader, _: int) -> Expression:
+    return _listed(text_of(node), reader.syntax)
+
+
+def _block(node: "Node", reader: Reader, depth: int) -> Expression:
+    only = node.named_children[0] if node.named_child_count == 1 else None
+    return reader.part(only, depth + 1)
+
+
+def _method(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    """A call that names object and method itself; of `send(:go)` the method that it names."""
+    called, is_run = named_method(owner, name, node, reader, depth)
+    if path_of(called) in reader.syntax.collecting:
+        return _collected(node, reader)
+    return _called(node, called, reader, depth) if is_run else called
+
+
+def named_method(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> tuple[Expression, bool]:
+    """What is named by a call that names object and method itself, and whether it runs it."""
+    named = reader.syntax.named
+    method = node.child_by_field_name(name)
+    if method is None:
+        return Attribute(_part(node, owner, reader, depth), "call"), True
+    if named and (word := text_of(method)) in named:
+        arguments = node.child_by_field_name("arguments")
+        first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
+        if called := _key_text(first):
+            within = node.child_by_field_name(owner)
+            whole = Name(called) if within is None else Attribute(reader.part(within, depth + 1), called)
+            return whole, named[word]
+    return member(owner, name, node, reader, depth), True
+
+
+def _called(node: "Node", called: Expression, reader: Reader, depth: int) -> Expression:
+    """What a call gives; of some functions that is what they are given."""
+    syntax, written = reader.syntax, path_of(called)
+    if written in syntax.copies:
+        return _copied(node, reader, depth)
+    if written in syntax.holding:
+        held = _copied(node, reader, depth)
+        return UNKNOWN if held is UNKNOWN or isinstance(held, Literal) else Collection((held,))
+    if written not in syntax.typed and written not in syntax.joined:
+        return _mapped(node, called, reader, depth) if syntax.lambdas else Call(called)
+    arguments = node.child_by_field_name("arguments")
+    first, *others = arguments.named_children if arguments is not None and arguments.named_children else [None]
+    if written in syntax.typed:
+        return instance_of(first)
+    added = _elements(reader.part(other, depth + 1) for other in others)
+    return either((reader.part(first, depth + 1), added))
+
+
+def _mapped(node: "Node", called: Expression, reader: Reader, depth: int) -> Expression:
+    """A call, or what the function gives that it is given, where it maps."""
+    if not isinstance(called, Attribute) or called.name not in _MAKING:
+        return Call(called)
+    given = parts_of(node.child_by_field_name("arguments"))
+    if called.name in _FOLDING:
+        start = reader.part(given[-1], depth + 1) if given and given[-1].type in reader.syntax.values else UNKNOWN
+        return either((Call(called), start))
+    mapped = _result_of(node.child_by_field_name("block") or next(iter(given), None), reader, depth)
+    if mapped is UNKNOWN:
+        return Call(called)
+    return either((Call(called), Collection((mapped,)) if called.name in _MAPPING else mapped))
+
+
+def _result_of(function: "Node | None", reader: Reader, depth: int) -> Expression:
+    """What a function without a name gives, where that is one expression; what one gives that is named."""
+    if function is None:
+        return UNKNOWN
+    if function.type in reader.syntax.names:
+        return Call(Name(text_of(function)))
+    if function.type not in reader.syntax.lambdas:
+        return UNKNOWN
+    result = reader.part(function.child_by_field_name("body"), depth + 1)
+    return UNKNOWN if isinstance(head(result), Literal) else result
+
+
+def _module(node: "Node") -> Module | None:
+    """The module that a call gives, where its name is a literal."""
+    arguments = node.child_by_field_name("arguments")
+    children = arguments.named_children if arguments is not None else []
+    name = text_of(children[0]) if len(children) == 1 else ""
+    return Module(name[1:-1]) if _LITERAL_MODULE.fullmatch(name) else None
+
+
+def _key(node: "Node", reader: Reader) -> str:
+    """The name by which an element is looked up, where it is a literal; of one that is written with it, this one."""
+    labels = reader.syntax.labels
+    label = node.child_by_field_name(labels[node.type]) if node.type in labels else None
+    if label is not None and label.type in reader.syntax.names:
+        return text_of(label)
+    keys = reader.syntax.keys
+    name = keys.get(node.type) if keys else None
+    return _key_text(node.child_by_field_name(name)) if name else ""
+
+
+def _composite(declared: str, elements: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    """Something of a type that is written with what it holds, which is recorded where it is a collection."""
+    kind = declared_type(text_of(part_of(node, declared)))
+    body = part_of(node, elements)
+    if kind is None:
+        return UNKNOWN
+    if body is None or kind.name not in {"Array", "map"} or not kind.arguments:
+        return Instance(kind)
+    children = (child.child_by_field_name("value") or child for child in body.named_children[:_MOST])
+    return either((Instance(kind), _elements(reader.part(child, depth + 1) for child in children)))
+
+
+def _copied(node: "Node", reader: Reader, depth: int) -> Expression:
+    """What the last argument is."""
+    arguments = node.child_by_field_name("arguments")
+    children = arguments.named_children if arguments is not None else []
+    return reader.part(children[-1], depth + 1) if children else Collection(())
+
+
+def _collected(node: "Node", reader: Reader) -> Expression:
+    """A collection of all arguments."""
+    listed = node.child_by_field_name("arguments") or node.named_children[-1]
+    inner = next((child for child in listed.named_children if child.type == "value_arguments"), listed)
+    return _collection("", inner, reader, 0)
+
+
+def _made(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    """A new object; of a generic type with its type arguments."""
+    made = part_of(node, name)
+    written = text_of(made)
+    if "<" in written and "<>" not in written and (declared := declared_type(written)):
+        return Instance(declared)
+    return New(_plain(reader.part(made, depth + 1)))
+
+
+def _part(node: "Node", name: str, reader: Reader, depth: int) -> Expression:
+    return reader.part(part_of(node, name), depth + 1)
+
+
+def member(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    """What a node names of its object."""
+    named = part_of(node, name)
+    written = text_of(named)
+    if named is None or not written:
+        return UNKNOWN
+    within = part_of(node, owner)
+    if within is None or within.id == named.id:
+        return path(written)  # a method called without its object
+    before = reader.part(within, depth + 1)
+    return Attribute(before, written.lstrip(".?!:").partition("<")[0])
+
+
+def _collection(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    parts: dict[tuple[str, Expression], None] = {}
+    syntax = reader.syntax
+    for child in node.named_children[:_MOST]:
+        value = child.child_by_field_name(name) if name else None
+        part = reader.part(value or child, depth + 1)
+        key = _key_text(child) if child.type in syntax.names else _key(child, reader)
+        if child.type in syntax.written or (value is not None and value.type in syntax.written):
+            key = _key_text(child.child_by_field_name("name")) or key
+            part = Function(key) if key else UNKNOWN
+        if child.type in syntax.spreads and not name:
+            part = Element(part)
+        if is_known(part):
+            parts[key if name else "", part] = None
+    if any(key for key, _ in parts):
+        return Record(tuple(parts))
+    return Collection(tuple(part for _, part in parts))
+
+
+# In `vec![first(…), second]`: the first element, and those that are names.
+_FIRST_LISTED = re.compile(r"(\w+)!\s*[\[(]\s*&?((?:\w+::)*[^\W\d]\w*)\s*([({])")
+_NAME_LISTED = re.compile(r"(?<=[\[(,])\s*&?((?:\w+::)*[^\W\d]\w*)\s*(?=[,\])])")
+
+
+def _listed(macro: str, syntax: Expressions) -> Expression:
+    """The collection that a macro gives, whose arguments the grammar leaves unread."""
+    if macro.partition("!")[0] not in syntax.listing.values():
+        return UNKNOWN
+    if first := _FIRST_LISTED.match(macro):
+        made = first[2].replace("::", ".")
+        if made in syntax.copies | syntax.holding:
+            return UNKNOWN
+        return Collection((Instance(TypeRef(made)) if first[3] == "{" else Call(path(made)),))
+    return _elements(path(name.replace("::", ".")) for name in _NAME_LISTED.findall(macro[:_LONGEST_MACRO]))
+
+
+def _elements(values: Iterable[Expression]) -> Expression:
+    """A collection of what is known."""
+    known = tuple(
+        value
+        for value in dict.fromkeys(values)
+        if value is not UNKNOWN and not isinstance(head(value), Literal | Instance)
+    )
+    return Collection(known) if known else UNKNOWN
+
+
+def _is_indexed(call: "Node", syntax: Expressions) -> bool:
+    """Whether an item is called, where the grammar does not distinguish it from a function with type arguments."""
+    field_name = syntax.indexed.get(call.type)
+    return bool(field_name) and call.child_by_field_name(str(field_name)) is not None
+
+
+def _key_text(node: "Node | None") -> str:
+    """The name that a node is, as a literal or as it stands."""
+    if node is None or node.type not in _KEYS:
+        return ""
+    text = text_of(node).strip("\"'`: ")
+    return text if _KEY.fullmatch(text) else ""
+
+
+_KEYS = frozenset(
+    {
+        "string",
+        "simple_symbol",
+        "hash_key_symbol",
+        "property_identifier",
+        "private_property_identifier",
+        "shorthand_property_identifier",
+    }
+)
+# Methods that make something of each element, that join what they make, and that make one thing of all.
+_MAPPING = frozenset({"map", "collect", "filter_map"})
+_FLATTENING = frozenset({"flatMap", "flat_map", "then"})
+_FOLDING = frozenset({"reduce", "reduceRight", "inject", "each_with_object"})
+_MAKING = _MAPPING | _FLATTENING | _FOLDING
+_KEY = re.compile(r"#?[^\W\d]\w*[?!]?")
+_LITERAL_MODULE = re.compile(r"([\"'`])[^\"'`$\n]+\1")
+
+
+def _plain(made: Expression) -> Expression:
+    """A name without type arguments."""
+    match made:
+        case Name(text):
+            return Name(text.partition("<")[0])
+        case Attribute(of, name):
+            return Attribute(of, name.partition("<")[0])
+        case _:
+            return made

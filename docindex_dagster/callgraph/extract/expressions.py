@@ -1,0 +1,97 @@
+"""Expressions of a syntax tree, as far as names can be followed, read into the intermediate representation.
+
+A `Reader` holds what is known of one file. What follows no name (arithmetic, a function without one) is unknown, and so
+is what is too large.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.syntax import Expressions
+from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, children
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_DEPTH = 30
+_MOST_NODES = 64  # of an expression
+_PLACES = {"0": 0, "1": 1, "-1": -1}
+_SHALLOW = 10  # where what is short is not too deep in itself
+_SHORT = 100  # bytes of an expression that others may repeat
+
+Rule = Callable[["Node", "Reader", int], Expression]
+"""Gives the expression of a node that stands so deep in another one."""
+
+
+@dataclass(slots=True, eq=False)
+class Reader:
+    """A file that is being read, and the expression in it that is, by functions that read parts of it anew."""
+
+    syntax: Expressions
+    rules: Mapping[str, Rule]  # by the types of nodes
+    leaves: frozenset[str]  # types of nodes that are read at a glance
+    texts: dict[tuple[str, bytes | None], Expression] = field(default_factory=dict)  # by type and text
+    arguments: dict[tuple[int, str, bytes | None], tuple[Argument, ...]] = field(default_factory=dict)
+    known: dict[int, Expression] = field(default_factory=dict)  # parts of the expression by the ids of nodes
+    depth: int = 0
+
+    def expression(self, node: "Node | None") -> Expression:
+        """What a node is; unknown where it cannot be followed, or is too large."""
+        found = self.part(node, self.depth)
+        return found if _is_small(found) else UNKNOWN
+
+    def part(self, node: "Node | None", depth: int) -> Expression:
+        """What a part of an expression is; once a file of those that are short and have the same text."""
+        if node is None or depth > _DEPTH:
+            return UNKNOWN
+        kind = node.type
+        rule = self.rules.get(kind)
+        if rule is None:
+            return UNKNOWN
+        if depth > _SHALLOW or kind in self.leaves or not self.may_be_repeated(node):
+            return rule(node, self, depth)
+        key = (kind, node.text)
+        known = self.texts.get(key)
+        if known is None:
+            known = self.texts[key] = rule(node, self, depth)
+        return known
+
+    def may_be_repeated(self, node: "Node") -> bool:
+        """Whether others in the file may have the text of a node, and then also mean the same."""
+        return not self.syntax.is_placed and node.end_byte - node.start_byte <= _SHORT
+
+
+def _is_small(expression: Expression) -> bool:
+    if not children(expression):
+        return True
+    stack, count = [expression], 0
+    while stack:
+        count += 1
+        if count > _MOST_NODES:
+            return False
+        stack += children(stack.pop())
+    return True
+
+
+def part_of(node: "Node", name: str) -> "Node | None":
+    """The child of a field; of "" the first that has a name, of a number the one at that place."""
+    if name and name not in _PLACES:
+        return node.child_by_field_name(name)
+    place = _PLACES.get(name, 0)
+    if place < 1 and node.named_child_count:  # most have no comments before or behind
+        child = node.named_child(node.named_child_count - 1 if place else 0)
+        if child is not None and not child.is_extra:
+            return child
+    parts = parts_of(node)
+    return parts[place] if -len(parts) <= place < len(parts) else None
+
+
+def parts_of(node: "Node | None") -> "list[Node]":
+    """The children that have a name, without comments."""
+    return [child for child in node.named_children if not child.is_extra] if node is not None else []
+
+
+def text_of(node: "Node | None") -> str:
+    """The text of a node."""
+    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""

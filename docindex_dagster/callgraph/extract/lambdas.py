@@ -1,0 +1,98 @@
+"""What the methods of the libraries make of the functions without a name that they are given."""
+
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.expressions import Reader, text_of
+from docindex_dagster.callgraph.ir import (
+    UNKNOWN,
+    Call,
+    Collection,
+    Element,
+    Expression,
+    Literal,
+    Name,
+    Unknown,
+    head,
+    is_known,
+    rewritten,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_ITEMS_NAMES = """
+    forEach filter map flatMap anyMatch allMatch noneMatch mapToInt mapToLong mapToDouble mapToObj peek removeIf
+    ifPresent ifPresentOrElse takeWhile dropWhile forEachOrdered onEach filterNot mapNotNull associateBy
+    associateWith associate groupBy sortedBy sortedByDescending any all none count sumOf sumBy maxBy minBy
+    maxByOrNull minByOrNull maxOf minOf maxOfOrNull minOfOrNull first firstOrNull last lastOrNull single
+    singleOrNull find partition joinToString distinctBy removeAll retainAll indexOfFirst flatMapTo mapTo findLast
+    ForEach Where Select SelectMany OrderBy OrderByDescending ThenBy ThenByDescending Any All First FirstOrDefault
+    Single SingleOrDefault Last LastOrDefault Count Sum Min Max Average GroupBy ToDictionary ToLookup TakeWhile
+    SkipWhile MinBy MaxBy DistinctBy Find FindAll FindIndex FindLast Exists RemoveAll TrueForAll
+"""
+ITEMS_TO_FUNCTIONS = frozenset(_ITEMS_NAMES.split())
+"""Methods of collections that give each element to a function (Java's streams, Kotlin, LINQ)."""
+
+AROUND_ARGUMENTS = frozenset(
+    {
+        "annotated_lambda",
+        "argument",
+        "argument_list",
+        "call_suffix",
+        "value_argument",
+        "value_arguments",
+    }
+)
+"""Types of nodes between a call and a function that it is given."""
+
+_MAPPING = frozenset({"map", "mapNotNull", "Select", "flatMap", "SelectMany", "mapToObj"})
+_FLATTENING = frozenset({"flatMap", "SelectMany"})
+_ARITHMETIC = frozenset("+-*/%")
+STRING = Literal("String")
+
+
+def mapped(owner: "Node | None", method: str, arguments: "Node | None", reader: Reader) -> Expression | None:
+    """A collection of what a function gives for what an object holds; None where nothing is known of it."""
+    if method not in _MAPPING or owner is None or arguments is None:
+        return None
+    function = arguments
+    while function.named_child_count == 1 and function.type in AROUND_ARGUMENTS:
+        function = function.named_children[0]
+    if function.type not in {"lambda_expression", "lambda_literal"}:
+        called = reader.expression(function)
+        made: Expression = Call(called) if function.type in {"method_reference", "callable_reference"} else UNKNOWN
+    else:
+        made = _body(function, Element(reader.expression(owner)), reader)
+    if not is_known(made):
+        return None
+    return Collection((Element(made) if method in _FLATTENING else made,))
+
+
+def _body(function: "Node", given: Expression, reader: Reader) -> Expression:
+    """What a function without a name, that is one expression, gives for what it is given."""
+    parts = function.named_children
+    if not parts or isinstance(head(given), Unknown):
+        return UNKNOWN
+    made = reader.expression(parts[-1])
+    if len(parts) == 1:
+        return made
+    parameter = text_of(parts[0]).strip("() ")
+    if not parameter.isidentifier():
+        return UNKNOWN
+    name = Name(parameter)
+    return rewritten(made, lambda leaf: given if leaf is name else leaf)
+
+
+def arithmetic(node: "Node", reader: Reader) -> Expression | None:
+    """The type of what is computed of two values."""
+    operator = text_of(node.child_by_field_name("operator"))
+    if operator == "??":
+        return None
+    if operator not in _ARITHMETIC:
+        return Literal("boolean")
+    return summed([reader.expression(node.child_by_field_name(name)) for name in ("left", "right")])
+
+
+def summed(parts: "list[Expression]") -> Expression:
+    """What comes of some values: a string where one of them is, else what is known of the first."""
+    return STRING if STRING in parts else next((part for part in parts if part is not UNKNOWN), UNKNOWN)

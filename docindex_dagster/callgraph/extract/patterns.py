@@ -1,0 +1,154 @@
+"""What a name stands for that is assigned together with others, or in a pattern."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from docindex_dagster.callgraph.extract.expression_rules import instance_of
+from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
+from docindex_dagster.callgraph.ir import (
+    UNKNOWN,
+    Attribute,
+    Element,
+    Expression,
+    Name,
+    Union,
+    Unknown,
+    head,
+    path_of,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def assigned_part(name: "Node", statement: "Node", reader: Reader) -> Expression:
+    """Of a statement that assigns several values, or the parts of one, what goes to a name."""
+    value = statement.child_by_field_name("right") or statement.child_by_field_name("value")
+    left = statement.child_by_field_name("left")
+    names = left.named_children if left is not None else statement.children_by_field_name("name")
+    at = next((index for index, node in enumerate(names) if node.id == name.id), -1)
+    if value is None or at < 0:
+        return UNKNOWN
+    values = parts_of(value)
+    if len(values) == len(names):
+        return reader.expression(values[at])
+    if len(values) != 1:
+        return UNKNOWN
+    whole = reader.expression(values[0])
+    if values[0].type not in reader.syntax.calls:  # and whether there is such a value
+        return whole if at == 0 else UNKNOWN
+    return whole if whole is UNKNOWN else Attribute(whole, str(at))
+
+
+def repeated_type(name: "Node") -> Expression:
+    """Something of the type of the constant before one that repeats it."""
+    before = name.parent.prev_named_sibling if name.parent is not None else None
+    while before is not None and before.child_by_field_name("value") is None:
+        before = before.prev_named_sibling
+    return instance_of(before.child_by_field_name("type")) if before is not None else UNKNOWN
+
+
+_VALUES = frozenset({"let_declaration", "let_condition", "match_expression", "for_expression"})
+_HOLDERS = frozenset({Name("Some"), Name("Ok")})
+# Methods of iterators and the like that give each element, or what there is, to the function that they are given.
+_EACH_NAMES = """
+    map filter for_each any all find position filter_map flat_map and_then inspect take_while skip_while find_map
+    retain retain_mut is_some_and is_ok_and partition min_by_key max_by_key sort_by_key sort_unstable_by_key
+    sort_by_cached_key sort_by sort_unstable_by min_by max_by map_or map_or_else try_for_each map_while rposition
+    and_modify modify update then group_by dedup_by_key
+"""
+_EACH = frozenset(_EACH_NAMES.split())
+_FOLDS = frozenset({"fold", "try_fold", "scan"})
+
+
+class _Step(NamedTuple):
+    """A step from a value to a part of it: a numbered part of a tuple, or, of -1, what it holds."""
+
+    part: int
+    is_last: bool = False
+
+
+_HELD = _Step(-1)
+
+
+def matched(name: "Node", reader: Reader) -> Expression:
+    """What a name in a pattern of Rust stands for: the part of the value to which the pattern is matched."""
+    steps: list[_Step] = []
+    node = name
+    while (outer := node.parent) is not None:
+        if outer.type == "tuple_struct_pattern":
+            variant = reader.expression(outer.child_by_field_name("type"))
+            if variant not in _HOLDERS:
+                return _with(_field_of(variant, str(_position(node, outer) - 1)), steps)
+            steps.append(_HELD)
+        elif outer.type == "tuple_pattern":
+            steps.append(_Step(_position(node, outer), not node.next_named_sibling))
+        elif outer.type == "field_pattern":
+            return _with(_field(name, node, outer, reader), steps)
+        elif outer.type == "closure_parameters":
+            return _with(_given(outer, node, reader), steps)
+        elif outer.type == "parameter":
+            return UNKNOWN
+        elif outer.type in _VALUES:
+            value, steps = _tuple_part(outer.child_by_field_name("value"), steps, reader)
+            return _with(Element(value) if outer.type == "for_expression" else value, steps)
+        node = outer
+    return UNKNOWN
+
+
+def _tuple_part(value: "Node | None", steps: list[_Step], reader: Reader) -> tuple[Expression, list[_Step]]:
+    """Of a tuple that is written as one, the part to which the outermost step leads."""
+    if value is not None and value.type == "tuple_expression" and steps and steps[-1] is not _HELD:
+        parts, at = value.named_children, steps[-1].part
+        return (reader.expression(parts[at]), steps[:-1]) if at < len(parts) else (UNKNOWN, [])
+    return reader.expression(value), steps
+
+
+def _with(value: Expression, steps: Sequence[_Step]) -> Expression:
+    """A value with the steps to a part of it. The last of a pair may be the value of a map, of which pairs are read."""
+    for step in reversed(steps):
+        if isinstance(head(value), Unknown):
+            return UNKNOWN
+        part = Element(value) if step is _HELD else Attribute(value, str(step.part))
+        value = Union((part, value)) if step.is_last and isinstance(value, Element) else part
+    return value
+
+
+def _position(node: "Node", parent: "Node") -> int:
+    return next((at for at, child in enumerate(parent.named_children) if child.id == node.id), 0)
+
+
+def _field_of(variant: Expression, field: str) -> Expression:
+    """The field of a variant of an enum, which has a name of its own."""
+    match variant:
+        case Name(text):
+            return Name(f"{text}#{field}")
+        case Attribute(of, name):
+            return Attribute(of, f"{name}#{field}")
+        case _:
+            return UNKNOWN
+
+
+def _field(name: "Node", node: "Node", pattern: "Node", reader: Reader) -> Expression:
+    """A field of a struct, or of a variant of an enum."""
+    of = pattern.parent.child_by_field_name("type") if pattern.parent is not None else None
+    field = pattern.child_by_field_name("name") or (node if node.id == name.id else None)
+    if of is None or field is None:
+        return UNKNOWN
+    whole, part = reader.expression(of), text_of(field)
+    return _field_of(whole, part) if of.type == "scoped_type_identifier" else Attribute(whole, part)
+
+
+def _given(parameters: "Node", node: "Node", reader: Reader) -> Expression:
+    """What a closure is called with that a method of an iterator or the like is given."""
+    closure = parameters.parent
+    call = closure.parent.parent if closure is not None and closure.parent is not None else None
+    function = call.child_by_field_name("function") if call is not None else None
+    if function is None or function.type != "field_expression":
+        return UNKNOWN
+    method = path_of(reader.expression(function.child_by_field_name("field")))
+    is_last = node.next_named_sibling is None
+    if method not in _EACH and not (method in _FOLDS and is_last):
+        return UNKNOWN
+    value = reader.expression(function.child_by_field_name("value"))
+    return value if value is UNKNOWN else Element(value)

@@ -1,0 +1,236 @@
+"""What the queries of a language find in a syntax tree: statements whose scope is not known yet, in file order.
+
+What a function without a name is given, and where a declaration is seen, is read here, since both depend on what
+stands around a place.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of
+from docindex_dagster.callgraph.extract.shadows import Region, region_of
+from docindex_dagster.callgraph.extract.statements import MANY, ONE, Mark
+from docindex_dagster.callgraph.extract.syntax import Syntax
+from docindex_dagster.callgraph.extract.variables import bound, folded
+from docindex_dagster.callgraph.ir import (
+    LAST_ARGUMENT,
+    UNKNOWN,
+    Assignment,
+    CallbackArgument,
+    Decorator,
+    Expression,
+    Name,
+    Parameter,
+    Return,
+    Statement,
+    expressions_of,
+    rewritten,
+    walk,
+    with_expressions,
+)
+from docindex_dagster.code.parse import parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Query, Tree
+
+    Captured = Mapping[str, list[Node]]
+
+_NESTED_LIMIT = 4  # macros in macros
+_BLANKED = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
+_DEPTH_LIMIT = 100
+
+
+class Language(NamedTuple):
+    """A language whose files can be read: its name, how its statements are read, and the query that finds them."""
+
+    name: str
+    syntax: Syntax
+    query: "Query"
+
+
+class Place(NamedTuple):
+    """What stands in a place, whose scope is not known yet."""
+
+    start: int
+    end: int
+    line: int
+    found: Statement | Mark
+    until: int = 0  # of what a function without a name is given: where this function ends
+    region: Region | None = None  # where a declaration is seen
+
+
+def find_places(tree: "Tree", language: Language, reader: Reader) -> Iterable[Place]:
+    """All that the query finds, in the order of the file."""
+    return _renamed(_in_order(_all_places(tree, language, reader)))
+
+
+def _all_places(tree: "Tree", language: Language, reader: Reader) -> list[Place]:
+    """What the query finds, also in what the grammar leaves unread, by the patterns of the query."""
+    from tree_sitter import QueryCursor
+
+    cursor = QueryCursor(language.query)
+    cursor.set_max_start_depth(_DEPTH_LIMIT)
+    places: list[Place] = []
+    current: Tree | None = tree
+    for _ in range(_NESTED_LIMIT):
+        if current is None:
+            break
+        unread = []
+        for _, parts in sorted(cursor.matches(current.root_node), key=itemgetter(0)):
+            if "again" in parts:
+                unread.append(parts["again"][0])
+            capture, place = _main_captures(tuple(parts))
+            if capture in MANY:
+                places += _several(capture, parts, language.syntax, reader)
+            elif capture and (found := _place(capture, parts, parts[place][0], language.syntax, reader)) is not None:
+                places.append(found)
+        current = _read_again(unread, tree, language.name) if unread else None
+    return places
+
+
+def _in_order(places: list[Place]) -> list[Place]:
+    """The places in the order of the file; first, of those in one place, what says something of the others."""
+    first = [place for place in places if _is_about_others(place.found)]
+    others = [place for place in places if not _is_about_others(place.found)] if first else places
+    return sorted(first + others, key=itemgetter(0))
+
+
+def _is_about_others(found: Statement | Mark) -> bool:
+    return isinstance(found, Decorator) or (isinstance(found, Mark) and found.kind in {"initial", "outer"})
+
+
+def _read_again(nodes: "Sequence[Node]", tree: "Tree", language: str) -> "Tree | None":
+    """The tree of what the grammar leaves unread, such as the arguments of macros, at the same places."""
+    nodes = [node for node in nodes if node.text and node.text[:1] in b"(["]
+    if not nodes:
+        return None
+    source = tree.root_node.text or b""
+    first = tree.root_node.start_byte
+    text = bytearray(source.translate(_BLANKED))
+    for node in nodes:
+        start, end = node.start_byte - first, node.end_byte - first
+        text[start:end] = source[start:end]
+        text[end : end + 1] = b";"
+    return parse(b" " * first + bytes(text), language)
+
+
+def _several(capture: str, parts: "Captured", syntax: Syntax, reader: Reader) -> Iterator[Place]:
+    for node, statement in MANY[capture](parts[capture][0], reader):
+        if found := _in_named_function(node, statement, syntax, reader):
+            yield Place(node.start_byte, node.end_byte, node.start_point[0] + 1, found)
+
+
+def _place(capture: str, parts: "Captured", node: "Node", syntax: Syntax, reader: Reader) -> Place | None:
+    found = ONE[capture](parts, reader)
+    if found is None:
+        return None
+    start, end, line = node.start_byte, node.end_byte, node.start_point[0] + 1
+    is_variable = isinstance(found, Assignment | Parameter)
+    if isinstance(found, Parameter | Return):
+        found = _in_named_function(node, found, syntax, reader)
+        if found is None:
+            return None
+        if isinstance(found, Return) and node.type in syntax.anonymous:
+            start -= 1  # what it is returned by stands around it
+    if not is_variable:
+        return Place(start, end, line, found)
+    return Place(start, end, line, found, _end_of_function(parts, reader), _region(parts, syntax))
+
+
+@lru_cache(maxsize=1_000)
+def _main_captures(captures: tuple[str, ...]) -> tuple[str, str]:
+    """Of the captures of a place the one that says what stands there, and that of where it is."""
+    capture = next((capture for capture in (*MANY, *ONE) if capture in captures), "")
+    return capture, f"{capture}.within" if f"{capture}.within" in captures else capture
+
+
+def _region(parts: "Captured", syntax: Syntax) -> Region | None:
+    if syntax.blocks is None:
+        return None
+    name = parts["bind" if "bind" in parts else "parameter" if "parameter" in parts else "assigned"][0]
+    return region_of(syntax.blocks, name, parts["bind.within"][0] if "bind.within" in parts else None)
+
+
+def _end_of_function(parts: "Captured", reader: Reader) -> int:
+    """Where the function without a name ends that what is bound is given to; 0 of what is not."""
+    lambdas = reader.syntax.given
+    if "bind.given" not in parts or lambdas is None:
+        return 0
+    node: Node | None = parts["bind.given"][0]
+    while node is not None and node.type not in lambdas.functions:
+        node = node.parent
+    return node.end_byte if node is not None else 0
+
+
+def _renamed(places: list[Place]) -> Iterable[Place]:
+    """The places; of names that several functions without a name are given, each has another one."""
+    given = Counter(name for place in places if (name := _given_name(place)) is not None)
+    return _numbered(places, given) if len(given) < given.total() else places
+
+
+def _given_name(place: Place) -> Expression | None:
+    return place.found.target if place.until and isinstance(place.found, Assignment) else None
+
+
+def _numbered(places: list[Place], given: Counter[Expression]) -> Iterator[Place]:
+    around: list[tuple[int, Expression, Expression]] = []
+    seen: Counter[Expression] = Counter()
+    for place in places:
+        around = [renamed for renamed in around if renamed[0] > place.start]
+        name, found = _given_name(place), place.found
+        if isinstance(name, Name) and given[name] > 1 and isinstance(found, Assignment):
+            seen[name] += 1
+            around.append((place.until, name, Name(f"{name.text}~{seen[name]}")))
+            yield place._replace(found=found._replace(target=around[-1][2]))
+        elif around and not isinstance(found, Mark):
+            names = {old: new for _, old, new in around}
+            yield place._replace(found=_with_names(found, names))
+        else:
+            yield place
+
+
+def _with_names(statement: Statement, names: Mapping[Expression, Expression]) -> Statement:
+    if not any(one in names for expression in expressions_of(statement) for one in walk(expression)):
+        return statement
+    return with_expressions(statement, lambda whole: rewritten(whole, lambda leaf: names.get(leaf, leaf)))
+
+
+def _in_named_function(node: "Node", found: Statement, syntax: Syntax, reader: Reader) -> Statement | None:
+    """Parameters of an anonymous function are names of the function around it; what it returns belongs to no symbol."""
+    if not isinstance(found, Parameter | Return) or not syntax.functions:
+        return found
+    within, around = node, node.parent
+    while around is not None and around.type not in syntax.functions:
+        within, around = around, around.parent
+    if around is None or around.type not in syntax.anonymous:
+        return found
+    outer = around.parent
+    while outer is not None and outer.type in reader.syntax.through:
+        outer = outer.parent
+    if outer is not None and outer.type in syntax.naming:
+        return found
+    if isinstance(found, Return) or around.type in syntax.types:
+        return None
+    value = found.value if found.value is not UNKNOWN else _given(within, node, around, reader)
+    return bound(Name(found.name), value)
+
+
+def _given(within: "Node", node: "Node", function: "Node", reader: Reader) -> Expression:
+    """What a function without a name is given by the one whose argument it is."""
+    arguments, calls = function.parent, reader.syntax.calls
+    call = arguments.parent if arguments is not None and arguments.type == "arguments" else None
+    if call is None or arguments is None or call.type not in calls:
+        return UNKNOWN
+    while node.parent is not None and within.id not in {node.parent.id, node.id}:
+        node = node.parent
+    listed = [child.id for child in parts_of(within)]
+    position = listed.index(node.id) if node.id in listed else 0
+    at = [child.id for child in parts_of(arguments)].index(function.id)
+    called = reader.expression(part_of(call, calls[call.type]))
+    if (start := folded(call, called, position, reader)) is not UNKNOWN:
+        return start
+    is_far = position > LAST_ARGUMENT or at > LAST_ARGUMENT
+    return UNKNOWN if called is UNKNOWN or is_far else CallbackArgument(called, at, position)

@@ -1,0 +1,212 @@
+"""The scope of each statement: the innermost definition around the place where it stands, with some exceptions.
+
+What decorates a definition stands outside of it, the default of a parameter runs where its function is defined, and the
+value of a property belongs to what is around it.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from docindex_dagster.callgraph.extract.places import Place
+from docindex_dagster.callgraph.extract.shadows import Placed
+from docindex_dagster.callgraph.extract.statements import Mark
+from docindex_dagster.callgraph.ir import (
+    FILE,
+    THIS,
+    UNKNOWN,
+    Assignment,
+    Base,
+    CallSite,
+    Decorator,
+    Export,
+    Import,
+    Name,
+    NameOrCall,
+    Parameter,
+    Statement,
+    head,
+    path_of,
+)
+from docindex_dagster.code.symbols import Symbol
+
+_SCOPES = frozenset(
+    {
+        "class",
+        "enum",
+        "function",
+        "impl",
+        "interface",
+        "macro",
+        "method",
+        "module",
+        "property",
+        "struct",
+        "trait",
+        "type",
+        "union",
+    }
+)
+"""The kinds of symbol in which names have a meaning of their own."""
+CALLABLE = frozenset({"function", "method"})
+
+
+@dataclass(slots=True)
+class Marked:
+    """What marks say: the ids of methods, and the namespace of the file."""
+
+    properties: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    namespace: str = ""
+
+    def add(self, mark: Mark, scope: str) -> None:
+        """Note what is said of a scope."""
+        if mark.kind == "property":
+            self.properties.append(scope)
+        elif mark.kind == "hidden":
+            self.hidden.append(scope)
+        elif mark.kind == "namespace":
+            self.namespace = self.namespace or mark.name
+
+
+def with_scopes(
+    places: Iterable[Place], symbols: Sequence[Symbol], ids: Sequence[str], marked: Marked
+) -> Iterator[Placed]:
+    """The statements, each with its scope; what marks say goes to `marked`."""
+    scoping = _Scoping(_Around(_scopes(symbols, ids)))
+    for place in places:
+        scope = scoping.scope_at(place)
+        if isinstance(place.found, Mark):
+            scoping.see(place, place.found)
+            marked.add(place.found, scoping.around.outer if place.start < scoping.decorated else scope)
+        else:
+            yield from scoping.scoped(place, place.found, scope)
+
+
+@dataclass(slots=True)
+class _Scoping:
+    """A walk through the places of a file."""
+
+    around: "_Around"
+    variables: set[tuple[str, str]] = field(default_factory=set)
+    # Where the last decorator, the last value of a property and the last default of a parameter end.
+    decorated: int = 0
+    initial: int = 0
+    outside: int = 0
+
+    def scope_at(self, place: Place) -> str:
+        """The scope of a place."""
+        around = self.around
+        if place.start >= around.until:
+            around.go_to(place.start)
+        symbol = around.symbol
+        is_property = symbol is not None and symbol.kind == "property"
+        return around.outer if is_property and self._is_outside(place, symbol) else around.scope
+
+    def _is_outside(self, place: Place, symbol: Symbol | None) -> bool:
+        """Whether a place in a property is not in one of its functions."""
+        is_itself = isinstance(place.found, Assignment) and symbol and place.found.target is Name(symbol.name)
+        return place.start < self.initial or bool(is_itself)
+
+    def see(self, place: Place, mark: Mark) -> None:
+        """Note where what a mark is about ends."""
+        if mark.kind == "initial":
+            self.initial = place.end
+        elif mark.kind == "outer":
+            self.outside = place.end
+
+    def scoped(self, place: Place, found: Statement, scope: str) -> Iterator[Placed]:
+        """The statement of a place; none of a name that is no call, or of a function that is just defined."""
+        start, line, outer = place.start, place.line, self.around.outer
+        if isinstance(found, Decorator):
+            self.decorated = place.end
+            yield Placed(Decorator(outer, scope, found.value, line, start), start)
+            return
+        if isinstance(found, CallSite):
+            scope = outer if start < self.outside else scope
+            if isinstance(found.callee, NameOrCall):  # a name alone is a call where it is no variable
+                if (scope, found.callee.text) in self.variables:
+                    return
+                found = found._replace(callee=Name(found.callee.text))
+        elif name := _variable(found):
+            self.variables.add((scope, name))
+        is_defined = isinstance(found, Assignment) and _defines(found, self.around.symbol)
+        if start < self.decorated or (isinstance(found, Assignment) and is_defined and head(found.target) is THIS):
+            yield Placed(_at(found, outer, line, start), start, place.region)
+        elif isinstance(found, Export) or (isinstance(found, Import) and found.is_passed_on):
+            yield Placed(_at(found, FILE, line, start), start)
+        elif not is_defined:
+            yield Placed(_at(found, scope, line, start), start, place.region)
+
+
+def _at(statement: Statement, scope: str, line: int, byte: int) -> Statement:
+    """The statement with its scope and place."""
+    match statement:
+        case Export():
+            return statement
+        case CallSite() | Import() | Assignment() | Parameter() | Base() | Decorator():
+            return statement._replace(scope=scope, line=line, byte=byte)
+        case _:
+            return statement._replace(scope=scope)
+
+
+def _variable(statement: Statement) -> str:
+    match statement:
+        case Assignment(target=Name(text)) | Parameter(name=text):
+            return text
+        case _:
+            return ""
+
+
+def _defines(one: Assignment, symbol: Symbol | None) -> bool:
+    """Whether what is assigned is the function that is just defined."""
+    if one.role != "bind" or one.value is not UNKNOWN or symbol is None or symbol.kind not in CALLABLE:
+        return False
+    name = path_of(one.target)
+    return bool(name) and f".{symbol.qualified_name}".endswith(f".{name}")
+
+
+def _scopes(symbols: Sequence[Symbol], ids: Sequence[str]) -> list[tuple[Symbol, str]]:
+    """The symbols in which names have a meaning of their own, with their ids, the outer ones first."""
+    named = [symbol for symbol in symbols if symbol.kind != "type"]  # which a `typedef` may name
+    names = {symbol.qualified_name for symbol in named}
+    spans = {(symbol.start_byte, symbol.end_byte) for symbol in named}
+
+    def is_other_name(symbol: Symbol) -> bool:
+        is_same = symbol.qualified_name in names or (symbol.start_byte, symbol.end_byte) in spans
+        return symbol.kind == "type" and is_same
+
+    scopes = [
+        (symbol, identifier)
+        for symbol, identifier in zip(symbols, ids, strict=True)
+        if symbol.kind in _SCOPES and not is_other_name(symbol)
+    ]
+    return sorted(scopes, key=lambda item: (item[0].start_byte, -item[0].end_byte))
+
+
+class _Around:
+    """The symbols around a place that moves through a file."""
+
+    def __init__(self, scopes: list[tuple[Symbol, str]]) -> None:
+        self._upcoming = scopes[::-1]
+        self._open: list[tuple[Symbol, str]] = []
+        self.until = 0  # where these are others
+        self.scope = self.outer = ""  # the ids of the innermost one, and of the one around that
+        self.symbol: Symbol | None = None
+
+    def go_to(self, start: int) -> None:
+        upcoming, around = self._upcoming, self._open
+        while upcoming and upcoming[-1][0].start_byte <= start:
+            successor = upcoming.pop()
+            self._close(successor[0].start_byte)
+            around.append(successor)
+        self._close(start)
+        self.symbol, self.scope = around[-1] if around else (None, "")
+        self.outer = around[-2][1] if len(around) > 1 else ""
+        ends = [around[-1][0].end_byte] if around else []
+        starts = [upcoming[-1][0].start_byte] if upcoming else []
+        self.until = min(ends + starts, default=sys.maxsize)
+
+    def _close(self, start: int) -> None:
+        while self._open and self._open[-1][0].end_byte <= start:
+            self._open.pop()

@@ -1,0 +1,212 @@
+"""Telling variables of one name apart where a language lets a block hide those around it.
+
+Each declaration is seen in a part of the file. Where a function declares a name again, or a name also means something
+outside of where it is declared, the declarations get names of their own: `order`, `order~2`.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from docindex_dagster.callgraph.extract.syntax import Blocks
+from docindex_dagster.callgraph.ir import (
+    Assignment,
+    CallSite,
+    Expression,
+    Fill,
+    Name,
+    Parameter,
+    Return,
+    Statement,
+    expressions_of,
+    rewritten,
+    scope_of,
+    walk,
+    with_expressions,
+    with_values,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_LONGEST_SEARCH = 300  # declarations before a use
+
+
+class Region(NamedTuple):
+    """Where a declaration is seen."""
+
+    start: int
+    end: int
+    block: int  # the node around it; 0 where each declaration hides those before it
+
+
+class Placed(NamedTuple):
+    """A statement, its first byte, and where what it declares is seen."""
+
+    statement: Statement
+    start: int
+    region: Region | None = None
+
+
+def region_of(blocks: Blocks, name: "Node", within: "Node | None") -> Region | None:
+    """Where a declared name is seen; None where it is assigned only."""
+    start, is_statement = name.end_byte, False
+    node = name.parent
+    while node is not None and node.type not in blocks.around:
+        if node.type in blocks.assignments:
+            return None
+        if node.type in blocks.statements:
+            start, is_statement = node.end_byte, True
+        node = node.parent
+    node = within or node
+    if node is None:
+        return None
+    if node.type == "for_expression" and (value := node.child_by_field_name("value")):
+        start = value.end_byte
+    return Region(max(start, node.start_byte), node.end_byte, 0 if is_statement else node.id)
+
+
+class _Declared(NamedTuple):
+    start: int
+    end: int
+    scope: str
+    number: int
+
+
+class _Several(NamedTuple):
+    """The declarations of a name in their order."""
+
+    starts: list[int]
+    declared: list[_Declared]
+
+
+_Key = tuple[str, str, int]
+
+
+def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> Sequence[Placed]:
+    """The places, with names of their own for variables that hide others."""
+    declared, numbers = _declared(places, functions)
+    if not declared:
+        return places
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    for (scope, name, _), number in numbers.items():
+        counts[scope, name] = max(counts[scope, name], number)
+    known: dict[Expression, tuple[str, ...]] = {}
+    keys = [_key(place) for place in places]
+    uses = [_uses(one.statement, known, is_declared=key in numbers) for one, key in zip(places, keys, strict=True)]
+    outside = _meant_outside(zip(places, uses, strict=True), declared, counts)
+    outside -= {(one.statement.scope, one.statement.name) for one in places if isinstance(one.statement, Parameter)}
+    ambiguous = {name for _, name in outside} | {name for (_, name), count in counts.items() if count > 1}
+
+    def numbered(name: str, scope: str, number: int) -> Name:
+        return Name(f"{name}~{number}" if number > 1 or (scope, name) in outside else name)
+
+    def renamed(whole: Expression, at: int) -> Expression:
+        def one(leaf: Expression) -> Expression:
+            found = _seen(declared.get(leaf.text), at) if isinstance(leaf, Name) else None
+            return numbered(leaf.text, found.scope, found.number) if found and isinstance(leaf, Name) else leaf
+
+        return rewritten(whole, one)
+
+    def unique(place: Placed, key: _Key | None, names: Sequence[str]) -> Placed:
+        one = place.statement
+        number = numbers.get(key) if key is not None else None
+        if not ambiguous.isdisjoint(names):
+            one = _changed(one, lambda whole: renamed(whole, place.start), is_declared=number is not None)
+        if number is not None and isinstance(one, Assignment) and isinstance(one.target, Name):
+            one = one._replace(target=numbered(one.target.text, one.scope, number))
+        return place._replace(statement=one)
+
+    return [unique(*each) for each in zip(places, keys, uses, strict=True)]
+
+
+def _changed(statement: Statement, change: Callable[[Expression], Expression], *, is_declared: bool) -> Statement:
+    """The statement with its expressions changed; what an assignment declares is none of them."""
+    if isinstance(statement, Assignment) and is_declared:
+        return statement._replace(value=change(statement.value))
+    if isinstance(statement, CallSite) and statement.kind != "call":
+        return statement._replace(arguments=with_values(statement.arguments, change))
+    return with_expressions(statement, change)
+
+
+def _declares(statement: Statement) -> str:
+    """The name of the variable or parameter that a statement is about; "" for none."""
+    match statement:
+        case Assignment(target=Name(text)) | Parameter(name=text):
+            return text
+        case _:
+            return ""
+
+
+def _key(place: Placed) -> _Key | None:
+    if place.region is None:
+        return None
+    return scope_of(place.statement), _declares(place.statement), place.region.block or -place.region.start
+
+
+def _declared(places: Sequence[Placed], functions: frozenset[str]) -> tuple[dict[str, _Several], dict[_Key, int]]:
+    """The declarations by name, in their order, and their numbers."""
+    declared: dict[str, list[_Declared]] = defaultdict(list)
+    numbers: dict[_Key, int] = {}
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    for place in places:
+        scope, name, region, key = scope_of(place.statement), _declares(place.statement), place.region, _key(place)
+        if region is None or key is None or scope not in functions or not name.isidentifier():
+            continue
+        if scope.rpartition(".")[2].partition("~")[0] == name:
+            continue
+        if key not in numbers:
+            counts[scope, name] += 1
+            numbers[key] = counts[scope, name]
+        declared[name].append(_Declared(region.start, region.end, scope, numbers[key]))
+    in_order = {name: sorted(several, key=itemgetter(0)) for name, several in declared.items()}
+    return {name: _Several([one.start for one in several], several) for name, several in in_order.items()}, numbers
+
+
+def _seen(several: _Several | None, at: int) -> _Declared | None:
+    """The last declaration that is seen at a place."""
+    if several is None:
+        return None
+    last = bisect_right(several.starts, at)
+    for one in reversed(several.declared[max(0, last - _LONGEST_SEARCH) : last]):
+        if one.end > at:
+            return one
+    return None
+
+
+def _uses(statement: Statement, known: dict[Expression, tuple[str, ...]], *, is_declared: bool) -> list[str]:
+    """The names that a statement uses."""
+    match statement:
+        case Assignment(value=value) if is_declared:
+            used: Iterable[Expression] = (value,)
+        case CallSite(kind="new"):
+            used = (argument.value for argument in statement.arguments)
+        case CallSite(kind="call") | Assignment() | Parameter() | Return() | Fill():
+            used = expressions_of(statement)
+        case _:
+            used = ()
+    return [name for expression in used for name in _names_in(expression, known)]
+
+
+def _names_in(expression: Expression, known: dict[Expression, tuple[str, ...]]) -> tuple[str, ...]:
+    found = known.get(expression)
+    if found is None:
+        found = known[expression] = tuple(one.text for one in walk(expression) if isinstance(one, Name))
+    return found
+
+
+def _meant_outside(
+    uses: Iterable[tuple[Placed, Sequence[str]]],
+    declared: Mapping[str, _Several],
+    counts: Mapping[tuple[str, str], int],
+) -> set[tuple[str, str]]:
+    """The names that a function also uses where none of its declarations is seen."""
+    found = set()
+    for place, names in uses:
+        scope = scope_of(place.statement)
+        for name in names:
+            if name in declared and (scope, name) in counts and _seen(declared[name], place.start) is None:
+                found.add((scope, name))
+    return found

@@ -1,0 +1,436 @@
+"""Statements of the intermediate representation, each made of what a query has captured in one place.
+
+A statement gets its scope, line and byte in `scopes.py`. The queries of `languages/` have these captures:
+
+- `@call` with `@arguments`: what is called; with `@call.item` that may be an item of it. `@new`: the type of which an
+  object is made. `@macro`: a macro that is used.
+- `@import.module` with `@import.name` and `@import.alias`, or `@import.all`: what is imported, of which module, under
+  which name; with `@import.default` what it gives without a name, with `@import.beside` the module is searched beside
+  the file. `@import.path` is module and name as one path. `@reexport.…` likewise, where it is exported in the same
+  breath. `@use`: a name of a tree of imports.
+- `@export` with `@export.value`: a name under which others find something; `@export.default` has none.
+- `@bind` with `@bind.value` (an expression), `@bind.items` (a collection of which it is one) or `@bind.type`: a
+  variable, attribute or field; with `@bind.tested` what it is asked whether it is.
+  With `@bind.member` it is an attribute of the object; `@bind.attribute` is a name for one.
+  `@bind.given` is a function without a name, or its parameters, of which it is what that is given; with `@bind.other`
+  it is not known what. `@bind.block`: what a block is given.
+  With `@bind.within` it is seen in this node only. With `@bind.sent` or `@bind.filled` it is put into a collection.
+  With `@bind.again` it has the type of what is declared before it, with `@bind.self` it is an object of the class
+  around it; `@bind.of` stands before the name, and `@bind.place` is a field that has a number for a name.
+  Of a tuple or a list of results `@bind.parts` is the statement that assigns its parts; of a pattern
+  `@bind.pattern` is its name. `@bind.from` with `@bind.key`: that of which it is a member, under another name where
+  the key says so. `@bind.doc` is a comment that names its type.
+- `@parameter` with `@parameter.type` and `@parameter.value`, in their order; with `@parameter.rest` all that follow,
+  with `@parameter.block` a block.
+- `@receiver`: the type to which a function is added as a member. `@generic` with `@generic.type`: a type parameter
+  and what it is bound by.
+- `@fill` with `@arguments`: an object of this type is written with what its fields are.
+- `@return`: what a function returns. `@doc`: a comment that names types.
+- `@base`, `@base.implements`, and `@base.mixin`, whose members come before those of other bases: what a class is made
+  from; `@base.of`: which class; `@base.within`: a name in what has these as the members of a class without a name.
+  `@base.companion`: a class in it whose members are its own.
+- `@hidden`: the function around it is not found by its name. `@property`: the method around it is read as an attribute.
+- `@initial`: what is not a property's own but belongs to what is around it. `@outer`: what runs where the function
+  around it is defined. `@decorator`: what is applied to the definition below it.
+- `@again`: what the grammar leaves unread, to be read as code.
+- `@namespace`: the package or namespace of the file.
+- `@assigned` with `@assigned.value`: an assignment to what is declared elsewhere. `@template` and `@instance`: the
+  parameters of a class, and the arguments that these are given somewhere. `@declared` and `@signature`: declarations
+  and heads of functions of C and C++; see `declarations.py`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal as OneOf
+
+from docindex_dagster.callgraph.extract import declarations
+from docindex_dagster.callgraph.extract.callees import called_method, callee
+from docindex_dagster.callgraph.extract.docblocks import types_in
+from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.types import declared_name, declared_type
+from docindex_dagster.callgraph.extract.variables import binding, bound, generic, parameter
+from docindex_dagster.callgraph.ir import (
+    FILE,
+    UNKNOWN,
+    Argument,
+    Assignment,
+    Attribute,
+    Base,
+    Call,
+    CallSite,
+    Collection,
+    Decorator,
+    Element,
+    Export,
+    Expression,
+    Fill,
+    Import,
+    Instance,
+    Literal,
+    Name,
+    Receiver,
+    Return,
+    Statement,
+    TypeRef,
+    head,
+    path,
+    path_of,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    Captured = Mapping[str, list[Node]]
+
+
+class Mark(NamedTuple):
+    """What a place says of the definition around it, or of the file."""
+
+    kind: OneOf["property", "hidden", "initial", "outer", "namespace"]
+    name: str = ""
+
+
+Found = Statement | Mark | None
+
+_MOST_ARGUMENTS = 8
+_MOST_FIELDS = 40
+_LONGEST_MODULE = 300  # characters
+_FUNCTION = Literal("fun")
+# Calls that are captured whole, since what is called is no node of its own.
+_WHOLE_CALLS = frozenset(
+    {
+        "function_call_expression",
+        "member_call_expression",
+        "nullsafe_member_call_expression",
+        "scoped_call_expression",
+    }
+)
+# Their types of nodes, and the fields that hold the names.
+_NAMED_ARGUMENTS = {
+    "keyword_argument": "name",
+    "argument": "name",
+    "value_argument": "name",
+    "pair": "key",
+    "keyed_element": "key",
+    "field_initializer": "field",
+}
+
+
+def _call(parts: "Captured", reader: Reader) -> Found:
+    node = parts["call"][0]
+    called = _callee(node, reader)
+    if called is UNKNOWN or _is_destructor(called):
+        return None
+    given = _arguments(parts, reader)
+    syntax = reader.syntax
+    if (
+        syntax.named
+        and node.type in syntax.methods
+        and text_of(part_of(node, syntax.methods[node.type][1])) in syntax.named
+    ):
+        given = given[1:]  # without the name of what is called
+    return CallSite("call", FILE, Element(called) if "call.item" in parts else called, given, 0, 0)
+
+
+def _is_destructor(called: Expression) -> bool:
+    return "~" in (called.name if isinstance(called, Attribute) else called.text if isinstance(called, Name) else "")
+
+
+def _callee(node: "Node", reader: Reader) -> Expression:
+    kind = node.type
+    if kind in reader.syntax.methods:
+        return called_method(node, reader) if reader.syntax.named else callee(node, reader)
+    called = reader.expression(node)
+    if kind not in _WHOLE_CALLS:
+        return called
+    return called.callee if isinstance(called, Call) else UNKNOWN
+
+
+def _new(parts: "Captured", reader: Reader) -> Found:
+    node = parts["new"][0]
+    made = reader.expression(node)
+    if made is UNKNOWN:
+        name = declared_name(text_of(node))
+        if not name:
+            return None
+        made = path(name)
+    elif isinstance(made, Instance):
+        made = Instance(TypeRef(made.type.name))
+    elif "<" in (name := path_of(made)):
+        made = path(name.partition("<")[0])
+    return CallSite("new", FILE, made, _arguments(parts, reader), 0, 0)
+
+
+def _macro(parts: "Captured", _: Reader) -> Found:
+    return CallSite("macro", FILE, path(text_of(parts["macro"][0]).replace("::", ".")), (), 0, 0)
+
+
+def _arguments(parts: "Captured", reader: Reader) -> tuple[Argument, ...]:
+    """What is given by position and by name."""
+    if "arguments" not in parts:
+        return ()
+    node, most = parts["arguments"][0], _MOST_FIELDS if "fill" in parts else _MOST_ARGUMENTS
+    if not reader.may_be_repeated(node):
+        return _all_given(node, most, reader)
+    key = (most, node.type, node.text)
+    known = reader.arguments.get(key)
+    if known is None:
+        known = reader.arguments[key] = _all_given(node, most, reader)
+    return known
+
+
+def _all_given(node: "Node", most: int, reader: Reader) -> tuple[Argument, ...]:
+    beside = reader.syntax.beside
+    return tuple([_given(child, reader) for child in _listed(node) if child.type not in beside][:most])
+
+
+def _given(argument: "Node", reader: Reader) -> Argument:
+    kind = argument.type
+    if kind == "shorthand_field_initializer":
+        return Argument(path(text_of(argument)), text_of(argument))
+    if kind == "block_argument":
+        return Argument(reader.expression(argument), is_block=True)
+    if kind in reader.syntax.labels:
+        return _labelled(argument, reader)
+    if kind not in _NAMED_ARGUMENTS:
+        return Argument(_FUNCTION if _is_function(kind, reader) else reader.expression(argument))
+    name, value = _named(argument)
+    if name and not name.isidentifier():
+        return Argument(UNKNOWN)
+    return Argument(_FUNCTION if _is_function(value.type, reader) else reader.expression(value), name)
+
+
+def _labelled(argument: "Node", reader: Reader) -> Argument:
+    """An argument whose name is written without quotes, if it has one."""
+    name = text_of(argument.child_by_field_name(reader.syntax.labels[argument.type]))
+    value = reader.expression(argument.child_by_field_name("value") or argument.named_children[-1])
+    return Argument(value, name if name.isidentifier() else "")
+
+
+def _is_function(kind: str, reader: Reader) -> bool:
+    given = reader.syntax.given
+    return given is not None and (kind in given.functions or kind == "annotated_lambda")
+
+
+def _listed(node: "Node") -> "list[Node]":
+    """What is in brackets, with a function that stands behind them."""
+    if node.type != "call_suffix":
+        return parts_of(node)
+    found: list[Node] = []
+    for child in node.named_children:
+        if child.type == "value_arguments":
+            found += child.named_children
+        elif not child.is_extra and child.type != "type_arguments":
+            found.append(child)
+    return found
+
+
+def _named(argument: "Node") -> "tuple[str, Node]":
+    """The name and the value of an argument."""
+    if not argument.named_children:
+        return "", argument
+    parts = parts_of(argument)
+    name = argument.child_by_field_name(_NAMED_ARGUMENTS[argument.type])
+    if name is None and len(parts) > 1 and argument.type == "value_argument":
+        name = parts[0]
+    value = argument.child_by_field_name("value") or (parts[-1] if parts else argument)
+    return text_of(name), value
+
+
+def _import(parts: "Captured", _: Reader) -> Found:
+    return _imported("import", parts)
+
+
+def _reexport(parts: "Captured", _: Reader) -> Found:
+    return _imported("reexport", parts)
+
+
+def _imported(capture: str, parts: "Captured") -> Import | None:
+    module = _module(parts.get(f"{capture}.module"))
+    module = f"./{module}" if f"{capture}.beside" in parts else module
+    if len(module) > _LONGEST_MODULE:
+        return None
+    member = "default" if f"{capture}.default" in parts else _module(parts.get(f"{capture}.name"))
+    if f"{capture}.all" not in parts:
+        name = _module(parts.get(f"{capture}.alias")) or member
+        return Import("name", FILE, name, module, member, capture == "reexport", 0, 0)
+    kind: OneOf["all", "directive"] = "directive" if member == "namespace" else "all"
+    return Import(kind, FILE, "", module, "", capture == "reexport", 0, 0)
+
+
+def _import_path(parts: "Captured", _: Reader) -> Found:
+    written = _module(parts["import.path"]).replace("::", ".").replace("\\", ".").strip(".")
+    module, _dot, name = written.rpartition(".")
+    return _import_of(_module(parts.get("import.alias")) or name, module, name)
+
+
+def _use(parts: "Captured", _: Reader) -> Found:
+    """One name of a tree of imports, after the paths around it."""
+    node = parts["use"][0]
+    before, around = "", node.parent
+    while around is not None and around.type in {"use_list", "scoped_use_list"}:
+        outer = text_of(around.child_by_field_name("path"))
+        before = f"{outer}::{before}" if outer else before
+        around = around.parent
+    alias = text_of(node.child_by_field_name("alias"))
+    written = text_of(node.child_by_field_name("path") if alias else node)
+    *modules, name = [part.strip() for part in f"{before}{written}".strip(":").split("::")]
+    if name == "self" and modules:
+        *modules, name = modules
+    return _import_of(name if name == "*" else alias or name, ".".join(modules), name)
+
+
+def _import_of(name: str, module: str, member: str) -> Import:
+    if name == "*":
+        return Import("all", FILE, "", module, "", is_passed_on=False, line=0, byte=0)
+    return Import("name", FILE, name, module, member, is_passed_on=False, line=0, byte=0)
+
+
+def _module(nodes: "list[Node] | None") -> str:
+    return "".join(text_of(node) for node in nodes).strip("\"'`<> \n") if nodes else ""
+
+
+def _export(parts: "Captured", reader: Reader) -> Found:
+    value = parts.get("export.value")
+    name = _module(parts.get("export")) or "default"
+    written = reader.expression(value[0]) if value else path(name)
+    return None if written is UNKNOWN else Export(name, written)
+
+
+def _fill(parts: "Captured", reader: Reader) -> Found:
+    filled = declared_name(text_of(parts["fill"][0]))
+    given = _arguments(parts, reader)
+    is_known = any(one.name or one.value is not UNKNOWN for one in given)
+    return Fill(FILE, filled, given) if filled and is_known else None
+
+
+def _return(parts: "Captured", reader: Reader) -> Found:
+    value = reader.expression(parts["return"][0])
+    return None if isinstance(head(value), Literal) or value is UNKNOWN else Return(FILE, value)
+
+
+def _base(parts: "Captured", reader: Reader) -> Found:
+    return _inherited("base", "base", parts, reader)
+
+
+def _implements(parts: "Captured", reader: Reader) -> Found:
+    return _inherited("base.implements", "implements", parts, reader)
+
+
+def _mixin(parts: "Captured", reader: Reader) -> Found:
+    return _inherited("base.mixin", "mixin", parts, reader)
+
+
+def _companion(parts: "Captured", reader: Reader) -> Found:
+    return _inherited("base.companion", "companion", parts, reader)
+
+
+def _inherited(
+    capture: str, kind: OneOf["base", "implements", "mixin", "companion"], parts: "Captured", reader: Reader
+) -> Base | None:
+    node = parts[capture][0]
+    of = declared_name(text_of(parts["base.of"][0])) if "base.of" in parts else ""
+    if node.type in reader.syntax.calls:
+        written = reader.expression(node)
+        if name := path_of(written):
+            written = Instance(TypeRef(name))
+    else:
+        declared = declared_type(text_of(node))
+        if declared is None:
+            return None
+        written = Instance(declared)
+    return Base(kind, FILE, of.removesuffix(".prototype"), written, 0, 0)
+
+
+def _property(_parts: "Captured", _: Reader) -> Found:
+    return Mark("property")
+
+
+def _hidden(_parts: "Captured", _: Reader) -> Found:
+    return Mark("hidden")
+
+
+def _receiver(parts: "Captured", _: Reader) -> Found:
+    declared = declared_type(text_of(parts["receiver"][0]))
+    return Receiver(FILE, declared) if declared else None
+
+
+def _initial(_parts: "Captured", _: Reader) -> Found:
+    return Mark("initial")
+
+
+def _outer(_parts: "Captured", _: Reader) -> Found:
+    return Mark("outer")
+
+
+def _decorator(parts: "Captured", reader: Reader) -> Found:
+    value = reader.expression(parts["decorator"][0])
+    return None if value is UNKNOWN else Decorator(FILE, "", value, 0, 0)
+
+
+def _namespace(parts: "Captured", _: Reader) -> Found:
+    return Mark("namespace", text_of(parts["namespace"][0]).replace("\\", "."))
+
+
+def _assigned(parts: "Captured", reader: Reader) -> Found:
+    """What is put into a variable that is declared elsewhere, or into a field."""
+    target, value = reader.expression(parts["assigned"][0]), reader.expression(parts["assigned.value"][0])
+    if not isinstance(head(target), Name) or value is UNKNOWN or isinstance(head(value), Literal):
+        return None
+    while isinstance(target, Element):
+        target, value = target.of, Collection((value,))
+    return Assignment("store", FILE, target, value, 0, 0)
+
+
+def _documented(node: "Node", _: Reader) -> "Iterator[tuple[Node, Statement]]":
+    """The types of parameters and of what is returned that a comment names."""
+    for name, declared in types_in(text_of(node)):
+        value = Instance(declared)
+        yield node, bound(Name(name), value) if name else Return(FILE, value)
+
+
+def _instance(node: "Node", reader: Reader) -> "Iterator[tuple[Node, Statement]]":
+    """With which arguments a template is used."""
+    name, declared = reader.expression(node), declared_type(text_of(node))
+    if declared is not None:
+        yield node, Assignment("instance", FILE, name, Instance(declared), 0, 0)
+
+
+MANY: "Mapping[str, Callable[[Node, Reader], Iterator[tuple[Node, Statement]]]]" = {
+    "template": declarations.template,
+    "instance": _instance,
+    "declared": declarations.declared,
+    "signature": declarations.signature,
+    "doc": _documented,
+}
+"""What makes several statements of one place."""
+
+ONE: "Mapping[str, Callable[[Captured, Reader], Found]]" = {
+    "call": _call,
+    "new": _new,
+    "macro": _macro,
+    "import.module": _import,
+    "import.path": _import_path,
+    "reexport.module": _reexport,
+    "use": _use,
+    "export.value": _export,
+    "export": _export,
+    "assigned": _assigned,
+    "bind": binding,
+    "parameter": parameter,
+    "fill": _fill,
+    "return": _return,
+    "base": _base,
+    "base.implements": _implements,
+    "base.mixin": _mixin,
+    "property": _property,
+    "hidden": _hidden,
+    "base.companion": _companion,
+    "receiver": _receiver,
+    "generic": generic,
+    "initial": _initial,
+    "outer": _outer,
+    "decorator": _decorator,
+    "namespace": _namespace,
+}
+"""What makes one statement of a place."""

@@ -1,0 +1,102 @@
+"""What the grammar of a language calls things: the types of nodes that can be followed, with the fields of their parts.
+
+Each module of `languages/` gives one; how they are read is the same for all languages.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.ir import Expression
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from docindex_dagster.callgraph.extract.expressions import Reader
+
+Read = Callable[["Node | None"], Expression]
+"""Gives the expression of a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lambdas:
+    """How functions without a name stand in a call, and what the library gives them."""
+
+    functions: frozenset[str]  # types of nodes
+    between: frozenset[str]  # types of nodes between the call and the function
+    same: frozenset[str] = frozenset()  # methods that give their object
+    items: frozenset[str] = frozenset()  # methods that give what their object holds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expressions:
+    """The types of nodes that are expressions.
+
+    A part that has no field is the first named child, written as "", or that with a number, the last being "-1".
+    """
+
+    names: frozenset[str]
+    members: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # the object, the name
+    calls: Mapping[str, str] = field(default_factory=dict)  # what is called
+    indexed: Mapping[str, str] = field(default_factory=dict)  # calls of an item, by the field that says of which
+    methods: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # calls that name object and method themselves
+    new: Mapping[str, str] = field(default_factory=dict)  # the type
+    items: Mapping[str, str] = field(default_factory=dict)  # the collection
+    through: Mapping[str, str] = field(default_factory=dict)  # what stands for a part of itself
+    either: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    casts: Mapping[str, str] = field(default_factory=dict)  # the type
+    collections: Mapping[str, str] = field(default_factory=dict)  # by the field of an element's value, or ""
+    keys: Mapping[str, str] = field(default_factory=dict)  # the field of the name of an element or of an item
+    labels: Mapping[str, str] = field(default_factory=dict)  # the field of a name that is written without quotes
+    beside: frozenset[str] = frozenset()  # what is a part of the argument beside it
+    written: frozenset[str] = frozenset()  # functions that are written as elements of a collection, with a `name`
+    sequences: frozenset[str] = frozenset()  # what stands for its last part
+    bare: frozenset[str] = frozenset()  # names that may be calls
+    modules: frozenset[str] = frozenset()  # functions that give the module that they are given the name of
+    named: Mapping[str, bool] = field(default_factory=dict)  # calls of what their first argument names; whether it runs
+    lambdas: frozenset[str] = frozenset()  # functions whose body is what they give
+    values: frozenset[str] = frozenset()  # what may be given that is no function
+    spreads: frozenset[str] = frozenset()  # elements that stand for all elements of a collection
+    attributes: frozenset[str] = frozenset()  # names of attributes of the object
+    literals: Mapping[str, str] = field(default_factory=dict)  # the name of the type
+    composites: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # the type, the elements
+    received: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # an item where a sign is before the part
+    typed: frozenset[str] = frozenset()  # functions that give something of the type that they are given first
+    holding: frozenset[str] = frozenset()  # functions that give something that holds what they are given
+    branches: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # what holds the cases, the value of each
+    blocks: frozenset[str] = frozenset()  # that stand for an expression, where they hold nothing else
+    listing: Mapping[str, str] = field(default_factory=dict)  # macros that give a collection, by the type of node
+    joined: frozenset[str] = frozenset()  # functions that give a collection with more elements
+    copies: frozenset[str] = frozenset()  # functions that give what they are given, or a collection of the same
+    elements: frozenset[str] = frozenset()  # functions that give a collection of the elements of what they are given
+    collecting: frozenset[str] = frozenset()  # functions that give a collection of what they are given
+    words: Mapping[str, str] = field(default_factory=dict)  # types of nodes, or names, that stand for another name
+    given: Lambdas | None = None
+    special: "Mapping[str, Callable[[Node, Reader], Expression | None]]" = field(default_factory=dict)  # read first
+    readers: Mapping[str, Callable[["Node", Read], Expression]] = field(default_factory=dict)  # what no rule above fits
+    is_placed: bool = False  # what an expression is depends on where it stands
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Where variables are seen: the types of nodes around declarations, and of those after whose end they are seen."""
+
+    around: frozenset[str]
+    statements: frozenset[str]
+    assignments: frozenset[str]  # that declare nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """How the statements of one language are read."""
+
+    queries: tuple[str, ...]  # the files of `languages/`, without `.scm`
+    expressions: Expressions
+    # The nodes of all functions, of those that have no name of their own, and of what gives these one.
+    functions: frozenset[str] = frozenset()
+    anonymous: frozenset[str] = frozenset()
+    naming: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()  # of functions, which say names of parameters that nothing has
+    blocks: Blocks | None = None  # where variables are seen; None where in all of the function
+    has_selves: bool = False  # the object itself is a first parameter
+    stores_paths: bool = False  # what has a path is declared elsewhere, in a class or namespace

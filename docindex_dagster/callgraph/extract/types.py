@@ -1,0 +1,146 @@
+"""Declared types: from the text of a type, as a language writes it, to a `TypeRef`.
+
+One reader serves all languages: what is `[]Order` in one is `Order[]` or `list[Order]` in others.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from docindex_dagster.callgraph.ir import TypeRef
+
+_LONGEST = 160  # characters
+_SPACES = re.compile(r"\s+")
+_WORDS = re.compile(
+    r"\b(?:const|mut|readonly|final|volatile|struct|union|enum|class|typename|dyn|impl|static|ref|out|in|params|"
+    r"suspend|noexcept|constexpr|unsigned|signed)\b|'\w+\b(?!')|\.\.\."
+)
+_NOTHING = re.compile(r"^(?:None|null|undefined|nil|void|var|auto)$")
+_ARRAY = re.compile(r"^(?:\[\w*\])+\s*([^\[\]\s].*)$|^(.*?)(?:\[\d*\])+$", re.DOTALL)
+_MAP = re.compile(r"^map\[([^\]]*)\](.*)$", re.DOTALL)
+_ARROW = re.compile(r"^\(?(?:([\w.<>?, ]+)\.)?\(([^()]*)\) ?-> ?.*$", re.DOTALL)  # of Kotlin and Swift
+_RESULT = re.compile(r"^\s*(?:<.*?>\s*\(.*?\)\s*)?=>\s*(.*)$", re.DOTALL)  # of TypeScript
+_SLICE = re.compile(r"^\[([^,;]*)(?:;[^\]]*)?\]$", re.DOTALL)
+_CHANNEL = re.compile(r"^(?:<- ?)?chan(?: ?<-| ) ?(.*)$", re.DOTALL)
+_FUNCTION = re.compile(r"^(?:func|fn|Fn|FnMut|FnOnce) ?(?=\()")
+_ERRORS = re.compile(
+    r"^(?:error ?\{[^{}]*\}|\w[\w.]*)!(?=[\w?*]|\[[\]:*\d])"
+)  # of Zig, before what a function else gives
+_RESULT_NAME = re.compile(r"^(?!(?:chan|func|map|fn) )\w+ +(?=\S)")
+_ARGUMENT_NAME = re.compile(r"^\w+ ?= ?")
+_NAME = re.compile(r"[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")
+
+
+_NO_TYPE = TypeRef("?")
+
+
+@lru_cache(maxsize=20_000)
+def declared_type(written: str) -> TypeRef | None:
+    """The type that a text declares; None where it names none that can be followed."""
+    if len(written) > _LONGEST:
+        return None
+    text = _SPACES.sub(
+        " ", written.strip().removeprefix("->").lstrip(": ").strip("\"'").replace("::", ".").replace("\\", ".")
+    )
+    text = _ERRORS.sub("", text)
+    return TypeRef("static") if text.strip("?") == "static" else _type(text, 0)
+
+
+def declared_name(written: str) -> str:
+    """The name of a declared type, without its arguments; "" where it has none."""
+    found = declared_type(written)
+    return found.name if found else ""
+
+
+def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911, PLR0912 one case a way to write a type
+    text = _WORDS.sub(" ", text).replace("&", " ").replace("*", " ").strip(" ?!.:")
+    if not text or depth > 5 or _NOTHING.match(text):  # noqa: PLR2004 no one writes deeper ones
+        return None
+    text = _split(text, "+")[0].strip()
+    if not text:
+        return None
+    if function := _FUNCTION.match(text):
+        return _function(text[function.end() :], depth)
+    if text[0] in "(<" and (result := _RESULT.match(text[_closed_at(text) if text[0] == "(" else 0 :])):
+        return _generic("func", [result[1]], depth)
+    if text[0] == "(" and _closed_at(text) == len(text) and len(results := _results(text[1:-1])) > 1:
+        return _generic("tuple", results, depth)
+    parts = [part for part in _split(text, "|") if not _NOTHING.match(part.strip())]
+    if len(parts) != 1:
+        return next(filter(None, (_type(part, depth + 1) for part in parts)), None)
+    text = parts[0].strip()
+    if mapping := _MAP.match(text):
+        return _generic("map", [mapping[1], mapping[2]], depth)
+    if array := _ARRAY.match(text):
+        return _generic("Array", [array[1] or array[2] or ""], depth)
+    if function := _ARROW.match(text):
+        return _function_taking([function[1] or "", *_split(function[2], ",")], depth)
+    if slice_ := _SLICE.match(text):
+        return _generic("Array", [slice_[1]], depth)
+    if channel := _CHANNEL.match(text):
+        return _generic("chan", [channel[1]], depth)
+    name = _NAME.match(text)
+    if name is None:
+        inner = text.strip("()[] ")
+        return _type(inner, depth + 1) if inner != text else None
+    rest = text[name.end() :].strip()
+    if rest[:1] in {"<", "["} and rest[-1:] in {">", "]"}:
+        return _generic(name[0], _split(rest[1:-1], ","), depth)
+    return TypeRef(name[0]) if not rest or rest.startswith(("=", ",", "{", "(")) else _last_word(text, depth)
+
+
+def _function(text: str, depth: int) -> TypeRef:
+    """A function type, from the bracket before its parameters on: its result is its argument."""
+    result = _type(text[_closed_at(text) :].strip().removeprefix("->"), depth + 1)
+    return TypeRef("func", (result,) if result else ())
+
+
+def _function_taking(types: Iterable[str], depth: int) -> TypeRef:
+    """A function type by the type that it is a member of, and those of its parameters."""
+    return TypeRef("fun", tuple(_type(written.strip(), depth + 1) or _NO_TYPE for written in types))
+
+
+def _closed_at(text: str) -> int:
+    """Where the bracket that a text begins with is closed."""
+    depth = 0
+    for at, character in enumerate(text, 1):
+        depth += (character in "([{") - (character in ")]}")
+        if depth == 0:
+            return at
+    return len(text)
+
+
+def _results(written: str) -> list[str]:
+    """The types of several results, which may have names: `a, b int, err error` are int, int and error."""
+    found: list[str] = []
+    parts = [part.strip() for part in _split(written, ",") if part.strip()]
+    has_names = any(_RESULT_NAME.match(part) for part in parts)
+    last = ""
+    for part in reversed(parts):
+        name = _RESULT_NAME.match(part)
+        last = part[name.end() :] if name else last if has_names else part
+        found.append(last)
+    return found[::-1]
+
+
+def _last_word(text: str, depth: int) -> TypeRef | None:
+    """Of `unsigned long`, of `public Order`: the last."""
+    *_, last = _split(text, " ")
+    return _type(last, depth + 1) if last != text else None
+
+
+def _generic(name: str, arguments: list[str], depth: int) -> TypeRef:
+    written = [_ARGUMENT_NAME.sub("", argument.strip()) for argument in arguments if argument.strip()]
+    return TypeRef(name, tuple(_type(argument, depth + 1) or _NO_TYPE for argument in written))
+
+
+def _split(text: str, mark: str) -> list[str]:
+    """Cut at the marks that stand in no bracket."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "<[({") - (character in ">])}")
+        if character == mark and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts

@@ -1,0 +1,200 @@
+"""What a query finds of variables, attributes, parameters and type parameters: their names, and what they are."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from typing import Literal as OneOf
+
+from docindex_dagster.callgraph.extract.callees import called_method, method_of, what_is_given
+from docindex_dagster.callgraph.extract.docblocks import type_after
+from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
+from docindex_dagster.callgraph.extract.patterns import assigned_part, matched, repeated_type
+from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.ir import (
+    BLOCK,
+    FILE,
+    LAST_ARGUMENT,
+    THIS,
+    UNKNOWN,
+    Assignment,
+    Attribute,
+    Call,
+    CallbackArgument,
+    Collection,
+    Element,
+    Expression,
+    Generic,
+    Instance,
+    Name,
+    NameOrCall,
+    Parameter,
+    TypeRef,
+    Union,
+    Unknown,
+    head,
+    path_of,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    Captured = Mapping[str, list[Node]]
+
+_FOLDS = {"reduce": 0, "reduceRight": 0, "inject": 0, "each_with_object": 1}
+_PLACES_OF_PARAMETERS = frozenset({"bind.given", "bind.block", "bind.from"})
+_PATTERNS = frozenset({"object_pattern", "array_pattern"})
+
+
+def binding(parts: "Captured", reader: Reader) -> Assignment | None:
+    """A variable, attribute or field, and what it is."""
+    node = parts["bind"][0]
+    target = _target(parts, node, reader)
+    if target is None:
+        return None
+    if "bind.attribute" in parts:
+        return bound(target, Attribute(THIS, f"%{path_of(target)}"))
+    if not _PLACES_OF_PARAMETERS.isdisjoint(parts):
+        return bound(target, _passed(parts, node, reader))
+    target = _of_this(target) if "bind.member" in parts else target
+    target = Element(target) if "bind.filled" in parts or "bind.sent" in parts else target
+    role: OneOf["test", "bind"] = "test" if "bind.tested" in parts else "bind"
+    return Assignment(role, FILE, target, value_of(parts, "bind", reader), 0, 0)
+
+
+def _passed(parts: "Captured", node: "Node", reader: Reader) -> Expression:
+    """What a variable is that a function without a name or a block is given, or that is taken out of an object."""
+    if "bind.given" in parts:
+        return UNKNOWN if "bind.other" in parts else what_is_given(parts["bind.given"][0], reader)
+    return _block_given(node, reader) if "bind.block" in parts else _member_of(parts, text_of(node), reader)
+
+
+def bound(target: Expression, value: Expression) -> Assignment:
+    """An assignment whose place is not known yet."""
+    return Assignment("bind", FILE, target, value, 0, 0)
+
+
+def _target(parts: "Captured", node: "Node", reader: Reader) -> Expression | None:
+    """What is declared or assigned; None where it has no name."""
+    if "bind.place" in parts:
+        target: Expression = Name(_place_of(node))
+    elif "bind.from" in parts:
+        target = Name(text_of(node))
+    else:
+        target = reader.expression(node)
+    if "bind.attribute" in parts:
+        target = Name(text_of(node).lstrip(":"))
+    if isinstance(target, NameOrCall):
+        target = Name(target.text)
+    if isinstance(target, Call):  # self.name = …
+        is_own = isinstance(target.callee, Attribute) and target.callee.of is THIS
+        target = Attribute(THIS, f"%{method_of(target.callee)[1]}") if is_own else UNKNOWN
+    if "bind.pattern" in parts and isinstance(target, Name) and target.text[:1].isupper():  # a constant
+        return None
+    if "bind.of" in parts and isinstance(target, Name):
+        target = Name(f"{text_of(parts['bind.of'][0])}#{target.text}")
+    begin = head(target)
+    return None if isinstance(begin, Unknown | Instance | Union | Collection) or begin is Name("") else target
+
+
+def _of_this(target: Expression) -> Expression:
+    """What is declared as a member, as an attribute of the object."""
+    match target:
+        case Name(text):
+            return Attribute(THIS, text)
+        case Attribute(of, name):
+            return Attribute(_of_this(of), name)
+        case _:
+            return target
+
+
+def _place_of(node: "Node") -> str:
+    """The number of a field that has no name."""
+    around = node.parent
+    fields = around.children_by_field_name("type") if around is not None else []
+    return str(next((at for at, field in enumerate(fields) if field.id == node.id), 0))
+
+
+def _block_given(node: "Node", reader: Reader) -> Expression:
+    """What a block is given by the method that it is given to."""
+    listed = node.parent
+    call = listed.parent.parent if listed is not None and listed.parent is not None else None
+    if call is None or listed is None or call.type not in reader.syntax.methods:
+        return UNKNOWN
+    called = called_method(call, reader)
+    position = [child.id for child in listed.named_children].index(node.id)
+    if (start := folded(call, called, position, reader)) is not UNKNOWN:
+        return start
+    return UNKNOWN if called is UNKNOWN or position > LAST_ARGUMENT else CallbackArgument(called, BLOCK, position)
+
+
+def folded(call: "Node", called: Expression, position: int, reader: Reader) -> Expression:
+    """What a fold begins with, for the parameter that holds what came of it so far."""
+    if _FOLDS.get(method_of(called)[1]) != position:
+        return UNKNOWN
+    given = parts_of(call.child_by_field_name("arguments"))
+    return reader.expression(given[-1]) if given and given[-1].type in reader.syntax.values else UNKNOWN
+
+
+def _member_of(parts: "Captured", name: str, reader: Reader) -> Expression:
+    """What a variable is that is taken out of an object by its name."""
+    node = parts["bind.from"][0]
+    key = text_of(parts["bind.key"][0]) if "bind.key" in parts else name
+    if node.type in _PATTERNS:
+        return Attribute(Name(_pattern_name(node)), key)
+    declared = declared_type(text_of(node)) if node.type == "type_annotation" else None
+    owner = Instance(declared) if declared else reader.expression(node)
+    return UNKNOWN if owner is UNKNOWN or not key.isidentifier() else Attribute(owner, key)
+
+
+def _pattern_name(node: "Node") -> str:
+    """A name for a parameter that is written as a pattern."""
+    return f"$p{node.start_byte}"
+
+
+def parameter(parts: "Captured", reader: Reader) -> Parameter:
+    """A parameter, with its type and default."""
+    node = parts["parameter"][0]
+    name = _pattern_name(node) if node.type in _PATTERNS else text_of(node).lstrip("&*:")
+    value = value_of(parts, "parameter", reader)
+    if "parameter.rest" not in parts and not _takes_the_rest(node):
+        return Parameter("block" if "parameter.block" in parts else "", FILE, name, value, 0, 0)
+    if isinstance(value, Instance) and not (value.type.name == "Array" and value.type.arguments):
+        value = Instance(TypeRef("Array", (value.type,)))
+    return Parameter("rest", FILE, name, value, 0, 0)
+
+
+def _takes_the_rest(name: "Node") -> bool:
+    """Whether the parameter of this name has `vararg` before it."""
+    around = name.parent if name.type == "simple_identifier" else None
+    before = around.prev_sibling if around is not None else None
+    return before is not None and before.type == "parameter_modifiers" and b"vararg" in (before.text or b"")
+
+
+def value_of(parts: "Captured", capture: str, reader: Reader) -> Expression:  # noqa: PLR0911 one a capture
+    """Something of the declared type, where there is one, else the value."""
+    if f"{capture}.doc" in parts and (declared := type_after("@var", text_of(parts[f"{capture}.doc"][0]))):
+        return Instance(declared)
+    if f"{capture}.type" in parts and (declared := declared_type(text_of(parts[f"{capture}.type"][0]))):
+        return Instance(declared)
+    if f"{capture}.each" in parts:
+        each = declared_type(text_of(parts[f"{capture}.each"][0]))
+        return Instance(TypeRef("Array", (each or TypeRef("?"),)))
+    if f"{capture}.parts" in parts:
+        return assigned_part(parts["bind"][0], parts[f"{capture}.parts"][0], reader)
+    if f"{capture}.pattern" in parts:
+        return matched(parts[capture][0], reader)
+    if f"{capture}.again" in parts:
+        return repeated_type(parts[capture][0])
+    if f"{capture}.self" in parts:
+        return THIS
+    nodes = parts.get(f"{capture}.value") or parts.get(f"{capture}.sent")
+    if nodes:
+        return reader.expression(nodes[0])
+    if f"{capture}.items" in parts:
+        value = reader.expression(parts[f"{capture}.items"][0])
+        return value if value is UNKNOWN else Element(value)
+    return UNKNOWN
+
+
+def generic(parts: "Captured", reader: Reader) -> Generic:
+    """A type parameter, and what it is bound by."""
+    return Generic(FILE, text_of(parts["generic"][0]), value_of(parts, "generic", reader))

@@ -1,0 +1,183 @@
+"""C and C++: what their grammars call expressions and statements.
+
+`*x`, `x[i]` and what stands before `->` are elements: of a pointer the object itself, of a smart pointer or an iterator
+what they point at. `::name` begins with the namespace around all others.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.declarations import qualified_name
+from docindex_dagster.callgraph.extract.expressions import text_of
+from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.ir import (
+    THIS,
+    UNKNOWN,
+    Attribute,
+    Call,
+    Element,
+    Expression,
+    Instance,
+    Literal,
+    Name,
+    TypeRef,
+    path,
+    path_of,
+)
+from docindex_dagster.callgraph.rules import Rules
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_CASTS = frozenset(
+    {"static_cast", "dynamic_cast", "reinterpret_cast", "const_cast", "static_pointer_cast", "dynamic_pointer_cast"}
+)
+_MADE = {"make_unique": "std.unique_ptr", "make_shared": "std.shared_ptr", "allocate_shared": "std.shared_ptr"}
+_COPIES = frozenset({"move", "forward", "ref", "cref", "as_const", "addressof", "bind", "mem_fn", "bind_front"})
+
+
+def _path(node: "Node", _: Read) -> Expression:
+    return path(qualified_name(node))
+
+
+def _member(node: "Node", read: Read) -> Expression:
+    argument, field = node.child_by_field_name("argument"), node.child_by_field_name("field")
+    operator = text_of(node.child_by_field_name("operator"))
+    if operator in {".*", "->*"}:
+        return read(field)
+    owner = read(argument)
+    if operator == "->" and owner is not THIS:
+        owner = Element(owner)
+    for name in qualified_name(field).removeprefix("template").split("."):
+        owner = Attribute(owner, name)
+    return owner
+
+
+def _pointed(node: "Node", read: Read) -> Expression:
+    value = read(node.child_by_field_name("argument"))
+    is_address = text_of(node.child_by_field_name("operator")) == "&"
+    return value if is_address or value is THIS or value is UNKNOWN else Element(value)
+
+
+def _call(node: "Node", read: Read) -> Expression:
+    function = node.child_by_field_name("function")
+    called = read(function)
+    space, _, name = path_of(called).rpartition(".")
+    if name in _COPIES and space in {"std", ""}:
+        given = node.child_by_field_name("arguments")
+        return read(given.named_children[0]) if given is not None and given.named_children else UNKNOWN
+    if "<" in text_of(function) and (arguments := _template_arguments(function)) is not None:
+        first = declared_type(text_of(next(iter(arguments.named_children), None)))
+        if first and name in _CASTS:
+            return Instance(first)
+        if first and name in _MADE:
+            return Instance(TypeRef(_MADE[name], (first,)))
+        if space == "std":
+            whole = declared_type(text_of(function))
+            return Instance(whole) if whole else UNKNOWN
+    return Call(called)
+
+
+def _template_arguments(node: "Node | None") -> "Node | None":
+    while node is not None and node.type == "qualified_identifier":
+        node = node.child_by_field_name("name")
+    return node.child_by_field_name("arguments") if node is not None else None
+
+
+def _function_pointer(node: "Node", read: Read) -> Expression:
+    """The name of a pointer to a function; a function that is just declared is none."""
+    inner = node.child_by_field_name("declarator")
+    return read(inner) if inner is not None and inner.type == "parenthesized_declarator" else UNKNOWN
+
+
+def _last(node: "Node", _: Read) -> Expression:
+    return path(text_of(node.named_children[-1])) if node.named_children else UNKNOWN
+
+
+def _number(node: "Node", _: Read) -> Expression:
+    text = text_of(node)
+    return Literal("float" if "." in text and not text.startswith("0x") else "int")
+
+
+def _replacement(node: "Node", _: Read) -> Expression:
+    text = text_of(node).strip()
+    return Name(text) if text.isidentifier() else UNKNOWN
+
+
+_EXPRESSIONS = Expressions(
+    names=frozenset({"identifier", "field_identifier", "type_identifier", "namespace_identifier"}),
+    new={"new_expression": "type"},
+    calls={"compound_literal_expression": "type"},
+    items={"subscript_expression": "argument"},
+    through={
+        "parenthesized_expression": "",
+        "assignment_expression": "right",
+        "template_function": "name",
+        "template_type": "name",
+        "template_method": "name",
+        "pointer_declarator": "declarator",
+        "array_declarator": "declarator",
+        "init_declarator": "declarator",
+        "reference_declarator": "",
+        "parenthesized_declarator": "",
+        "attributed_declarator": "",
+        "type_descriptor": "type",
+        "struct_specifier": "name",
+        "class_specifier": "name",
+    },
+    either={"conditional_expression": ("consequence", "alternative")},
+    casts={"cast_expression": "type"},
+    collections={"initializer_list": "value"},
+    literals={
+        "string_literal": "str",
+        "raw_string_literal": "str",
+        "concatenated_string": "str",
+        "char_literal": "char",
+        "true": "bool",
+        "false": "bool",
+        "null": "null",
+    },
+    words={"this": "this"},
+    readers={
+        "qualified_identifier": _path,
+        "nested_namespace_specifier": _path,
+        "field_expression": _member,
+        "pointer_expression": _pointed,
+        "call_expression": _call,
+        "function_declarator": _function_pointer,
+        "structured_binding_declarator": _last,
+        "number_literal": _number,
+        "preproc_arg": _replacement,
+    },
+)
+
+_ANONYMOUS = frozenset({"lambda_expression"})
+
+C_SYNTAX = Syntax(("c",), _EXPRESSIONS, stores_paths=True)
+CPP_SYNTAX = Syntax(
+    ("c", "cpp"),
+    _EXPRESSIONS,
+    frozenset({"function_definition"}) | _ANONYMOUS,
+    _ANONYMOUS,
+    frozenset({"init_declarator"}),
+    stores_paths=True,
+)
+
+_BUILTINS = """
+    std int char bool double float long short unsigned signed void size_t ssize_t auto wchar_t int8_t int16_t int32_t
+    int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t ptrdiff_t FILE
+"""
+
+CPP_RULES = Rules(
+    "c",
+    sharing="included",
+    has_implicit_members=True,
+    has_namespaces=True,
+    is_made_by_name=True,
+    runs=("operator()",),
+    has_pointers=True,
+    functions=frozenset({"std.function", "std.move_only_function", "function"}),
+    builtins=frozenset(_BUILTINS.split()),
+)
+C_RULES = replace(CPP_RULES, calls_classes=False)

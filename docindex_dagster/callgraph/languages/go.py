@@ -1,0 +1,85 @@
+"""Go: what its grammar calls expressions and statements."""
+
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Syntax
+from docindex_dagster.callgraph.rules import Rules
+
+_EXPRESSIONS = Expressions(
+    names=frozenset({"identifier", "type_identifier", "field_identifier", "package_identifier"}),
+    members={"selector_expression": ("operand", "field"), "qualified_type": ("package", "name")},
+    calls={"call_expression": "function", "type_conversion_expression": "type"},
+    items={
+        "index_expression": "operand",
+        "variadic_argument": "",
+        "generic_type": "type",
+        "type_instantiation_expression": "",
+    },
+    indexed={"call_expression": "type_arguments"},
+    received={"unary_expression": ("<-", "operand")},
+    through={
+        "unary_expression": "operand",
+        "parenthesized_expression": "",
+        "slice_expression": "operand",
+        "literal_element": "",
+        "expression_list": "",
+    },
+    casts={"type_assertion_expression": "type"},
+    composites={"composite_literal": ("type", "body")},
+    literals={
+        "interpreted_string_literal": "string",
+        "raw_string_literal": "string",
+        "int_literal": "int",
+        "float_literal": "float64",
+        "rune_literal": "rune",
+        "true": "bool",
+        "false": "bool",
+        "nil": "nil",
+    },
+    typed=frozenset({"make", "new"}),
+    joined=frozenset({"append"}),
+)
+
+SYNTAX = Syntax(
+    ("go",),
+    _EXPRESSIONS,
+    frozenset({"function_declaration", "method_declaration", "func_literal"}),
+    frozenset({"func_literal"}),
+    frozenset({"short_var_declaration", "var_spec"}),
+    blocks=Blocks(
+        frozenset(
+            {
+                "block",
+                "if_statement",
+                "for_statement",
+                "type_case",
+                "expression_case",
+                "communication_case",
+                "default_case",
+                "type_switch_statement",
+                "expression_switch_statement",
+                "func_literal",
+                "function_declaration",
+                "method_declaration",
+            }
+        ),
+        frozenset({"short_var_declaration", "var_spec", "const_spec", "range_clause", "receive_statement"}),
+        frozenset({"assignment_statement"}),
+    ),
+)
+
+_BUILTINS = """
+    any append bool byte cap chan clear close comparable complex complex128 complex64 copy delete error false float32
+    float64 func imag int int16 int32 int64 int8 iota len make map max min new nil panic print println real recover
+    rune string true uint uint16 uint32 uint64 uint8 uintptr Array tuple
+"""
+
+RULES = Rules(
+    "go",
+    sharing="folder",
+    has_open_classes=True,
+    has_named_types=True,
+    has_class_scope=False,
+    has_filled_fields=True,
+    calls_classes=False,
+    names_packages=True,
+    builtins=frozenset(_BUILTINS.split()),
+)

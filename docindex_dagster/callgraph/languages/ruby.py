@@ -1,0 +1,84 @@
+"""Ruby: what its grammar calls expressions and statements."""
+
+from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.rules import Rules
+
+_EXPRESSIONS = Expressions(
+    names=frozenset({"identifier", "constant", "global_variable"}),
+    members={"scope_resolution": ("scope", "name")},
+    methods={"call": ("receiver", "method")},
+    items={"element_reference": "object"},
+    through={
+        "assignment": "right",
+        "operator_assignment": "right",
+        "splat_argument": "",
+        "block_argument": "",
+        "superclass": "",
+    },
+    sequences=frozenset({"then", "else", "block_body", "body_statement", "parenthesized_statements"}),
+    either={
+        "conditional": ("consequence", "alternative"),
+        "if": ("consequence", "alternative"),
+        "unless": ("consequence", "alternative"),
+        "binary": ("left", "right"),
+    },
+    collections={"array": "", "hash": "value", "right_assignment_list": ""},
+    literals={
+        "string": "String",
+        "integer": "Integer",
+        "float": "Float",
+        "simple_symbol": "Symbol",
+        "regex": "Regexp",
+        "true": "TrueClass",
+        "false": "FalseClass",
+        "nil": "nil",
+        "string_array": "Array",
+        "symbol_array": "Array",
+    },
+    words={"self": "this", "super": "super", "yield": "yield"},
+    bare=frozenset({"identifier"}),
+    named={"send": True, "public_send": True, "__send__": True, "method": False, "public_method": False},
+    attributes=frozenset({"instance_variable", "class_variable"}),
+    lambdas=frozenset({"block", "do_block"}),
+    values=frozenset({"identifier", "call", "instance_variable", "array", "hash", "constant"}),
+    spreads=frozenset({"splat_argument"}),
+)
+
+SYNTAX = Syntax(("ruby",), _EXPRESSIONS)
+
+_BUILTINS = """
+    ARGF ARGV ArgumentError Array BasicObject Benchmark BigDecimal Binding CSV Class Comparable Complex Concurrent Data
+    Date DateTime Delegator Dir ENV ERB EncodingError Enumerable Enumerator Errno Etc Exception FalseClass Fiber File
+    FileUtils Float FrozenError GC Hash IO IOError IPAddr Integer Interrupt JSON Kernel KeyError LoadError Logger
+    Marshal MatchData Math Method Module Monitor Mutex NameError Net NilClass NoMethodError NotImplementedError Numeric
+    Object ObjectSpace Open3 OpenSSL OpenStruct OptionParser Pathname PP Proc Process Psych Queue RUBY_VERSION Ractor
+    Random Range RangeError Rational Regexp RegexpError RuntimeError STDERR STDIN STDOUT ScriptError SecureRandom Set
+    Shellwords Signal SignalException SimpleDelegator Singleton SizedQueue Socket StandardError StopIteration String
+    StringIO StringScanner Struct Symbol SyntaxError SystemExit Tempfile Thread Time Timeout TrueClass TypeError URI
+    UnboundMethod YAML Zlib ZeroDivisionError __dir__ __method__ abort alias_method at_exit attr_accessor attr_reader
+    attr_writer autoload binding block_given? caller catch define_method eval exit extend fail format freeze gets
+    include instance_variable_get instance_variable_set is_a? lambda load loop module_function nil? object_id open p pp
+    prepend print printf private private_class_method private_constant proc protected public putc puts raise rand
+    readline refine require require_relative respond_to? select sleep spawn sprintf srand system tap test throw trap
+    using warn
+"""
+
+RULES = Rules(
+    "ruby",
+    sharing="global",
+    has_implicit_members=True,
+    has_open_classes=True,
+    makers=frozenset({"new"}),
+    constructors=frozenset({"initialize"}),
+    callers=frozenset({"call", "yield"}),
+    runs=("call",),
+    binders=frozenset({"to_proc"}),
+    classes=frozenset({"class"}),
+    has_open_dispatch=True,
+    has_method_super=True,
+    has_method_calls=True,
+    same=frozenset({"tap", "freeze", "dup", "clone", "itself"}),
+    extension="ClassMethods",
+    iteration="each",
+    builtins=frozenset(_BUILTINS.split()),
+)

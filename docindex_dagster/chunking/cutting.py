@@ -1,0 +1,75 @@
+"""Handing files to the workers, and putting together what these give."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from docindex_dagster.callgraph.table import REFERENCES
+from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
+from docindex_dagster.chunking.chunkers import Choice, choice_of
+from docindex_dagster.chunking.pool import chunk_in_workers
+from docindex_dagster.chunking.worker import ChunkedFiles, FileJob
+from docindex_dagster.core.events import Progress, emit
+from docindex_dagster.core.schemas import CHUNKS
+from docindex_dagster.core.settings import ChunkingSettings
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.sources.secrets import secrets_of
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is made of files: chunks, references, or both."""
+
+    chunks: bool = True
+    references: bool = False
+
+    @property
+    def stage(self) -> str:
+        """The stage whose progress it is."""
+        return "chunks" if self.chunks else "references"
+
+
+def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wanted) -> ChunkedFiles:
+    """What workers make of files of a source, which are rows of its `discovered_files`.
+
+    Raises:
+        ChunkerError: a chunker is not there.
+        WorkerError: no worker can be started.
+    """
+    sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
+    options = ChunkOptions(sizes, settings.code_chars)
+    choice = choice_of(settings.chunkers)
+    jobs = [_job(source, row, choice, wanted) for row in files.to_pylist()]
+    found, done = [ChunkedFiles(CHUNKS.empty_table())], 0
+    emit(Progress(source.key, wanted.stage, 0, len(jobs), "files"))
+    for count, result in chunk_in_workers(jobs, options, workers=settings.workers, timeout_s=settings.parse_timeout_s):
+        found.append(result)
+        done += count
+        emit(Progress(source.key, wanted.stage, done, len(jobs), "files"))
+    return ChunkedFiles(
+        pa.concat_tables([each.rows for each in found]),
+        tuple(left_out for each in found for left_out in each.left_out),
+        pa.concat_tables([REFERENCES.empty_table(), *(each.references for each in found)]),
+    )
+
+
+def _job(source: Source, row: dict[str, Any], choice: Choice, wanted: Wanted) -> FileJob:
+    return FileJob(
+        root=source.path,
+        source=source.key,
+        source_kind=source.kind,
+        path=str(row["path"]),
+        source_type=str(row["source_type"]),
+        language=None if row["language"] is None else str(row["language"]),
+        chunker=choice.name_for(str(row["path"]), str(row["loader"])),
+        size=int(str(row["size"])),
+        content_hash=str(row["content_hash"]),
+        masked=secrets_of(row["masked"]),
+        commit=None if row["commit"] is None else str(row["commit"]),
+        is_uncommitted=bool(row["is_uncommitted"]),
+        max_file_bytes=source.most_bytes(name_to_path(str(row["path"]))),
+        wants_chunks=wanted.chunks,
+        wants_references=wanted.references,
+    )

@@ -1,0 +1,17 @@
+"""The intermediate representation of a piece of source."""
+
+from docindex_dagster.callgraph.ir import Expression, FileIR
+from docindex_dagster.callgraph.languages import extract
+from docindex_dagster.code.extract import extract as outline_of
+from docindex_dagster.code.parse import parse
+
+
+def read(language: str, source: str) -> FileIR:
+    data = source.encode()
+    tree = parse(data, language)
+    return extract(tree, language, outline_of(tree, data, language).symbols)
+
+
+def value(language: str, source: str) -> Expression:
+    """What the last variable of the source is assigned."""
+    return read(language, source).assignments[-1].value
