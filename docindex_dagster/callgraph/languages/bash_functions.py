@@ -1,6 +1,7 @@
 """Functions of a shell: their parameters have numbers, and all are known by their names, wherever they are written."""
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -25,6 +26,7 @@ _MOST = 8  # parameters
 REST = Name("$rest")
 """All that a function is given, or what is left of it."""
 _VARIABLE = re.compile(r"\"?\$\{?\w+\}?\"?")
+_COUNT = re.compile(r"[0-9]{1,3}")
 _SHIFT = Name("shift")
 
 
@@ -69,23 +71,25 @@ class _Shifted:
 
     def __init__(self, functions: Iterable[str]) -> None:
         self._functions = frozenset(functions)
-        self._by_line: dict[str, list[tuple[int, int]]] = defaultdict(list)  # by function, lines and how many
+        self._lines: dict[str, list[int]] = defaultdict(list)  # by function, where it takes some off
+        self._counts: dict[str, list[int]] = defaultdict(lambda: [0])  # by function, how many are off after each
 
     def call(self, one: CallSite) -> CallSite:
         """A call with what it is given; the calls are to be read in their order."""
-        count = sum(many for _, many in self._by_line[one.scope])
+        count = self._counts[one.scope][-1]
         callee = _numbered(one.callee, count) if one.scope in self._functions else one.callee
         given = [argument.value for argument in one.arguments]
         given = given[given.index(one.callee) + 1 :] if one.callee in given else given
         if one.callee is _SHIFT:
             first = given[0].text if given and isinstance(given[0], Name) else "1"
-            self._by_line[one.scope].append((one.line, int(first) if first.isdecimal() else 0))
+            self._lines[one.scope].append(one.line)
+            self._counts[one.scope].append(count + (min(int(first), _MOST) if _COUNT.fullmatch(first) else 0))
         numbered = [part for value in given for part in self._given(value, count, one.scope)]
         return one._replace(callee=callee, arguments=tuple(map(Argument, numbered[:_MOST])))
 
     def assignment(self, one: Assignment) -> Assignment:
         """An assignment, after all calls were read."""
-        count = sum(many for line, many in self._by_line[one.scope] if line < one.line)
+        count = self._counts[one.scope][bisect_left(self._lines[one.scope], one.line)]
         value = _numbered(one.value, count) if one.scope in self._functions else one.value
         return one._replace(value=value)
 
@@ -112,9 +116,9 @@ def _numbered(value: Expression, count: int) -> Expression:  # noqa: PLR0911 one
             return Union(tuple(Name(f"${number}") for number in range(count + 1, _MOST + 1)))
         case Collection((Name("$rest"),)):
             return Collection((_numbered(Element(REST), count),))
-        case Name(text) if text[:1] == "$" and text[1:].isdecimal() and text != "$0":
+        case Name(text) if text[:1] == "$" and _COUNT.fullmatch(text[1:]) and text != "$0":
             return Name(f"${int(text[1:]) + count}")
-        case Union((Name("$rest"), Name(first))) if first.isdecimal():
+        case Union((Name("$rest"), Name(first))) if _COUNT.fullmatch(first):
             return Name(f"${int(first) + count}")
         case Union(parts):
             return Union(tuple(_numbered(part, count) for part in parts))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _DECLARED = frozenset({"VarDecl", "ContainerField"})
 _OUTSIDE = frozenset({"Decl", "Block", "FnCallArguments", "InitList", "source_file"})
 _CASTS = frozenset({"@ptrCast", "@alignCast", "@constCast", "@volatileCast"})
+_MOST_PARTS = 60  # of a chain, which is read again for each call in it
 _FUNCTION = Instance(TypeRef("func"))
 
 
@@ -56,7 +57,9 @@ def _callee(node: "Node", read: Read) -> Expression:
 def _up_to(chain: "Node | None", end: "Node | None", read: Read) -> Expression:
     """The parts of a chain, or those before one of them."""
     found: Expression = UNKNOWN
-    for part in chain.named_children if chain is not None else ():
+    if chain is None or chain.named_child_count > _MOST_PARTS:
+        return UNKNOWN
+    for part in chain.named_children:
         if end is not None and part.id == end.id:
             break
         found = _with(found, part, read)

@@ -203,3 +203,10 @@ def test_functions_are_given_to_fields_and_parameters(calls):
         ("apply", "Button.press", "type of the receiver"),
         ("go", "apply", "same file"),
     }
+
+
+def test_a_chain_that_is_too_long_is_not_followed(calls):
+    chain = "\n    .next()" * 2000
+    found = calls({"app.zig": f"fn start() void {{}}\nfn go() void {{ start(); none{chain}.start(); }}\n"})
+
+    assert found == {("go", "start", "same file")}
