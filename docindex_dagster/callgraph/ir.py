@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 FILE = ""  # the scope around all others
 ROOT = "\\"  # the namespace around all others, where a language writes it
 ANY = -1  # argument: whichever takes a function
+EITHER = "+"  # the name of a type that is one of its arguments
 BLOCK = 9  # argument: the block behind the others
 LAST_ARGUMENT = 8  # those behind it count as one
 
@@ -51,7 +52,8 @@ class TypeRef(metaclass=_HashConsed):
 
     `Array`, `map`, `tuple` and `chan` are those of the language's own notation; `func` is a function by what it
     returns, `fun` one by the type that it is a member of and those of its parameters. `?` is an argument that names
-    nothing. How a value is held (const, a pointer, optional, a lifetime) is left out, since members are the same.
+    nothing, `+` is one of its arguments. How a value is held (const, a pointer, optional, a lifetime) is left out,
+    since members are the same.
     """
 
     name: str
@@ -489,6 +491,13 @@ def either(expressions: Iterable[Expression]) -> Expression:
 def is_known(expression: Expression) -> bool:
     """Whether it begins with something that can be followed, and is no literal."""
     return not isinstance(head(expression), Unknown | Literal)
+
+
+def types_in(declared: TypeRef) -> Iterator[TypeRef]:
+    """A type and its arguments."""
+    yield declared
+    for argument in declared.arguments:
+        yield from types_in(argument)
 
 
 def path(text: str) -> Expression:

@@ -231,14 +231,42 @@ def _called(node: "Node", called: Expression, reader: Reader, depth: int) -> Exp
     if written in syntax.holding:
         held = _copied(node, reader, depth)
         return UNKNOWN if held is UNKNOWN or isinstance(held, Literal) else Collection((held,))
-    if written not in syntax.typed and written not in syntax.joined:
-        return _mapped(node, called, reader, depth) if syntax.lambdas else Call(called)
+    if written in syntax.classes:
+        return _class_of(node, called, syntax.classes[written], reader, depth)
+    if written in syntax.bounded:
+        return _bound(node) or Call(called)
+    if written in syntax.first or written in syntax.typed or written in syntax.joined:
+        return _by_first(node, written, reader, depth)
+    return _mapped(node, called, reader, depth) if syntax.lambdas else Call(called)
+
+
+def _by_first(node: "Node", written: str, reader: Reader, depth: int) -> Expression:
+    """What a function gives by what it is given first: the same, something of this type, or a longer collection."""
+    syntax = reader.syntax
     arguments = node.child_by_field_name("arguments")
     first, *others = arguments.named_children if arguments is not None and arguments.named_children else [None]
     if written in syntax.typed:
         return instance_of(first)
-    added = _elements(reader.part(other, depth + 1) for other in others)
-    return either((reader.part(first, depth + 1), added))
+    given = reader.part(first, depth + 1)
+    if written in syntax.first:
+        return given
+    return either((given, _elements(reader.part(other, depth + 1) for other in others)))
+
+
+def _class_of(node: "Node", called: Expression, attribute: str, reader: Reader, depth: int) -> Expression:
+    """The class of the one thing that a function is given."""
+    is_one = len(parts_of(node.child_by_field_name("arguments"))) == 1
+    of = _copied(node, reader, depth) if is_one else UNKNOWN
+    return Call(called) if of is UNKNOWN else Attribute(of, attribute)
+
+
+def _bound(node: "Node") -> Expression | None:
+    """Something of the type that bounds a type parameter; None where none does."""
+    arguments = node.child_by_field_name("arguments")
+    named = [one for one in arguments.named_children if one.type == "keyword_argument"] if arguments is not None else []
+    bounds = (one.child_by_field_name("value") for one in named if text_of(one.child_by_field_name("name")) == "bound")
+    declared = declared_type(text_of(next(bounds, None)))
+    return Instance(declared) if declared else None
 
 
 def _mapped(node: "Node", called: Expression, reader: Reader, depth: int) -> Expression:

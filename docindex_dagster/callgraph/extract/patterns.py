@@ -14,6 +14,7 @@ from docindex_dagster.callgraph.ir import (
     Union,
     Unknown,
     head,
+    is_known,
     path_of,
 )
 
@@ -40,6 +41,40 @@ def assigned_part(name: "Node", statement: "Node", reader: Reader) -> Expression
     return whole if whole is UNKNOWN else Attribute(whole, str(at))
 
 
+def unpacked(name: "Node", statement: "Node", reader: Reader) -> Expression:
+    """Of what a statement or loop of Python takes apart, what goes to a name."""
+    names = parts_of(name.parent)
+    at = next((index for index, node in enumerate(names) if node.id == name.id), -1)
+    value = statement.child_by_field_name("right")
+    if value is None or any(node.type == "list_splat_pattern" for node in names[: at + 1]):
+        return UNKNOWN
+    if statement.type != "assignment":
+        return _looped(value, at, len(names), reader)
+    if value.type in _WRITTEN_OUT:
+        values = parts_of(value)
+        return reader.expression(values[at]) if len(values) == len(names) else UNKNOWN
+    whole = reader.expression(value)
+    return Attribute(whole, str(at)) if is_known(whole) else UNKNOWN
+
+
+def _looped(value: "Node", at: int, count: int, reader: Reader) -> Expression:
+    """Of what a loop takes each element apart, what goes to the name at a place."""
+    if text_of(value).startswith("zip("):
+        zipped = parts_of(value.child_by_field_name("arguments"))
+        return _each(reader.expression(zipped[at])) if at < len(zipped) else UNKNOWN
+    each, is_last = _each(reader.expression(value)), at == count - 1
+    if each is UNKNOWN:
+        return UNKNOWN
+    if any(mark in text_of(value) for mark in _PAIRING):  # an element is the last of its pair
+        return each if is_last else UNKNOWN
+    part = Attribute(each, str(at))
+    return Union((part, each)) if is_last else part
+
+
+def _each(whole: Expression) -> Expression:
+    return Element(whole) if is_known(whole) else UNKNOWN
+
+
 def repeated_type(name: "Node") -> Expression:
     """Something of the type of the constant before one that repeats it."""
     before = name.parent.prev_named_sibling if name.parent is not None else None
@@ -48,6 +83,8 @@ def repeated_type(name: "Node") -> Expression:
     return instance_of(before.child_by_field_name("type")) if before is not None else UNKNOWN
 
 
+_WRITTEN_OUT = frozenset({"expression_list", "tuple", "list"})
+_PAIRING = (".items(", "enumerate(")
 _VALUES = frozenset({"let_declaration", "let_condition", "match_expression", "for_expression"})
 _HOLDERS = frozenset({Name("Some"), Name("Ok")})
 # Methods of iterators and the like that give each element, or what there is, to the function that they are given.

@@ -17,9 +17,9 @@ A statement gets its scope, line and byte in `scopes.py`. The queries of `langua
   With `@bind.within` it is seen in this node only. With `@bind.sent` or `@bind.filled` it is put into a collection.
   With `@bind.again` it has the type of what is declared before it, with `@bind.self` it is an object of the class
   around it; `@bind.of` stands before the name, and `@bind.place` is a field that has a number for a name.
-  Of a tuple or a list of results `@bind.parts` is the statement that assigns its parts; of a pattern
-  `@bind.pattern` is its name. `@bind.from` with `@bind.key`: that of which it is a member, under another name where
-  the key says so. `@bind.doc` is a comment that names its type.
+  Of a list of results `@bind.parts` is the statement that assigns them, of a tuple `@bind.unpacked` what takes
+  it apart; of a pattern `@bind.pattern` is its name. `@bind.from` with `@bind.key`: that of which it is a member, under
+  another name where the key says so. `@bind.doc` is a comment that names its type.
 - `@parameter` with `@parameter.type` and `@parameter.value`, in their order; with `@parameter.rest` all that follow,
   with `@parameter.block` a block.
 - `@receiver`: the type to which a function is added as a member. `@generic` with `@generic.type`: a type parameter

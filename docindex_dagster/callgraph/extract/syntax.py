@@ -62,6 +62,9 @@ class Expressions:
     composites: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # the type, the elements
     received: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # an item where a sign is before the part
     typed: frozenset[str] = frozenset()  # functions that give something of the type that they are given first
+    classes: Mapping[str, str] = field(default_factory=dict)  # functions that give an attribute of what they are given
+    bounded: frozenset[str] = frozenset()  # functions that give a type parameter, which may have a bound
+    first: frozenset[str] = frozenset()  # functions that give what they are given first
     holding: frozenset[str] = frozenset()  # functions that give something that holds what they are given
     branches: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # what holds the cases, the value of each
     blocks: frozenset[str] = frozenset()  # that stand for an expression, where they hold nothing else

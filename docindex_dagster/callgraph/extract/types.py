@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from docindex_dagster.callgraph.ir import TypeRef
+from docindex_dagster.callgraph.ir import EITHER, TypeRef
 
 _LONGEST = 160  # characters
 _SPACES = re.compile(r"\s+")
@@ -67,7 +67,7 @@ def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911, PLR0
         return _generic("tuple", results, depth)
     parts = [part for part in _split(text, "|") if not _NOTHING.match(part.strip())]
     if len(parts) != 1:
-        return next(filter(None, (_type(part, depth + 1) for part in parts)), None)
+        return _one_of(parts, depth)
     text = parts[0].strip()
     if mapping := _MAP.match(text):
         return _generic("map", [mapping[1], mapping[2]], depth)
@@ -84,9 +84,17 @@ def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911, PLR0
         inner = text.strip("()[] ")
         return _type(inner, depth + 1) if inner != text else None
     rest = text[name.end() :].strip()
+    if rest[:1] == "[" and rest[-1:] == "]" and name[0].rpartition(".")[2] == "Union":
+        return _one_of(_split(rest[1:-1], ","), depth)
     if rest[:1] in {"<", "["} and rest[-1:] in {">", "]"}:
         return _generic(name[0], _split(rest[1:-1], ","), depth)
     return TypeRef(name[0]) if not rest or rest.startswith(("=", ",", "{", "(")) else _last_word(text, depth)
+
+
+def _one_of(parts: Iterable[str], depth: int) -> TypeRef | None:
+    """One of several types; as an argument, the first of them."""
+    known = tuple(dict.fromkeys(filter(None, (_type(part, depth + 1) for part in parts))))
+    return TypeRef(EITHER, known) if len(known) > 1 and depth == 0 else next(iter(known), None)
 
 
 def _function(text: str, depth: int) -> TypeRef:

@@ -7,7 +7,7 @@ from typing import Literal as OneOf
 from docindex_dagster.callgraph.extract.callees import called_method, method_of, what_is_given
 from docindex_dagster.callgraph.extract.docblocks import type_after
 from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
-from docindex_dagster.callgraph.extract.patterns import assigned_part, matched, repeated_type
+from docindex_dagster.callgraph.extract.patterns import assigned_part, matched, repeated_type, unpacked
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     BLOCK,
@@ -31,7 +31,9 @@ from docindex_dagster.callgraph.ir import (
     Union,
     Unknown,
     head,
+    is_known,
     path_of,
+    types_in,
 )
 
 if TYPE_CHECKING:
@@ -169,17 +171,19 @@ def _takes_the_rest(name: "Node") -> bool:
     return before is not None and before.type == "parameter_modifiers" and b"vararg" in (before.text or b"")
 
 
-def value_of(parts: "Captured", capture: str, reader: Reader) -> Expression:  # noqa: PLR0911 one a capture
+def value_of(parts: "Captured", capture: str, reader: Reader) -> Expression:  # noqa: C901, PLR0911 one a capture
     """Something of the declared type, where there is one, else the value."""
     if f"{capture}.doc" in parts and (declared := type_after("@var", text_of(parts[f"{capture}.doc"][0]))):
         return Instance(declared)
     if f"{capture}.type" in parts and (declared := declared_type(text_of(parts[f"{capture}.type"][0]))):
-        return Instance(declared)
+        return _declared(declared, parts.get(f"{capture}.value"), reader)
     if f"{capture}.each" in parts:
         each = declared_type(text_of(parts[f"{capture}.each"][0]))
         return Instance(TypeRef("Array", (each or TypeRef("?"),)))
     if f"{capture}.parts" in parts:
         return assigned_part(parts["bind"][0], parts[f"{capture}.parts"][0], reader)
+    if f"{capture}.unpacked" in parts:
+        return unpacked(parts["bind"][0], parts[f"{capture}.unpacked"][0], reader)
     if f"{capture}.pattern" in parts:
         return matched(parts[capture][0], reader)
     if f"{capture}.again" in parts:
@@ -193,6 +197,13 @@ def value_of(parts: "Captured", capture: str, reader: Reader) -> Expression:  # 
         value = reader.expression(parts[f"{capture}.items"][0])
         return value if value is UNKNOWN else Element(value)
     return UNKNOWN
+
+
+def _declared(declared: TypeRef, value: "list[Node] | None", reader: Reader) -> Expression:
+    """Something of a declared type; where that is of functions, the value says which."""
+    is_function = value and any(one.name.rpartition(".")[2] == "Callable" for one in types_in(declared))
+    written = reader.expression(value[0]) if value and is_function else UNKNOWN
+    return Union((Instance(declared), written)) if is_known(written) else Instance(declared)
 
 
 def generic(parts: "Captured", reader: Reader) -> Generic:

@@ -30,7 +30,11 @@ _EXPRESSIONS = Expressions(
         "false": "bool",
         "none": "None",
     },
-    copies=frozenset({"list", "tuple", "set", "sorted", "reversed", "enumerate", "iter", "next"}),
+    copies=frozenset({"list", "tuple", "set", "sorted", "reversed", "enumerate", "iter", "next", "weakref.proxy"}),
+    first=frozenset({"update_wrapper", "functools.update_wrapper"}),
+    bounded=frozenset({"TypeVar", "t.TypeVar", "typing.TypeVar"}),
+    typed=frozenset({"cast", "t.cast", "typing.cast"}),
+    classes={"type": "__class__"},
 )
 
 SYNTAX = Syntax(("python",), _EXPRESSIONS, has_selves=True)
@@ -47,6 +51,7 @@ RULES = Rules(
     has_fixtures=True,
     wrappers=frozenset({"Optional", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine", "Type", "type"}),
     class_types=frozenset({"Type", "type"}),
+    classes=frozenset({"__class__"}),
     properties=frozenset({"property", "cached_property", "functools.cached_property"}),
     builtins=frozenset(dir(builtins)),
 )

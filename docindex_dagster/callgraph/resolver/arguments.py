@@ -21,7 +21,7 @@ from docindex_dagster.callgraph.ir import (
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.fixtures import fixture_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries, argument_at
-from docindex_dagster.callgraph.resolver.types import is_open, typed_for
+from docindex_dagster.callgraph.resolver.types import is_open, may_be_function, typed_for
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, collection, distinct
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
@@ -109,7 +109,8 @@ def parameter(q: Queries, unit: Unit, function: Definition, name: str) -> Values
     if not is_declared and unit.rules.has_prototypes and (wanted := _by_literal(q, unit, function, name)):
         return wanted
     if is_declared and any(value.kind != "external object" and not is_open(q, value) for value in found):
-        return tuple(found)
+        is_either = may_be_function(q, found) and unit.rules.has_decorators
+        return (*found, *_given_functions(q, unit, function, name)) if is_either else tuple(found)
     if is_declared and unit.rules.separates_kinds:
         is_value = isinstance(declared[0], Instance) and builtins.is_value(declared[0].type.name)
         return tuple(found) if is_value else (*found, *_given_functions(q, unit, function, name))

@@ -7,7 +7,7 @@ Go a type implements an interface where it has all methods of it, whether it nam
 from collections.abc import Iterator
 
 from docindex_dagster.callgraph.ir import SUPER, Attribute, Call, CallSite, Element, Expression
-from docindex_dagster.callgraph.offers import full_name
+from docindex_dagster.callgraph.offers import full_name, last_name
 from docindex_dagster.callgraph.resolver.classes import own_member
 from docindex_dagster.callgraph.resolver.hierarchy import derived_classes
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -18,19 +18,37 @@ _MOST_IMPLEMENTATIONS = 40
 
 
 def may_reach(q: Queries, call: CallSite, targets: Values) -> Values:
-    """The methods that override one of the targets in a class of which its receiver may be."""
+    """The methods that override one of the targets in a class of which its receiver may be.
+
+    Of a class that a variable holds, the classes that are made from it.
+    """
     if not targets or _is_of_super(call.callee):
         return ()
     named = {(target.path, target.name) for target in targets}
     found: dict[tuple[str, str], Value] = {}
     for target in targets:
-        receiver = target.held[0] if target.kind == "function" and target.held else None
-        if receiver is None or receiver.kind != "object" or not receiver.path:
-            continue
-        for one in q.implementations(receiver.path, receiver.name, q.definition(target).name):
+        for one in _instead(q, call, target):
             if (one.path, one.name) not in named:
                 found.setdefault((one.path, one.name), one)
     return tuple(found.values())
+
+
+def _instead(q: Queries, call: CallSite, target: Value) -> Values:
+    """What may run instead of a target of a call."""
+    if target.kind == "class" and _is_held(q, call, target):
+        below = [*derived_classes(q, target)]
+        found = tuple(Value("class", one.path, one.name, How.INHERITED) for one in below)
+        return found if len(found) <= _MOST_IMPLEMENTATIONS else ()
+    receiver = target.held[0] if target.kind == "function" and target.held else None
+    if receiver is None or receiver.kind != "object" or not receiver.path:
+        return ()
+    return q.implementations(receiver.path, receiver.name, q.definition(target).name)
+
+
+def _is_held(q: Queries, call: CallSite, cls: Value) -> bool:
+    """Whether a variable holds the class that is called: one that is declared so, or the class of an object."""
+    is_named = cls.how in {How.FILE, How.IMPORT, How.PACKAGE} or last_name(call.callee) == q.definition(cls).name
+    return bool(q.rules(cls).class_types) and not is_named
 
 
 def _is_of_super(callee: Expression) -> bool:

@@ -49,6 +49,8 @@ def _of_class(q: Queries, value: Value, name: str) -> Sequence[Value]:
 
 def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:  # noqa: PLR0911 one a rule
     rules, is_cls = q.rules(value), value.kind == "class"
+    if rules.family == "python" and name.isdecimal():  # what it gives when it is taken apart
+        return ()
     if name in rules.makers and (is_cls or rules.has_open_classes):
         return _maker(q, value, name)
     if not is_cls and name in rules.classes:
@@ -85,8 +87,8 @@ def _of_external(_: Queries, value: Value, name: str) -> Sequence[Value]:
         return [value]
     if name == "second" and value.name.startswith("std."):
         return value.held[-1:] if value.name == "std.pair" else [value]
-    if value.name == "tuple" and name.isdecimal():
-        return value.held[int(name) : int(name) + 1]
+    if name.isdecimal():
+        return value.held[int(name) : int(name) + 1] if value.name == "tuple" else ()
     return [external(f"{value.name}.{name}", value.how, value.held)]
 
 

@@ -23,7 +23,14 @@ from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.imports import all_exported
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.selves import is_type_function
-from docindex_dagster.callgraph.resolver.types import for_receiver, function_type, held_by, is_open, typed
+from docindex_dagster.callgraph.resolver.types import (
+    for_receiver,
+    function_type,
+    held_by,
+    is_open,
+    may_be_function,
+    typed,
+)
 from docindex_dagster.callgraph.resolver.values import (
     FUNCTION_TYPE,
     MOST_VALUES,
@@ -137,7 +144,8 @@ def returned(q: Queries, value: Value) -> Values:
             given = held_by(q, receiver[0]) if receiver else {}
             of_type = typed(q, unit, definition.id, declared, given)
         found = [one.found(How.RETURNED) for one in of_type]
-        if unit.rules.separates_kinds or any(not is_open(q, one) for one in found):
+        is_closed = any(not is_open(q, one) for one in found) and not may_be_function(q, found)
+        if unit.rules.separates_kinds or is_closed:
             return tuple(found)
     inferred: list[Value] = [one for one in found if one.held or one.kind == "object"]
     for expression in _returns(q, unit, value)[:MOST_VALUES]:
@@ -227,6 +235,8 @@ def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one
         case "external" | "external object":
             return [held.found(How.ELEMENT) for held in value.held[-1:]]
         case "function":  # collections in collections are looked at as one
+            return [value]
+        case "class" if q.rules(value).family == "python":  # with arguments for its type parameters
             return [value]
         case "object":
             return _of_object(q, value)

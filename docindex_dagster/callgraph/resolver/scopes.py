@@ -95,8 +95,11 @@ def _in_function(q: Queries, unit: Unit, around: Definition, name: str) -> Seque
     is_parameter = unit.takes(around.id, name)
     if unit.binds(around.id, name):
         found = [*beside, *bound(q, unit, around.id, f"{around.qualified}.{name}", name)]
-        if found or not is_parameter:
+        if not is_parameter:
             return found
+        if found:  # what is assigned from outside of the program tells nothing of what was given
+            is_outside = all(value.kind == "external object" for value in found)
+            return [*found, *q.parameter(unit, around, name)] if is_outside else found
     if beside:
         return beside
     if is_parameter:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from docindex_dagster.callgraph.ir import Attribute, Expression, Instance, Name, TypeRef
+from docindex_dagster.callgraph.ir import EITHER, Attribute, Expression, Instance, Name, TypeRef
+from docindex_dagster.callgraph.resolver.builtins import is_callable
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import (
@@ -48,18 +49,17 @@ def typed(  # noqa: PLR0911 one a sort of types
     name, arguments, rules = written.name, written.arguments, unit.rules
     if given and not arguments and name in given:
         return [given[name]]
+    if name == EITHER:
+        return [one for argument in arguments for one in typed(q, unit, scope, argument, given)]
     if name in rules.functions:
         return []
-    if rules.has_pointers and name.startswith("std."):
-        arguments = arguments[: 2 if name.endswith(_PAIRS) else 1]
+    arguments = _held_by_library(rules, name, arguments)
     last = name.rpartition(".")[2]
     if arguments and last in rules.wrappers:
         wrapped = typed(q, unit, scope, arguments[-1], given)
         is_class = last in rules.class_types
         return [one.as_kind("class") if is_class and one.kind == "object" else one for one in wrapped]
-    if rules.has_file_types:
-        arguments = arguments[1:2] if last.endswith(_BY_KEY) and len(arguments) > 1 else arguments[:1]
-    elif name in _SELVES and (owner := q.owner(unit, scope)):
+    if name in _SELVES and not rules.has_file_types and (owner := q.owner(unit, scope)):
         return [owner.as_kind("object")]
     bound = _bound_of(unit, scope, name) if rules.separates_kinds else None
     if bound is not None:
@@ -67,16 +67,25 @@ def typed(  # noqa: PLR0911 one a sort of types
         return [*known] or [external_object(_ANYTHING)]
     arguments = arguments[:1] if last in rules.leading else arguments
     held = tuple(_argument_type(q, unit, scope, argument, given) for argument in arguments)
-    found = [one for value in type_names(q, unit, scope, name) for one in _instances(value, held)]
-    if not found and rules.has_file_types:
-        found = [value for value in type_names(q, unit, scope, name) if value.kind == "module"]
+    found = [one for value in type_names(q, unit, scope, name) for one in _instances(value, held, rules)]
     if not found and (arguments or rules.sharing == "namespace"):
         return [external_object(name, How.RECEIVER, held)]
     return found
 
 
-def _instances(value: Value, held: Values) -> list[Value]:
+def _held_by_library(rules: Rules, name: str, arguments: tuple[TypeRef, ...]) -> tuple[TypeRef, ...]:
+    """The arguments of a generic type that say what it holds, where the library has types with others."""
+    if rules.has_pointers and name.startswith("std."):
+        return arguments[: 2 if name.endswith(_PAIRS) else 1]
+    if rules.has_file_types:
+        return arguments[1:2] if name.endswith(_BY_KEY) and len(arguments) > 1 else arguments[:1]
+    return arguments
+
+
+def _instances(value: Value, held: Values, rules: Rules) -> list[Value]:
     """Something of the type that a name stands for, with the arguments of the type."""
+    if value.kind == "module" and rules.has_file_types:
+        return [value]
     if value.kind == "class":
         return [Value("object", value.path, value.name, max(value.how, How.RECEIVER), held)]
     if value.kind == "external":
@@ -111,6 +120,8 @@ def for_receiver(q: Queries, function: Value, written: TypeRef) -> list[Value] |
     holder = unit.class_around(function.name)
     if owner is None or holder is None or holder.id not in unit.generics:
         return None
+    if written.name == EITHER:
+        written = written.arguments[0]
     if written.arguments and written.name in unit.rules.wrappers:
         written = written.arguments[-1]
     names = [*dict.fromkeys(one.name for one in unit.generics[holder.id])]
@@ -166,18 +177,27 @@ def held_by(q: Queries, owner: Value) -> dict[str, Value]:
     return {**held, "Self": owner}
 
 
+def may_be_function(q: Queries, values: Sequence[Value]) -> bool:
+    """Whether one of several declared types is that of functions."""
+    return len(values) > 1 and any(_is_function(q, value) for value in values)
+
+
 def is_open(q: Queries, value: Value) -> bool:
     """Whether a declared type leaves open what is behind it: one that is not known, or that of functions."""
     if value.kind == "external object":
-        return not value.held or value.name == FUNCTION_TYPE or _is_function(q, value.held[-1])
+        return not value.held or _is_of_functions(value) or _is_function(q, value.held[-1])
     return _is_function(q, value)
 
 
 def _is_function(q: Queries, value: Value) -> bool:
     """Whether a declared type is that of functions."""
     if value.kind == "external object":
-        return value.name == FUNCTION_TYPE
+        return _is_of_functions(value)
     return value.kind == "object" and function_type(q, value) is not None
+
+
+def _is_of_functions(value: Value) -> bool:
+    return value.name == FUNCTION_TYPE or is_callable(value.name)
 
 
 def function_type(q: Queries, value: Value) -> Value | None:

@@ -42,6 +42,52 @@ def test_a_method_may_be_overridden_below_the_class_of_the_receiver_and_not_besi
     assert found == {("run", "Leaf.check", ONE_OF_ONE)}
 
 
+def test_what_is_caught_may_be_of_a_class_below(may_calls):
+    found = may_calls(
+        {
+            "app.py": """
+            class Refused(Exception):
+                def show(self): ...
+            class Expired(Refused):
+                def show(self): ...
+            def run():
+                try: ...
+                except Refused as error:
+                    error.show()
+            """
+        }
+    )
+
+    assert found == {("run", "Expired.show", ONE_OF_ONE)}
+
+
+def test_a_class_that_a_variable_holds_may_be_one_below(calls, may_calls):
+    files = {
+        "app.py": """
+        class Root:
+            kind: "type[Root]"
+            def again(self):
+                return type(self)()
+            def other(self):
+                return self.kind()
+            @classmethod
+            def made(cls):
+                return cls()
+        class Leaf(Root): ...
+        def run(kind: type[Root]):
+            kind()
+        def named():
+            make = Root
+            make()
+            Root()
+        """
+    }
+
+    callers = ("Root.again", "Root.other", "Root.made", "run")
+    assert {call[:2] for call in calls(files)} == {(caller, "Root") for caller in (*callers, "named")}
+    assert may_calls(files) == {(caller, "Leaf", ONE_OF_ONE) for caller in callers}
+
+
 def test_a_call_of_the_base_class_by_name_runs_that_alone(may_calls):
     found = may_calls(
         {

@@ -113,6 +113,43 @@ def test_a_call_gives_what_the_returns_of_its_function_say(calls):
     ) == {("find", "Card", "same file"), ("run", "find", "same file"), ("run", "Card.check", "type of the receiver")}
 
 
+def test_of_a_function_that_is_declared_to_return_one_its_returns_say_which(calls):
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            def opener() -> t.Callable[[str], int]:
+                def opened(path): ...
+                return opened
+            DEFAULT = opener()
+            def run():
+                DEFAULT("a")
+                opener()("b")
+            """
+        }
+    ) == {
+        ("a.py", "opener", "same file"),
+        ("run", "opener", "same file"),
+        ("run", "opener.opened", "returned type"),
+    }
+
+
+def test_a_wrapper_that_is_named_like_what_it_wraps_is_the_wrapper(calls):
+    assert calls(
+        {
+            "a.py": """
+            from functools import update_wrapper
+            def checked(function):
+                def wrapper(): ...
+                return update_wrapper(wrapper, function)
+            def pay(): ...
+            def run():
+                checked(pay)()
+            """
+        }
+    ) == {("run", "checked", "same file"), ("run", "checked.wrapper", "returned type")}
+
+
 def test_what_one_caller_gives_is_not_what_another_gets_back(calls):
     found = calls(
         {
@@ -725,6 +762,30 @@ def test_a_table_of_functions_calls_any_of_them(calls):
         ("go", "first", "element of a collection"),
         ("each", "second", "element of a collection"),
         ("each", "third", "element of a collection"),
+    }
+
+
+def test_a_table_that_is_declared_to_hold_functions_holds_those_that_are_written(calls):
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            def card(): ...
+            def cash(): ...
+            WAYS: t.Mapping[str, t.Callable[[], None]] = {"card": card, "cash": cash}
+            DEFAULT: t.Callable[[], None] = cash
+            def run(name):
+                WAYS[name]()
+            def get(name):
+                way = WAYS.get(name)
+                way()
+            def default():
+                DEFAULT()
+            """
+        }
+    ) == {
+        *((caller, way, "element of a collection") for caller in ("run", "get") for way in ("card", "cash")),
+        ("default", "cash", "same file"),
     }
 
 

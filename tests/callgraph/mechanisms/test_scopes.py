@@ -32,6 +32,32 @@ def test_a_parameter_hides_a_function_of_its_name(calls):
     assert found == set()
 
 
+def test_a_parameter_is_also_what_is_given_where_what_is_assigned_lies_outside(calls):
+    found = calls(
+        {
+            "app.py": """
+            import typing as t
+            class Card:
+                def check(self): ...
+            class Cash:
+                def check(self): ...
+            def run(with_: Card):
+                with_ = t.get(with_)
+                with_.check()
+            def other(with_: Card):
+                with_ = Cash()
+                with_.check()
+            """
+        }
+    )
+
+    assert found == {
+        ("run", "Card.check", "type of the receiver"),
+        ("other", "Cash", "same file"),
+        ("other", "Cash.check", "type of the receiver"),
+    }
+
+
 def test_a_function_that_is_defined_again_is_the_last_one_in_python(calls):
     found = calls(
         {
@@ -123,6 +149,31 @@ def test_a_class_method_makes_objects_of_its_class(calls):
     )
 
     assert found == {("Shop.create", "Shop", "same scope"), ("Shop.create", "Shop.check", "type of the receiver")}
+
+
+def test_the_class_of_an_object_makes_another_one(calls):
+    found = calls(
+        {
+            "app.py": """
+            class Card:
+                def again(self):
+                    return type(self)()
+                def other(self):
+                    return self.__class__()
+            def run(card: Card):
+                type(card)().again()
+            def made():
+                return type("Card", (), {})()
+            """
+        }
+    )
+
+    assert found == {
+        ("Card.again", "Card", "same scope"),
+        ("Card.other", "Card", "same scope"),
+        ("run", "Card", "type of the receiver"),
+        ("run", "Card.again", "type of the receiver"),
+    }
 
 
 def test_what_a_default_calls_runs_where_the_function_is_defined(calls):

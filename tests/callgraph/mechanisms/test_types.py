@@ -135,6 +135,64 @@ def test_a_declared_parameter_has_the_methods_of_its_type(calls):
     ) == {("run", "Card.check", "type of the receiver"), ("go", "Cash.check", "type of the receiver")}
 
 
+def test_what_is_declared_as_one_of_several_types_has_the_methods_of_each(calls):
+    found = calls(
+        {
+            "a.py": """
+            from typing import Union
+            class Card:
+                def check(self): ...
+            class Cash:
+                def check(self): ...
+            def run(way: Card | Cash | None):
+                way.check()
+            def named(way: Union[Card, Cash]):
+                way.check()
+            """
+        }
+    )
+    assert found == {
+        (caller, f"{way}.check", "type of the receiver") for caller in ("run", "named") for way in ("Card", "Cash")
+    }
+    assert calls(
+        {
+            "a.ts": """
+            class Card { check() {} }
+            class Cash { check() {} }
+            function run(way: Card | Cash | undefined) { way.check(); }
+            """
+        }
+    ) == {("run", "Card.check", "type of the receiver"), ("run", "Cash.check", "type of the receiver")}
+
+
+def test_what_is_declared_as_an_object_or_a_function_may_be_either(calls):
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            class Card:
+                def check(self): ...
+            def pay(): ...
+            def run(way: "Card | t.Callable[[], None]"):
+                way.check()
+                way()
+            def choose() -> "Card | t.Callable[[], None]":
+                def other(): ...
+                return other
+            def go():
+                run(pay)
+                choose()()
+            """
+        }
+    ) == {
+        ("run", "Card.check", "type of the receiver"),
+        ("run", "pay", "argument of a caller"),
+        ("go", "run", "same file"),
+        ("go", "choose", "same file"),
+        ("go", "choose.other", "returned type"),
+    }
+
+
 def test_a_wrapper_has_the_methods_of_what_it_holds(calls):
     assert calls(
         {
@@ -667,6 +725,46 @@ def test_a_bounded_type_parameter_has_the_methods_of_its_bound(calls):
     ) == {("run", "Pay.check", "type of the receiver")}
 
 
+def test_a_type_parameter_of_python_has_the_methods_of_its_bound(calls):
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            class Card:
+                def check(self): ...
+            T = t.TypeVar("T", bound="Card")
+            Free = t.TypeVar("Free")
+            def run(card: T) -> T:
+                card.check()
+                return card
+            def go():
+                run(1).check()
+            def free(card: Free):
+                card.check()
+            """
+        }
+    ) == {
+        ("run", "Card.check", "type of the receiver"),
+        ("go", "run", "same file"),
+        ("go", "Card.check", "type of the receiver"),
+    }
+
+
+def test_a_generic_class_of_python_makes_objects_with_its_arguments_too(calls):
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            T = t.TypeVar("T")
+            class Box(t.Generic[T]):
+                def open(self): ...
+            def run():
+                Box[int]().open()
+            """
+        }
+    ) == {("run", "Box", "same file"), ("run", "Box.open", "type of the receiver")}
+
+
 def test_what_is_tested_to_be_of_a_type_has_its_methods(calls):
     assert calls(
         {
@@ -679,6 +777,26 @@ def test_what_is_tested_to_be_of_a_type_has_its_methods(calls):
                 if ($with instanceof Card) { return; }
                 if ($with instanceof Cash) { $with->check(); }
             }
+            """
+        }
+    ) == {("run", "Card.check", "type of the receiver")}
+    assert calls(
+        {
+            "a.py": """
+            class Card:
+                def check(self): ...
+            class Cash:
+                def check(self): ...
+            def run(given):
+                if isinstance(given, Card):
+                    given.check()
+            def either(given):
+                if isinstance(given, (Card, Cash)):
+                    given.check()
+            def both(given):
+                if isinstance(given, Card): ...
+                if isinstance(given, Cash):
+                    given.check()
             """
         }
     ) == {("run", "Card.check", "type of the receiver")}
@@ -720,6 +838,43 @@ def test_a_cast_says_what_something_is(calls):
     assert calls(
         {"a.cpp": "struct Card { void check() {} };\nvoid run(void* x) { static_cast<Card*>(x)->check(); }\n"}
     ) == {("run", "Card.check", "type of the receiver")}
+    assert calls(
+        {
+            "a.py": """
+            import typing as t
+            class Card:
+                def check(self): ...
+            def run(x):
+                t.cast(Card, x).check()
+            def quoted(x):
+                card = t.cast("Card | None", x)
+                card.check()
+            def plain(x):
+                t.cast(None, x).check()
+            """
+        }
+    ) == {("run", "Card.check", "type of the receiver"), ("quoted", "Card.check", "type of the receiver")}
+
+
+def test_what_is_caught_is_an_object_of_what_it_is_caught_as(calls):
+    assert calls(
+        {
+            "a.py": """
+            class Refused(Exception):
+                def show(self): ...
+            class Lost(Exception):
+                def find(self): ...
+            def run():
+                try: ...
+                except Refused as error:
+                    error.show()
+            def either():
+                try: ...
+                except (Refused, Lost) as error:
+                    error.find()
+            """
+        }
+    ) == {("run", "Refused.show", "type of the receiver"), ("either", "Lost.find", "type of the receiver")}
 
 
 def test_a_pattern_of_rust_takes_parts_out_of_what_it_matches(calls):
@@ -763,6 +918,59 @@ def test_parts_of_an_object_are_taken_out_by_their_names(calls):
     )
 
     assert found == {("run", "Card.check", "type of the receiver"), ("go", "Card.check", "type of the receiver")}
+
+
+def test_parts_of_a_tuple_of_python_go_to_several_names(calls):
+    found = calls(
+        {
+            "a.py": """
+            class Card:
+                def check(self): ...
+            class Cash:
+                def count(self): ...
+            def pay() -> tuple[str, Card | None, Cash]: ...
+            def each() -> list[tuple[Card, Cash]]: ...
+            def run():
+                name, card, cash = pay()
+                card.check()
+                cash.count()
+            def loop():
+                for card, cash in each():
+                    card.check()
+                    cash.count()
+            def comprehended():
+                return [(card.check(), cash.count()) for card, cash in each()]
+            def written():
+                card, cash = Card(), Cash()
+                card.check()
+                cash.count()
+            def zipped(cards: list[Card], cashes: list[Cash]):
+                for card, cash in zip(cards, cashes):
+                    card.check()
+                    cash.count()
+            def rest():
+                name, *others = pay()
+                others.check()
+            def pairs(by_name: dict[str, tuple[Cash, Card]], cards: list[Card]):
+                for name, both in by_name.items():
+                    both.check()
+                for at, card in enumerate(cards):
+                    card.check()
+            """
+        }
+    )
+
+    both = {("Card.check", "type of the receiver"), ("Cash.count", "type of the receiver")}
+    made = {("Card", "same file"), ("Cash", "same file")}
+    assert found == {
+        *(("run", *call) for call in both | {("pay", "same file")}),
+        *(("loop", *call) for call in both | {("each", "same file")}),
+        *(("comprehended", *call) for call in both | {("each", "same file")}),
+        *(("written", *call) for call in both | made),
+        *(("zipped", *call) for call in both),
+        ("rest", "pay", "same file"),
+        ("pairs", "Card.check", "type of the receiver"),
+    }
 
 
 def test_several_results_of_go_go_to_several_variables(calls):
