@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes that the tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-deploy test-prometheus test-scale test-ui screenshots chromium docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-deploy test-prometheus test-scale test-ui screenshots chromium compiled docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -123,6 +123,10 @@ screenshots: chromium $(INSTALLED_UI)  ## Take the pictures in docs/images anew.
 chromium:
 	@command -v "$(CHROMIUM)" >/dev/null || { echo "there is no Chromium: apt-get install chromium, or set CHROMIUM to the path of one" >&2; exit 1; }
 
+compiled: $(INSTALLED) requirements-compiled.lock  ## Install with name resolution compiled to C, which needs a C compiler; back by `make clean install`.
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-compiled.lock
+	HATCH_BUILD_HOOKS_ENABLE=true $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --force-reinstall .
+
 $(INSTALLED_UI): $(INSTALLED) requirements-ui.lock
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-ui.lock
 	touch $@
@@ -150,6 +154,7 @@ lock: $(INSTALLED)  ## Lock the requirements anew.
 	$(COMPILE) --extra dev pyproject.toml -o requirements.lock
 	$(COMPILE) --constraint requirements.lock requirements-ui.in -o requirements-ui.lock
 	$(COMPILE) --constraint requirements.lock requirements-docs.in -o requirements-docs.lock
+	$(COMPILE) --constraint requirements.lock requirements-compiled.in -o requirements-compiled.lock
 	$(COMPILE) --constraint requirements.lock --extra scale pyproject.toml requirements-deploy.in -o requirements-deploy.lock
 	$(COMPILE) --constraint requirements.lock requirements-scale.in -o requirements-scale.lock
 

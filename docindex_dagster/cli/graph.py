@@ -12,7 +12,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from docindex_dagster.cli import console
+from docindex_dagster.cli import console, precise
 from docindex_dagster.cli.common import Json, Sources, reader_of, utf8
 from docindex_dagster.cli.opening import Place, shown_path
 from docindex_dagster.cli.project import load_project
@@ -131,23 +131,35 @@ def stats(source: Sources = None, json: Json = False) -> None:
     console.out.print(table)
 
 
+app.command("import")(precise.import_index)
+
+
 @app.command("export")
 def export_graph(
+    file: Annotated[Path | None, typer.Argument(help="The same as --output.")] = None,
     form: Annotated[Format, typer.Option("--format", "-f", help="What to write.")] = Format.GRAPHML,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; default: standard output.")] = None,
     around: Annotated[str | None, typer.Option(help="Only what is near this node.")] = None,
     depth: Depth = 2,
     source: Sources = None,
 ) -> None:
-    """Write the graph for other programs: GraphML, JSON, or Mermaid for a picture."""
+    """Write the graph for other programs: GraphML, JSON, Mermaid for a picture, or SCIP, the format of code indexes."""
+    if file is not None and output is not None:
+        raise typer.BadParameter("give one file")
+    output = output or file
+    if form is Format.SCIP:
+        if around is not None or len(source or ()) > 1:
+            raise typer.BadParameter("SCIP holds the whole graph of one source")
+        precise.export_index(load_project(), _open(source), source[0] if source else None, output)
+        return
     graph = _open(source)
     if around is not None:
         graph = near(graph, one(graph, utf8(around)), depth)
     if output is None:
         sys.stdout.writelines(export(graph, form))
         return
-    with output.open("w", encoding="utf-8", errors="backslashreplace") as file:
-        file.writelines(export(graph, form))
+    with output.open("w", encoding="utf-8", errors="backslashreplace") as stream:
+        stream.writelines(export(graph, form))
     console.out.print(f"{output}: {graph.nodes.num_rows} nodes, {graph.edges.num_rows} edges")
 
 

@@ -154,6 +154,10 @@ class QueryError(DocindexError):
     """A search cannot be run as asked."""
 
 
+class ScipError(DocindexError):
+    """A file of SCIP is damaged, or does not fit the source for which it is imported."""
+
+
 class LLMError(DocindexError):
     """A language model cannot be loaded or reached, or answers what cannot be used. It never stops a run."""
 

@@ -41,7 +41,7 @@ from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
 from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.graph.triple import OUTSIDE, Node, Triple, node_table, triple_table
+from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
 
 # Raise it when the same chunks and references give another graph.
 GRAPH_VERSION = "10"
@@ -162,6 +162,15 @@ def _resolver(units: Units, files: pa.Table, keys: Mapping[str, Sequence[int]], 
 
 def _of_files(chunks: pa.Table) -> pa.Table:
     return chunks.filter(pc.not_equal(chunks["source_type"], COMMIT))
+
+
+def versions_of(chunks: pa.Table, references: pa.Table) -> dict[str, str]:
+    """By path, what the node of a file says that it was made from.
+
+    Raises:
+        ValueError: what should be references is another table.
+    """
+    return _made_from(_of_files(chunks), References(references))
 
 
 def _made_from(files: pa.Table, irs: References) -> dict[str, str]:
@@ -334,15 +343,7 @@ def _assembled(*parts: Graph) -> Graph:
         _by_path(pa.concat_tables(tables))
         for tables in zip(*((part.nodes, part.triples) for part in parts), strict=True)
     )
-    ends = (triples.select([end, f"{end}_type"]).rename_columns(["node", "type"]) for end in ("object", "subject"))
-    outside = pa.concat_tables([table.filter(pc.is_in(table["type"], pa.array(OUTSIDE))) for table in ends])
-    outside = outside.group_by(["node", "type"]).aggregate([]).sort_by("node")
-    source = triples["source"][0].as_py() if outside.num_rows else ""
-    of_outside = [
-        Node(row["node"], row["type"], row["node"].partition(":")[2] or row["node"], source)
-        for row in outside.to_pylist()
-    ]
-    return Graph(pa.concat_tables([nodes, node_table(of_outside)]).combine_chunks(), triples.combine_chunks())
+    return Graph(pa.concat_tables([nodes, outside_nodes(triples)]).combine_chunks(), triples.combine_chunks())
 
 
 def _by_path(table: pa.Table) -> pa.Table:

@@ -19,6 +19,7 @@ class Format(StrEnum):
     GRAPHML = "graphml"
     JSON = "json"
     MERMAID = "mermaid"
+    SCIP = "scip"  # in `scip/exporting.py`, since it is of one source, and no text
 
 
 def export(graph: OpenGraph, form: Format) -> Iterator[str]:

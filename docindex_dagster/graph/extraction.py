@@ -8,17 +8,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.table import REFERENCES
 from docindex_dagster.callgraph.table_files import lacking
 from docindex_dagster.core import tables
+from docindex_dagster.core.errors import ScipError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import NODES, TRIPLES
-from docindex_dagster.graph.build import build_graph, update_graph
+from docindex_dagster.graph.build import build_graph, update_graph, versions_of
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
 from docindex_dagster.graph.failures import sentence
 from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.scip.merge import merged, without_doubtful
+from docindex_dagster.graph.scip.table import PRECISE
+from docindex_dagster.graph.scip.table import read as read_precise
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.verify import verify_graph
 
@@ -98,11 +103,13 @@ def extract(
         return Extraction(None, plan.fingerprint, version, of_references)
     try:
         concepts = _concepts(layout, key, chunks, plan)
+        precise = _precise(layout, key, plan)
         content = plan.content(concepts)
         if previous is None or previous.graph is None or previous.problem or previous.plan != plan.fingerprint:
             graph = build_graph(chunks, read, content)
         else:
-            graph = update_graph(previous.graph, chunks, read, content)
+            graph = update_graph(_known(previous.graph, precise, chunks, read), chunks, read, content)
+        graph = merged(graph, precise, chunks) if precise.num_rows else graph
     except Exception as error:  # noqa: BLE001 it is reported as a failed check
         problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
         nothing = build_graph(chunks.slice(0, 0), REFERENCES.empty_table())
@@ -144,6 +151,28 @@ def read(layout: Layout, key: str) -> Extraction | None:
     graph = Graph(nodes, triples) if about.get(_IS_WANTED) == str(True) else None
     made_from = about.get(_CHUNKS, ""), about.get(_REFERENCES, "")
     return Extraction(graph, about.get(_PLAN, ""), *made_from, about.get(_PROBLEM, ""))
+
+
+def _precise(layout: Layout, key: str, plan: GraphPlan) -> pa.Table:
+    """What was imported for a source.
+
+    Raises:
+        ScipError: it is damaged.
+    """
+    if not plan.precise or not plan.settings.code:
+        return PRECISE.empty_table()
+    found = read_precise(layout, key)
+    if found is None:
+        raise ScipError("the precise index is damaged: import it again, or `docindex graph import --remove` it")
+    return found
+
+
+def _known(previous: Graph, precise: pa.Table, chunks: pa.Table, references: pa.Table) -> Graph:
+    """What can be gone on from: where a target of a precise edge changed, the file of the edge counts as changed."""
+    if not precise.num_rows:
+        return previous
+    targets = chunks.filter(pc.is_in(chunks["path"], pc.unique(precise["target_path"])))
+    return without_doubtful(previous, precise, versions_of(targets, references))
 
 
 def _about(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, str]:

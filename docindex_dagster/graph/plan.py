@@ -1,16 +1,18 @@
 """What goes into the graph of a source, as the settings say."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from docindex_dagster.callgraph.dependencies.tabling import Limits
 from docindex_dagster.chunking.versions import extraction_fingerprint
 from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import GraphSettings, LLMSettings
 from docindex_dagster.graph.build import GRAPH_VERSION, Content
 from docindex_dagster.graph.concepts.extractor import Extractor
 from docindex_dagster.graph.concepts.findings import Findings
 from docindex_dagster.graph.concepts.providers import load_extractor
+from docindex_dagster.graph.scip import table
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,12 @@ class GraphPlan:
 
     settings: GraphSettings = field(default_factory=GraphSettings)
     llm: LLMSettings = field(default_factory=LLMSettings)
+    precise: str = ""  # the version of the precise index of the source; "" for none
+
+    def of(self, layout: Layout, key: str) -> "GraphPlan":
+        """The same for another source, which may have a precise index of its own."""
+        precise = table.version(layout, key)
+        return self if precise == self.precise else replace(self, precise=precise)
 
     @property
     def is_wanted(self) -> bool:
@@ -38,7 +46,7 @@ class GraphPlan:
         found_by = self.extractor.name if self.extractor else "none"
         most = self.settings.max_triples_per_chunk
         read = extraction_fingerprint() if self.settings.code else "none"
-        return digest_parts(GRAPH_VERSION, read, found_by, str(most))
+        return digest_parts(GRAPH_VERSION, read, found_by, str(most), *filter(None, [self.precise]))
 
     def content(self, concepts: Findings) -> Content:
         """What goes into the graph, with these concepts."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from docindex_dagster.core.schemas import NODES, TRIPLES
 
@@ -63,6 +64,20 @@ def node_table(nodes: Sequence[Node]) -> pa.Table:
 def triple_table(triples: Sequence[Triple]) -> pa.Table:
     """Triples as a table."""
     return _table(triples, TRIPLES)
+
+
+def outside_nodes(triples: pa.Table) -> pa.Table:
+    """The nodes to which triples of one source lead and that no file of it defines, sorted by name."""
+    ends = (triples.select([end, f"{end}_type"]).rename_columns(["node", "type"]) for end in ("object", "subject"))
+    outside = pa.concat_tables([table.filter(pc.is_in(table["type"], pa.array(OUTSIDE))) for table in ends])
+    outside = outside.group_by(["node", "type"]).aggregate([]).sort_by("node")
+    source = triples["source"][0].as_py() if outside.num_rows else ""
+    return node_table(
+        [
+            Node(row["node"], row["type"], row["node"].partition(":")[2] or row["node"], source)
+            for row in outside.to_pylist()
+        ]
+    )
 
 
 def _table(rows: Sequence[Node] | Sequence[Triple], schema: pa.Schema) -> pa.Table:

@@ -9,6 +9,8 @@ from docindex_dagster.graph.analysis import Statistics, statistics
 from docindex_dagster.graph.build import GRAPH_VERSION
 from docindex_dagster.graph.extraction import NODES_TABLE, TRIPLES_TABLE, Extraction
 from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.scip import table
+from docindex_dagster.graph.scip.merge import stale_sentence
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.verify import GRAPH_RULES
 from docindex_dagster.pipeline.breakdown import counts
@@ -36,8 +38,14 @@ def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
         extracted,
         {_NAME: _report(extracted)},
         checks={_COMPLETE: CheckResult(not extracted.missing, extracted.missing)},
-        warnings=tuple(filter(None, [extracted.missing])),
+        warnings=tuple(filter(None, [extracted.missing, _stale(run, inputs["chunks"])])),
     )
+
+
+def _stale(run: SourceRun, chunks: pa.Table) -> str:
+    """Of which files a precise index proves nothing any more; empty where there is none."""
+    precise = table.read(run.layout, run.key) if run.graph_plan.precise else None
+    return stale_sentence(precise, chunks) if precise is not None else ""
 
 
 def _report(extracted: Extraction) -> Report:

@@ -64,7 +64,7 @@ class SourceRun:
     @property
     def graph_plan(self) -> GraphPlan:
         """What goes into the graph."""
-        return GraphPlan(self.settings.graph, self.settings.llm)
+        return GraphPlan(self.settings.graph, self.settings.llm).of(self.layout, self.key)
 
     @property
     def wants_references(self) -> bool:

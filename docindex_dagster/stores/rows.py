@@ -79,10 +79,10 @@ def rows_of_others(
         before = known.sources.get(other) if known else None
         head = tables.metadata_value(layout.table("discovered_files", other), HEAD)
         try:
-            made = extraction.read(layout, other)
-            if made is None or (made.plan, made.chunks) != (plan.fingerprint, extraction.version_of(chunks)):
+            made, own = extraction.read(layout, other), plan.of(layout, other)
+            if made is None or (made.plan, made.chunks) != (own.fingerprint, extraction.version_of(chunks)):
                 references = tables.read(layout.table("references", other))
-                made = extraction.extract(layout, other, chunks, references, plan=plan, previous=made)
+                made = extraction.extract(layout, other, chunks, references, plan=own, previous=made)
             rows = SourceRows(other, chunks, embeddings, made, before.revision if before else head)
             rows.verify(model)
         except VerificationError as error:

@@ -1,0 +1,111 @@
+"""Do our calls agree with those that a compiler's index proves? `scip INDEX.scip FOLDER [-v] [--differences N]`.
+
+Both are compared as pairs of caller and callee within the files that the index has: a name that is called counts where
+the index says that a function or class of these files is meant. Overloads, and what is defined again, count as one,
+and a constructor as its class. The index is made by scip-python or scip-typescript in the folder.
+"""
+
+import argparse
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.graph.scip.importing import imported
+from docindex_dagster.graph.scip.index import read
+from docindex_dagster.graph.triple import OUTSIDE
+from tests.graph.built import build_graph
+from tests.graph.calls import chunks_of
+
+_Pair = tuple[str, str]
+_CONSTRUCTORS = (".__init__", ".constructor")
+
+
+class Agreement(NamedTuple):
+    """Pairs of caller and callee, each with the first place that says so."""
+
+    ours: dict[_Pair, str]
+    theirs: dict[_Pair, str]
+
+    @property
+    def both(self) -> set[_Pair]:
+        """What both say."""
+        return self.ours.keys() & self.theirs.keys()
+
+
+def main() -> None:
+    """Print the agreement, and differences to judge by hand."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("index", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("-v", "--verbose", action="store_true", help="Print all differences.")
+    parser.add_argument("--differences", type=int, default=0, help="Print so many, chosen by chance.")
+    arguments = parser.parse_args()
+    agreement = compared(arguments.index, arguments.folder.resolve())
+    both, ours, theirs = agreement.both, agreement.ours, agreement.theirs
+    print(f"{'folder':<12}{'both':>7}{'only ours':>11}{'only theirs':>13}{'agreement':>11}{'found of theirs':>17}")
+    print(
+        f"{arguments.folder.name:<12}{len(both):>7}{len(ours) - len(both):>11}{len(theirs) - len(both):>13}"
+        f"{len(both) / max(1, len(ours | theirs)):>11.1%}{len(both) / max(1, len(theirs)):>17.1%}"
+    )
+    only_ours, only_theirs = (
+        sorted(f"{place}: {a} -> {b}" for (a, b), place in of.items() if (a, b) not in both) for of in (ours, theirs)
+    )
+    if not arguments.verbose:  # as many of either, since the more exact of both would hardly occur
+        only_theirs = _some(only_theirs, (arguments.differences + 1) // 2)
+        only_ours = _some(only_ours, arguments.differences - len(only_theirs))
+    for who, lines in (("ours", only_ours), ("theirs", only_theirs)):
+        print(*(f"  {who} {line}" for line in lines), sep="\n")
+
+
+def _some(lines: list[str], count: int) -> list[str]:
+    return sorted(random.Random(0).sample(lines, min(count, len(lines))))
+
+
+def compared(index: Path, folder: Path) -> Agreement:
+    """Our calls and those of an index, of a folder from which it was made.
+
+    Raises:
+        ScipError: the index cannot be read, or does not fit the folder.
+    """
+    chunks = chunks_of(folder)
+    found = imported(read(index), folder, chunks)
+    for sentence in found.refusals():
+        print(sentence)
+    files = set(found.files)
+    ours = _ours(chunks, files)
+    return Agreement(ours, _theirs(found.table, ours))
+
+
+def _ours(chunks: pa.Table, files: set[str]) -> dict[_Pair, str]:
+    triples = build_graph(chunks).triples
+    calls = triples.filter(pc.equal(triples["predicate"], "calls"))
+    return {
+        (plain(row["subject"]), plain(row["object"])): f"{row['path']}:{row['line']} ({row['resolution']})"
+        for row in calls.to_pylist()
+        if row["object_type"] not in OUTSIDE and row["path"] in files and row["object"].partition("::")[0] in files
+    }
+
+
+def _theirs(table: pa.Table, ours: dict[_Pair, str]) -> dict[_Pair, str]:
+    """What an index proves; where its name stands for several things, that one which is ours, if any is."""
+    theirs: dict[_Pair, str] = {}
+    for row in table.to_pylist():
+        if not row["targets"] or row["target_path"] is None:
+            continue
+        pairs = [(plain(row["caller"]), plain(target)) for target in row["targets"]]
+        pair = next((pair for pair in pairs if pair in ours), pairs[-1])
+        theirs.setdefault(pair, f"{row['path']}:{row['line']}")
+    return theirs
+
+
+def plain(node: str) -> str:
+    """A node without its number among those of one name; a constructor is its class."""
+    name = node.partition("~")[0]
+    return next((name.removesuffix(ending) for ending in _CONSTRUCTORS if name.endswith(ending)), name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Where a file calls something: the places at which an index may say what is called."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from docindex_dagster.callgraph import languages
+from docindex_dagster.callgraph.extract.file import symbol_ids
+from docindex_dagster.callgraph.ir import Attribute, Call, CallSite, Decorator, Instance
+from docindex_dagster.callgraph.offers import last_name
+from docindex_dagster.code.captures import run_query
+from docindex_dagster.code.extract import extract
+from docindex_dagster.code.parse import parse
+from docindex_dagster.code.symbols import Symbol
+
+RESULT = "()"
+"""What the name of a site ends with where the result of a call is called: `make()()`. No index says what that is."""
+
+_LAST_WORD = re.compile(r"\w+$")
+
+
+def last_of(node: str) -> str:
+    """The name that a node of the graph ends with, by which it is mostly called."""
+    return node.rpartition("::")[2].partition("~")[0].rpartition(":")[2].rpartition(".")[2]
+
+
+class Site(NamedTuple):
+    """A place at which something is called.
+
+    Line and byte are those at which the callee begins: of `a.b()` those of `a`. So the edges of the graph have them.
+    """
+
+    scope: str  # the id of the symbol that calls; "" for the file
+    name: str  # the last one of the callee
+    line: int
+    byte: int
+    is_path: bool = False  # whether something stands before the name
+
+
+class Sites:
+    """The call sites of one file, and the names of what it defines."""
+
+    def __init__(self, data: bytes, language: str) -> None:
+        """Read a file, which is UTF-8.
+
+        Raises:
+            ParseError: there is no grammar for the language.
+        """
+        tree = parse(data, language)
+        outline = extract(tree, data, language)
+        found = languages.extract(tree, language, outline.symbols)
+        self._root = tree.root_node
+        calls: list[CallSite | Decorator] = [*found.calls, *found.decorators]
+        self.all: Mapping[Site, None] = dict.fromkeys(site for one in calls if (site := _site(one)) is not None)
+        self._at: dict[tuple[int, str], list[Site]] = {}
+        for site in self.all:
+            self._at.setdefault((site.byte, site.name), []).append(site)
+        self._called = {site.name for site in self.all}
+        ids = symbol_ids([symbol.qualified_name for symbol in outline.symbols])
+        self.symbols: Sequence[tuple[str, Symbol]] = [*zip(ids, outline.symbols, strict=True)]
+        self._names = [one.name for one in run_query(tree, language).definitions] if outline.symbols else []
+
+    def definitions(self) -> Iterator[tuple[str, Symbol, tuple[int, int]]]:
+        """The ids and symbols of what is defined, and the bytes of their names, where they are written as such."""
+        free: dict[str, list[tuple[int, int]]] = {}
+        for node in sorted(self._names, key=attrgetter("start_byte")):
+            text = node.text.decode("utf-8", "replace") if node.text else ""
+            match = _LAST_WORD.search(text)
+            name = match[0] if match else ""
+            free.setdefault(name, []).append((node.end_byte - len(name.encode()), node.end_byte))
+        for identifier, symbol in self.symbols:
+            spans = free.get(symbol.name, [])
+            inside = (span for span in spans if symbol.start_byte <= span[0] and span[1] <= symbol.end_byte)
+            span = next(inside, None)
+            if span is not None:
+                spans.remove(span)
+                yield identifier, symbol, span
+
+    def name_of(self, site: Site) -> tuple[int, int] | None:
+        """The bytes of the name that is called at a site; None where it is not written at the end of the callee."""
+        wanted = site.name.encode()
+        node = self._root.descendant_for_byte_range(site.byte, site.byte)
+        found = None
+        while node is not None and node.start_byte == site.byte:
+            data = node.text or b""
+            if data.endswith(wanted) and site in [*self.called(node.end_byte - len(wanted), node.end_byte, site.name)]:
+                found = node.end_byte - len(wanted), node.end_byte
+            node = node.parent
+        return found
+
+    def called(self, start: int, end: int, name: str) -> Iterator[Site]:
+        """The calls of which the name at some bytes is the last one of the callee."""
+        node = self._root.descendant_for_byte_range(start, end) if name in self._called else None
+        last = -1
+        while node is not None and node.end_byte == end:
+            if node.start_byte != last:
+                last = node.start_byte
+                yield from (site for site in self._at.get((last, name), ()) if site.is_path == (last != start))
+            node = node.parent
+
+
+def _site(one: CallSite | Decorator) -> Site | None:
+    callee = one.callee if isinstance(one, CallSite) else one.value
+    name = last_name(callee)
+    if not name or (isinstance(one, Decorator) and isinstance(callee, Call)):
+        return None  # `@decorate(…)` has a call beside it
+    is_path = isinstance(callee, Attribute) or (isinstance(callee, Instance) and "." in callee.type.name)
+    return Site(one.scope, f"{name}{RESULT}" if isinstance(callee, Call) else name, one.line, one.byte, is_path)

@@ -1,0 +1,95 @@
+"""Copies of the small programs in `tests/fixtures/scip`, with the indexes that the real tools made of them."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.graph import extraction
+from docindex_dagster.graph.extraction import Extraction
+from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.scip import table
+from docindex_dagster.graph.scip.importing import Imported, imported
+from docindex_dagster.graph.scip.index import read
+from docindex_dagster.graph.scip.messages import index_message
+from docindex_dagster.graph.source_graph import Graph
+from tests.graph.built import references_of
+from tests.graph.calls import chunks_of
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "scip"
+KEY = "library/program"
+Edge = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A program in a folder of its own, its index beside it, and the home of its tables."""
+
+    root: Path
+    language: str
+
+    @classmethod
+    def copy(cls, root: Path, language: str) -> "Shop":
+        shutil.copytree(FIXTURES / language, root / "program")
+        shutil.copy(FIXTURES / f"{language}.scip", root / "index.scip")
+        return cls(root, language)
+
+    @property
+    def folder(self) -> Path:
+        return self.root / "program"
+
+    @property
+    def scip(self) -> Path:
+        return self.root / "index.scip"
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.root / "home")
+
+    def chunks(self) -> pa.Table:
+        return chunks_of(self.folder)
+
+    def edit(self, path: str, change: Callable[[str], str]) -> None:
+        file = self.folder / path
+        file.write_text(change(file.read_text("utf-8")), "utf-8")
+
+    def change_index(self, change: Callable[[Any], None]) -> None:
+        """Write the index anew, after a change to its message."""
+        message = index_message().FromString(self.scip.read_bytes())
+        change(message)
+        self.scip.write_bytes(message.SerializeToString())
+
+    def imported(self) -> Imported:
+        return imported(read(self.scip), self.folder, self.chunks())
+
+    def keep(self) -> Imported:
+        """Import, as the command does."""
+        found = self.imported()
+        table.add(self.layout, KEY, found.table)
+        return found
+
+    def extract(self, previous: Extraction | None = None) -> Extraction:
+        """What the stage of the graph makes now."""
+        plan = GraphPlan().of(self.layout, KEY)
+        chunks = self.chunks()
+        return extraction.extract(self.layout, KEY, chunks, references_of(chunks), plan=plan, previous=previous)
+
+
+def graph_of(extracted: Extraction) -> Graph:
+    assert extracted.graph is not None
+    assert extracted.problem == ""
+    return extracted.graph
+
+
+def calls(graph: Graph) -> dict[Edge, dict[str, Any]]:
+    rows = graph.triples.filter(pc.equal(graph.triples["predicate"], "calls")).to_pylist()
+    return {(row["subject"], row["object"]): row for row in rows}
+
+
+def precise(graph: Graph) -> set[Edge]:
+    return {edge for edge, row in calls(graph).items() if row["resolution"].startswith("precise, ")}
