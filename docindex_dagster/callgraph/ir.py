@@ -224,9 +224,9 @@ class Definition(NamedTuple):
 
 
 class CallSite(NamedTuple):
-    """A call; of `new` and `macro` the callee is the class and the macro."""
+    """A call; of `new` and `macro` the callee is the class and the macro, of `read` what may be called by its name."""
 
-    kind: OneOf["call", "new", "macro"]
+    kind: OneOf["call", "read", "new", "macro"]
     scope: str
     callee: Expression
     arguments: tuple[Argument, ...]
@@ -281,6 +281,7 @@ class Parameter(NamedTuple):
     scope: str
     name: str
     value: Expression  # an `Instance` where a type is declared, else the default
+    label: str  # by which it is given, where that is not the name; `_` for none
     line: int
     byte: int
 
@@ -360,7 +361,7 @@ class FileIR:
     generics: tuple[Generic, ...] = ()
     receivers: tuple[Receiver, ...] = ()
     forwards: tuple[Forward, ...] = ()
-    properties: tuple[str, ...] = ()  # the ids of methods that are read as attributes
+    properties: tuple[str, ...] = ()  # the ids of methods that are read as attributes, of classes that have one object
     hidden: tuple[str, ...] = ()  # the ids of functions that are not found by their names
     namespace: str = ""
 

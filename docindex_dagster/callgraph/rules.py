@@ -66,3 +66,13 @@ class Rules:
     has_file_types: bool = False  # a file is a type, and so is a function that has methods
     builtins: frozenset[str] = frozenset()  # names that need no import
     functions: frozenset[str] = frozenset()  # types of which a value is what a user gave: a function, a type
+    targets: frozenset[str] = frozenset()  # folders each folder in which is a namespace
+    has_labels: bool = False  # arguments have names of their own, and stand in the order of the parameters
+    has_extensions: bool = False  # what adds to a class may also add to types of the library, and to all of a protocol
+    has_optionals: bool = False  # what may be nothing is read like what holds it
+    has_companions: bool = False  # a class and an object of its name, whose `apply` is called by that name
+    has_bare_calls: bool = False  # a function that takes nothing is called where its name stands
+    has_curried: bool = False  # a function may take its arguments in several calls; collections are read by a call
+    has_relative_imports: bool = False  # what is imported may be named from a namespace around
+    has_open_extensions: bool = False  # what is added to a type is seen where that type is
+    peeking: frozenset[str] = frozenset()  # attributes of collections that are one of their elements

@@ -270,7 +270,9 @@ _READERS: Mapping[str, Callable[[_Statements], tuple[Any, ...]]] = {
     "assignments": lambda of: tuple(
         _made(ir.Assignment, of.kinds, of.text(0), of.expression(1), of.expression(2), *of.places)
     ),
-    "parameters": lambda of: tuple(_made(ir.Parameter, of.kinds, of.text(0), of.text(1), of.expression(2), *of.places)),
+    "parameters": lambda of: tuple(
+        _made(ir.Parameter, of.kinds, of.text(0), of.text(1), of.expression(2), of.text(3), *of.places)
+    ),
     "returns": lambda of: tuple(_made(ir.Return, of.text(0), of.expression(1))),
     "bases": lambda of: tuple(_made(ir.Base, of.kinds, of.text(0), of.text(1), of.expression(2), *of.places)),
     "decorators": lambda of: tuple(_made(ir.Decorator, of.text(0), of.text(1), of.expression(2), *of.places)),

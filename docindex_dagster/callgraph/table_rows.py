@@ -258,7 +258,9 @@ _WRITERS: Mapping[str, Callable[[_File, Any], _Statement]] = {
     "imports": _import,
     "exports": lambda file, one: _Statement("", "", _named(file, one.name, one.value)),
     "assignments": _assignment,
-    "parameters": lambda file, one: _Statement(one.kind, one.scope, _named(file, one.name, one.value), one[-2:]),
+    "parameters": lambda file, one: _Statement(
+        one.kind, one.scope, (*_named(file, one.name, one.value), file.text(one.label)), one[-2:]
+    ),
     "returns": lambda file, one: _Statement("", one.scope, (file.expression(one.value),)),
     "bases": lambda file, one: _Statement(one.kind, one.scope, _named(file, one.cls, one.value), one[-2:]),
     "decorators": lambda file, one: _Statement("", one.scope, _named(file, one.decorated, one.value), one[-2:]),

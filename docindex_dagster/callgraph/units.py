@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from docindex_dagster.callgraph.ir import (
@@ -43,7 +44,7 @@ from docindex_dagster.callgraph.rules import Rules
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
 FUNCTIONS = frozenset({"function", "method", "macro"})
-_CALL_ORDER = {"call": 0, "new": 1, "macro": 2}
+_CALL_ORDER = {"call": 0, "read": 1, "new": 2, "macro": 3}
 
 Values = Mapping[str, Mapping[str, Sequence[Expression]]]
 """Expressions by scope, then by name."""
@@ -230,7 +231,7 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         reexports={one.name: one for one in passed_on if one.kind == "name"},
         reexported=[one.module for one in passed_on if one.kind != "name"],
         exports=grouped((one.name, one.value) for one in ir.exports),
-        namespace=ir.namespace,
+        namespace=ir.namespace or _target(path, rules),
         calls=calls,
         decorators=ir.decorators,
         imported=[*own, *passed_on],
@@ -258,6 +259,12 @@ def _assigned(assignments: Iterable[Assignment], rules: Rules) -> Sequence[Assig
     if rules.has_tables:
         return assigned_fields(assignments)
     return [one for one in assignments if _is_of_another(one)] if rules.has_filled_fields else ()
+
+
+def _target(path: str, rules: Rules) -> str:
+    """The namespace of a file by the folder in which it is; "" where that says nothing."""
+    *folders, _ = path.split("/")
+    return next((inner for outer, inner in pairwise(folders) if outer in rules.targets), "")
 
 
 _Item = TypeVar("_Item")

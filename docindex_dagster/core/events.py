@@ -70,6 +70,22 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
+def listening_if(is_wanted: Callable[[], bool]) -> Iterator[None]:
+    """Call the listeners for those events in the block that happen while they are wanted."""
+    listeners = _listeners.get()
+
+    def listen(event: Event) -> None:
+        for listener in listeners if is_wanted() else ():
+            listener(event)
+
+    token = _listeners.set((listen,))
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
+@contextmanager
 def stage(source: str, name: str) -> Iterator[None]:
     """Announce that the block begins, and how long it took, if it ends well."""
     emit(StageBegan(source, name))

@@ -18,6 +18,7 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.defs import dead_runs
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.pipeline.ahead import Ahead
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
@@ -70,6 +71,7 @@ class RunResource(Project):
     _tags: Mapping[str, str] = PrivateAttr()
     _note: Note = PrivateAttr()
     _source: Source | None = PrivateAttr()
+    _ahead: Ahead = PrivateAttr()
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["RunResource"]:
@@ -78,7 +80,7 @@ class RunResource(Project):
         if PARTITION_TAG not in self._tags:
             raise dg.Failure("choose one partition: a run indexes one source")
         key = self._tags[PARTITION_TAG]
-        self._settings, self._source = self.read_settings(), None
+        self._settings, self._source, self._ahead = self.read_settings(), None, Ahead()
         run_id = context.run.run_id if context.run else ""
         if context.instance and run_id:
             dead_runs.begin(context.instance, self._settings, run_id)
@@ -89,6 +91,7 @@ class RunResource(Project):
         with (
             writing(self._settings) as layout,
             exclusive(layout.source_lock(key), f"run {run_id} of process {os.getpid()}", wait) as note,
+            self._ahead,
         ):
             self._note = note
             yield self
@@ -109,6 +112,7 @@ class RunResource(Project):
             only=tuple(json.loads(self._tags.get(ONLY_TAG, "[]"))),
             report=partial(report_event, log),
             note=self._note,
+            ahead=self._ahead,
         )
 
 

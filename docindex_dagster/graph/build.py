@@ -44,7 +44,7 @@ from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
 
 # Raise it when the same chunks and references give another graph.
-GRAPH_VERSION = "10"
+GRAPH_VERSION = "11"
 _NEEDED = (
     "chunk_id",
     "source",

@@ -129,7 +129,7 @@ class FileEdges:
         overriding = self.resolver.may_reach(call, targets)
         for value in overriding:
             self._add(caller, "may_call", self._target(value), call, value=value, among=len(overriding))
-        if not targets:
+        if not targets and call.kind != "read":
             name = last_name(call.callee) or "computed"
             reason = self.resolver.reason(self.unit, call)
             self._add(caller, "calls", (f"{UNRESOLVED}:{name}", UNRESOLVED), call, reason=reason)
@@ -164,6 +164,8 @@ class FileEdges:
 
     def _bases(self, definition: Definition) -> None:
         for base, values in self.resolver.bases(self.unit, definition):
+            if base.kind == "companion" and self.unit.rules.has_companions:
+                continue  # a type that is asked for, not inherited
             for value in values:
                 if value.kind not in {"class", "external"}:
                     continue

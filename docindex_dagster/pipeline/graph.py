@@ -1,14 +1,18 @@
 """The stage that extracts the knowledge graph of a source from its chunks and references."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import pyarrow as pa
 
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.tables import stamped_version
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.analysis import Statistics, statistics
 from docindex_dagster.graph.build import GRAPH_VERSION
 from docindex_dagster.graph.extraction import NODES_TABLE, TRIPLES_TABLE, Extraction
 from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip import table
 from docindex_dagster.graph.scip.merge import stale_sentence
 from docindex_dagster.graph.source_graph import Graph
@@ -19,6 +23,7 @@ from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Produc
 
 _NAME = "knowledge_graph"
 _COMPLETE = "graph_is_complete"
+_LOCAL = frozenset({"none", "patterns", "spacy"})
 _SAMPLE = ("path", "line", "subject_type", "predicate", "object_type", "resolution")
 
 
@@ -29,11 +34,25 @@ def _version_of(extracted: Extraction) -> str:
 _STORAGE = Storage((NODES_TABLE, TRIPLES_TABLE), extraction.read, extraction.write, _version_of)
 
 
-def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
+def begin(run: SourceRun, chunks: pa.Table, references: pa.Table) -> None:
+    """Begin to extract a graph while its chunks are embedded; not where concepts may cost, as those of an LLM do."""
+    plan = run.graph_plan
+    if plan.is_wanted and plan.settings.concepts in _LOCAL:
+        run.ahead.begin(_NAME, _made_of(plan, chunks, references), partial(_extracted, run, chunks, references))
+
+
+def _made_of(plan: GraphPlan, chunks: pa.Table, references: pa.Table) -> str:
+    return digest_parts(plan.fingerprint, *(stamped_version(one.schema.metadata) or "" for one in (chunks, references)))
+
+
+def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table) -> Extraction:
     before = previous(run, _STORAGE)
-    extracted = extraction.extract(
-        run.layout, run.key, inputs["chunks"], inputs["references"], plan=run.graph_plan, previous=before
-    )
+    return extraction.extract(run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
+
+
+def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
+    tables = inputs["chunks"], inputs["references"]
+    extracted = run.ahead.result(_NAME, _made_of(run.graph_plan, *tables), partial(_extracted, run, *tables))
     return Outcome(
         extracted,
         {_NAME: _report(extracted)},

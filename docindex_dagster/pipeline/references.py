@@ -16,6 +16,7 @@ from docindex_dagster.chunking.references import ReferencesResult, build_referen
 from docindex_dagster.chunking.versions import references_fingerprint
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.pipeline import graph
 from docindex_dagster.pipeline.breakdown import counts
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Inputs, Outcome, Product, Report, Stage, Storage, previous, table_storage
@@ -65,6 +66,7 @@ def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
         previous=previous(run, _STORAGE),
         settings=run.settings.chunking,
     )
+    graph.begin(run, chunks, found.table)
     return Outcome(found.table, {_NAME: _report(found)})
 
 

@@ -103,7 +103,7 @@ def run_stages(run: SourceRun) -> Ran:
     Raises:
         DocindexError: what a stage raises; those after it are not done.
     """
-    with ThreadPoolExecutor(1) as writer:  # tables are written while the next stages work
+    with run.ahead, ThreadPoolExecutor(1) as writer:  # tables are written while the next stages work
         written: list[Future[bool]] = []
         run = replace(run, wait_for_tables=lambda: _wait(written))
         outcomes: dict[str, Outcome] = {}

@@ -26,7 +26,7 @@ from docindex_dagster.sources.model import Source
 from tests.graph.built import build_graph
 
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "calls"
-WITHOUT_CALLS = frozenset({"elixir", "haskell", "scala", "swift"})
+WITHOUT_CALLS = frozenset({"elixir", "haskell"})
 """Languages whose programs are labelled and whose calls nothing resolves yet."""
 _LABELS = "calls.txt"
 _OUTSIDE = ("external", "unresolved")

@@ -32,6 +32,8 @@ FLOORS = {
     "python": Shares(99.0, 90.6),
     "ruby": Shares(98.6, 84.5),
     "rust": Shares(98.6, 94.2),
+    "scala": Shares(99.0, 92.0),
+    "swift": Shares(98.6, 95.6),
     "typescript": Shares(99.0, 95.9),
     "zig": Shares(99.0, 95.9),
 }

@@ -19,6 +19,7 @@ DISPATCH, UNITS = f"{PARTS}.dispatch", "callgraph.units"
 READ, LANGUAGE = "callgraph.extract", "callgraph.languages"
 PLACES, LAMBDAS, STATEMENTS = f"{READ}.places", f"{READ}.lambdas", f"{READ}.statements"
 VARIABLES, EXPRESSIONS, DECLARATIONS = f"{READ}.variables", f"{READ}.expression_rules", f"{READ}.declarations"
+SWIFT, SCALA = f"{LANGUAGE}.swift", f"{LANGUAGE}.scala"
 RULES = "callgraph.languages:RULES"
 
 
@@ -212,6 +213,31 @@ MUTANTS = (
     Mutant("extensions by type", "only those of the type", f"{NAMESPACES}:_extends", True),
     Mutant("extensions by import", "only those that are seen", f"{NAMESPACES}:_sees", True),
     Mutant("receivers", "`this` in a function that is added", f"{SELVES}:_receiver", None),
+    # Swift.
+    Mutant("labels", "arguments have the names that a function asks for", f"{OVERLOADS}:has_labels_of", True),
+    Mutant("modules of Swift", "the folder of a target is a module", f"{UNITS}:_target", ""),
+    Mutant("extensions of the library", "members that are added to its types", f"{MEMBERS}:_extended", []),
+    Mutant("peeking", "`first` of a collection, without brackets", f"{MEMBERS}:_peeked", ()),
+    Mutant(
+        "optionals", "what may be nothing is read like what it holds", RULES, without("has_optionals", nothing=False)
+    ),
+    Mutant("numbered parameters", "`$0` in a closure", f"{SWIFT}:_name", None),
+    Mutant("subscripts", "a subscript is no call", f"{SWIFT}:_call", None),
+    Mutant("members without types", "`.red()` of the type that is wanted", f"{SWIFT}:_operator", UNKNOWN),
+    Mutant("cases of enums", "what a case was made with", f"{SWIFT}:_pattern", UNKNOWN),
+    # Scala.
+    Mutant("apply", "a class or object is called by its name", f"{CLASSES}:applied", ()),
+    Mutant("unwritten apply", "the apply of a class that nobody wrote", f"{CLASSES}:_applied_by_default", []),
+    Mutant("classes and objects", "members of a class, and of the object", f"{CLASSES}:_companions", Argument(2)),
+    Mutant("bare calls", "a method that takes nothing, without brackets", f"{CALLS}:_read", ()),
+    Mutant("results of bare calls", "and what it gives", RULES, without("has_bare_calls", nothing=False)),
+    Mutant("relative imports", "from a package around", RULES, without("has_relative_imports", nothing=False)),
+    Mutant("curried functions", "arguments in several brackets", RULES, without("has_curried", nothing=False)),
+    Mutant("placeholders", "`_` in an argument", f"{SCALA}:_placeholder", UNKNOWN),
+    Mutant("patterns of Scala", "parts of what a pattern matches", f"{SCALA}:_matched", UNKNOWN),
+    Mutant("mapped in Scala", "what a function makes of elements", f"{SCALA}:_mapped", None),
+    Mutant("joined in Scala", "`::` and its like", f"{SCALA}:_joined", None),
+    Mutant("found instances", "`summon` and casts", f"{SCALA}:_generic", None),
     # C and C++.
     Mutant("names by typedef", "the name behind a struct stands beside it", f"{UNITS}:_lifted", Argument(0)),
     Mutant("bodies", "a declared method is where its body is", f"{SPACES}:with_body", Argument(1)),

@@ -114,7 +114,10 @@ def parameters(function: "Node", reader: Reader) -> "Found":
     listed = function.child_by_field_name("parameters")
     for node in listed.named_children if listed is not None else ():
         if node.type in {"variadic_parameter", "variadic_parameter_declaration"}:
-            yield node, Parameter("rest", FILE, _name_of(node.child_by_field_name("declarator"), reader), UNKNOWN, 0, 0)
+            yield (
+                node,
+                Parameter("rest", FILE, _name_of(node.child_by_field_name("declarator"), reader), UNKNOWN, "", 0, 0),
+            )
         if node.type not in {"parameter_declaration", "optional_parameter_declaration"}:
             continue
         declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")
@@ -127,7 +130,7 @@ def parameters(function: "Node", reader: Reader) -> "Found":
         elif declared and _is_array(declarator):
             declared = TypeRef("Array", (declared,))
         value = Instance(declared) if declared else UNKNOWN
-        yield node, Parameter("", FILE, _name_of(declarator, reader) or "_", value, 0, 0)
+        yield node, Parameter("", FILE, _name_of(declarator, reader) or "_", value, "", 0, 0)
 
 
 def _name_of(declarator: "Node | None", reader: Reader) -> str:
@@ -139,9 +142,9 @@ def template(listed: "Node", _: Reader) -> "Found":
     for node in listed.named_children:
         if node.type in {"type_parameter_declaration", "optional_type_parameter_declaration"}:
             name = node.child_by_field_name("name") or next(iter(node.named_children), None)
-            yield node, Parameter("", FILE, text_of(name), UNKNOWN, 0, 0)
+            yield node, Parameter("", FILE, text_of(name), UNKNOWN, "", 0, 0)
         elif not node.is_extra:
-            yield node, Parameter("", FILE, "_", UNKNOWN, 0, 0)
+            yield node, Parameter("", FILE, "_", UNKNOWN, "", 0, 0)
 
 
 def _variable(declaration: "Node", kind: "Node | None", declarator: "Node", reader: Reader) -> "Found":

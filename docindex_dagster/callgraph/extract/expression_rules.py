@@ -363,7 +363,8 @@ def member(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> E
     if within is None or within.id == named.id:
         return path(written)  # a method called without its object
     before = reader.part(within, depth + 1)
-    return Attribute(before, written.lstrip(".?!:").partition("<")[0])
+    plain = written.lstrip(".?!:")
+    return Attribute(before, plain.partition("<")[0] or plain)
 
 
 def _collection(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
@@ -449,8 +450,8 @@ def _plain(made: Expression) -> Expression:
     """A name without type arguments."""
     match made:
         case Name(text):
-            return Name(text.partition("<")[0])
+            return Name(text.partition("<")[0] or text)
         case Attribute(of, name):
-            return Attribute(of, name.partition("<")[0])
+            return Attribute(of, name.partition("<")[0] or name)
         case _:
             return made

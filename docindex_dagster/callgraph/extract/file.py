@@ -79,7 +79,7 @@ def read_file(tree: "Tree", language: Language, symbols: Sequence[Symbol]) -> Fi
         forwards=_of(by_type, Forward),
         properties=tuple(marked.properties),
         hidden=tuple(marked.hidden),
-        namespace=marked.namespace,
+        namespace=".".join(marked.namespaces if syntax.nests_namespaces else marked.namespaces[:1]),
     )
 
 

@@ -45,7 +45,7 @@ AROUND_ARGUMENTS = frozenset(
 )
 """Types of nodes between a call and a function that it is given."""
 
-_MAPPING = frozenset({"map", "mapNotNull", "Select", "flatMap", "SelectMany", "mapToObj"})
+_MAPPING = frozenset({"map", "mapNotNull", "compactMap", "Select", "flatMap", "SelectMany", "mapToObj"})
 _FLATTENING = frozenset({"flatMap", "SelectMany"})
 _ARITHMETIC = frozenset("+-*/%")
 STRING = Literal("String")
@@ -62,13 +62,13 @@ def mapped(owner: "Node | None", method: str, arguments: "Node | None", reader: 
         called = reader.expression(function)
         made: Expression = Call(called) if function.type in {"method_reference", "callable_reference"} else UNKNOWN
     else:
-        made = _body(function, Element(reader.expression(owner)), reader)
+        made = body_of(function, Element(reader.expression(owner)), reader)
     if not is_known(made):
         return None
     return Collection((Element(made) if method in _FLATTENING else made,))
 
 
-def _body(function: "Node", given: Expression, reader: Reader) -> Expression:
+def body_of(function: "Node", given: Expression, reader: Reader) -> Expression:
     """What a function without a name, that is one expression, gives for what it is given."""
     parts = function.named_children
     if not parts or isinstance(head(given), Unknown):

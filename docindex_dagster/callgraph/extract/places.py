@@ -64,7 +64,7 @@ class Place(NamedTuple):
 
 def find_places(tree: "Tree", language: Language, reader: Reader) -> Iterable[Place]:
     """All that the query finds, in the order of the file."""
-    return _renamed(_in_order(_all_places(tree, language, reader)))
+    return _renamed(_in_order(_all_places(tree, language, reader)), language.syntax)
 
 
 def _all_places(tree: "Tree", language: Language, reader: Reader) -> list[Place]:
@@ -165,17 +165,18 @@ def _end_of_function(parts: "Captured", reader: Reader) -> int:
     return node.end_byte if node is not None else 0
 
 
-def _renamed(places: list[Place]) -> Iterable[Place]:
+def _renamed(places: list[Place], syntax: Syntax) -> Iterable[Place]:
     """The places; of names that several functions without a name are given, each has another one."""
     given = Counter(name for place in places if (name := _given_name(place)) is not None)
-    return _numbered(places, given) if len(given) < given.total() else places
+    mark = "~" if syntax.blocks is None else "~~"  # those of blocks have the other one
+    return _numbered(places, given, mark) if len(given) < given.total() else places
 
 
 def _given_name(place: Place) -> Expression | None:
     return place.found.target if place.until and isinstance(place.found, Assignment) else None
 
 
-def _numbered(places: list[Place], given: Counter[Expression]) -> Iterator[Place]:
+def _numbered(places: list[Place], given: Counter[Expression], mark: str) -> Iterator[Place]:
     around: list[tuple[int, Expression, Expression]] = []
     seen: Counter[Expression] = Counter()
     for place in places:
@@ -183,7 +184,7 @@ def _numbered(places: list[Place], given: Counter[Expression]) -> Iterator[Place
         name, found = _given_name(place), place.found
         if isinstance(name, Name) and given[name] > 1 and isinstance(found, Assignment):
             seen[name] += 1
-            around.append((place.until, name, Name(f"{name.text}~{seen[name]}")))
+            around.append((place.until, name, Name(f"{name.text}{mark}{seen[name]}")))
             yield place._replace(found=found._replace(target=around[-1][2]))
         elif around and not isinstance(found, Mark):
             names = {old: new for _, old, new in around}

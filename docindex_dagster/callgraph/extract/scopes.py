@@ -53,11 +53,11 @@ CALLABLE = frozenset({"function", "method"})
 
 @dataclass(slots=True)
 class Marked:
-    """What marks say: the ids of methods, and the namespace of the file."""
+    """What marks say: the ids of methods, and the namespaces of the file."""
 
     properties: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
-    namespace: str = ""
+    namespaces: list[str] = field(default_factory=list)
 
     def add(self, mark: Mark, scope: str) -> None:
         """Note what is said of a scope."""
@@ -66,7 +66,7 @@ class Marked:
         elif mark.kind == "hidden":
             self.hidden.append(scope)
         elif mark.kind == "namespace":
-            self.namespace = self.namespace or mark.name
+            self.namespaces.append(mark.name)
 
 
 def with_scopes(

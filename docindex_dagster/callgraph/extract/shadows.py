@@ -31,6 +31,8 @@ from docindex_dagster.callgraph.ir import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_SIGNS = frozenset({"=", "<-"})  # between a name and its value
+_CALLS = frozenset({"call", "read"})  # whose callees may be variables
 _LONGEST_SEARCH = 300  # declarations before a use
 
 
@@ -63,9 +65,19 @@ def region_of(blocks: Blocks, name: "Node", within: "Node | None") -> Region | N
     node = within or node
     if node is None:
         return None
-    if node.type == "for_expression" and (value := node.child_by_field_name("value")):
+    behind = blocks.after.get(node.type)
+    if behind and (value := node.child_by_field_name(behind)):
         start = value.end_byte
+    if name.parent is not None and name.parent.type in blocks.conditions:
+        start = _end_of_value(name)
     return Region(max(start, node.start_byte), node.end_byte, 0 if is_statement else node.id)
+
+
+def _end_of_value(name: "Node") -> int:
+    """Where the value ends that is written behind a name, if any is."""
+    sign = name.next_sibling
+    value = sign.next_sibling if sign is not None and sign.type in _SIGNS else None
+    return value.end_byte if value is not None else name.end_byte
 
 
 class _Declared(NamedTuple):
@@ -126,7 +138,7 @@ def _changed(statement: Statement, change: Callable[[Expression], Expression], *
     """The statement with its expressions changed; what an assignment declares is none of them."""
     if isinstance(statement, Assignment) and is_declared:
         return statement._replace(value=change(statement.value))
-    if isinstance(statement, CallSite) and statement.kind != "call":
+    if isinstance(statement, CallSite) and statement.kind not in _CALLS:
         return statement._replace(arguments=with_values(statement.arguments, change))
     return with_expressions(statement, change)
 
@@ -183,7 +195,7 @@ def _uses(statement: Statement, known: dict[Expression, tuple[str, ...]], *, is_
             used: Iterable[Expression] = (value,)
         case CallSite(kind="new"):
             used = (argument.value for argument in statement.arguments)
-        case CallSite(kind="call") | Assignment() | Parameter() | Return() | Fill():
+        case CallSite(kind="call" | "read") | Assignment() | Parameter() | Return() | Fill():
             used = expressions_of(statement)
         case _:
             used = ()

@@ -2,8 +2,8 @@
 
 A statement gets its scope, line and byte in `scopes.py`. The queries of `languages/` have these captures:
 
-- `@call` with `@arguments`: what is called; with `@call.item` that may be an item of it. `@new`: the type of which an
-  object is made. `@macro`: a macro that is used.
+- `@call` with `@arguments`: what is called; with `@call.item` that may be an item of it. `@read`: what may be called
+  by its name alone. `@new`: the type of which an object is made. `@macro`: a macro that is used.
 - `@import.module` with `@import.name` and `@import.alias`, or `@import.all`: what is imported, of which module, under
   which name; with `@import.default` what it gives without a name, with `@import.beside` the module is searched beside
   the file. `@import.path` is module and name as one path. `@reexport.…` likewise, where it is exported in the same
@@ -21,15 +21,16 @@ A statement gets its scope, line and byte in `scopes.py`. The queries of `langua
   it apart; of a pattern `@bind.pattern` is its name. `@bind.from` with `@bind.key`: that of which it is a member, under
   another name where the key says so. `@bind.doc` is a comment that names its type.
 - `@parameter` with `@parameter.type` and `@parameter.value`, in their order; with `@parameter.rest` all that follow,
-  with `@parameter.block` a block.
+  with `@parameter.block` a block, with `@parameter.label` the name by which it is given.
 - `@receiver`: the type to which a function is added as a member. `@generic` with `@generic.type`: a type parameter
   and what it is bound by.
 - `@fill` with `@arguments`: an object of this type is written with what its fields are.
 - `@return`: what a function returns. `@doc`: a comment that names types.
 - `@base`, `@base.implements`, and `@base.mixin`, whose members come before those of other bases: what a class is made
   from; `@base.of`: which class; `@base.within`: a name in what has these as the members of a class without a name.
-  `@base.companion`: a class in it whose members are its own.
-- `@hidden`: the function around it is not found by its name. `@property`: the method around it is read as an attribute.
+  `@base.companion`: a class in it whose members are its own, or a type that it is of besides.
+- `@hidden`: the function or instance around it is not found by its name. `@property`: the method around it is read as
+  an attribute; the class around it has one object, of its name.
 - `@initial`: what is not a property's own but belongs to what is around it. `@outer`: what runs where the function
   around it is defined. `@decorator`: what is applied to the definition below it.
 - `@again`: what the grammar leaves unread, to be read as code.
@@ -68,6 +69,7 @@ from docindex_dagster.callgraph.ir import (
     Instance,
     Literal,
     Name,
+    NameOrCall,
     Receiver,
     Return,
     Statement,
@@ -130,6 +132,13 @@ def _call(parts: "Captured", reader: Reader) -> Found:
     ):
         given = given[1:]  # without the name of what is called
     return CallSite("call", FILE, Element(called) if "call.item" in parts else called, given, 0, 0)
+
+
+def _read(parts: "Captured", reader: Reader) -> Found:
+    called = reader.expression(parts["read"][0])
+    if called is UNKNOWN:
+        return None
+    return CallSite("read", FILE, NameOrCall(called.text) if isinstance(called, Name) else called, (), 0, 0)
 
 
 def _is_destructor(called: Expression) -> bool:
@@ -407,6 +416,7 @@ MANY: "Mapping[str, Callable[[Node, Reader], Iterator[tuple[Node, Statement]]]]"
 
 ONE: "Mapping[str, Callable[[Captured, Reader], Found]]" = {
     "call": _call,
+    "read": _read,
     "new": _new,
     "macro": _macro,
     "import.module": _import,

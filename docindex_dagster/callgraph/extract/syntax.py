@@ -77,6 +77,7 @@ class Expressions:
     given: Lambdas | None = None
     special: "Mapping[str, Callable[[Node, Reader], Expression | None]]" = field(default_factory=dict)  # read first
     readers: Mapping[str, Callable[["Node", Read], Expression]] = field(default_factory=dict)  # what no rule above fits
+    matching: "Callable[[Node, Reader], Expression] | None" = None  # what a name in a pattern is
     is_placed: bool = False  # what an expression is depends on where it stands
 
 
@@ -87,6 +88,8 @@ class Blocks:
     around: frozenset[str]
     statements: frozenset[str]
     assignments: frozenset[str]  # that declare nothing
+    after: Mapping[str, str] = field(default_factory=dict)  # by type of block: the field after which they are seen
+    conditions: frozenset[str] = frozenset()  # in which a name is seen after the value that is beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +105,5 @@ class Syntax:
     types: frozenset[str] = frozenset()  # of functions, which say names of parameters that nothing has
     blocks: Blocks | None = None  # where variables are seen; None where in all of the function
     has_selves: bool = False  # the object itself is a first parameter
+    nests_namespaces: bool = False  # each namespace that a file names is in the one before
     stores_paths: bool = False  # what has a path is declared elsewhere, in a class or namespace

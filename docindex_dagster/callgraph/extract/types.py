@@ -18,7 +18,9 @@ _WORDS = re.compile(
 _NOTHING = re.compile(r"^(?:None|null|undefined|nil|void|var|auto)$")
 _ARRAY = re.compile(r"^(?:\[\w*\])+\s*([^\[\]\s].*)$|^(.*?)(?:\[\d*\])+$", re.DOTALL)
 _MAP = re.compile(r"^map\[([^\]]*)\](.*)$", re.DOTALL)
-_ARROW = re.compile(r"^\(?(?:([\w.<>?, ]+)\.)?\(([^()]*)\) ?-> ?.*$", re.DOTALL)  # of Kotlin and Swift
+# Of Kotlin and Swift.
+_ARROW = re.compile(r"^\(?(?:([\w.<>?, ]+)\.)?\(([^()]*)\) ?(?:async )?(?:throws )?-> ?.*$", re.DOTALL)
+_PLAIN_ARROW = re.compile(r"^([\w.]+(?: ?\[.*\])?) ?=> ?.*$", re.DOTALL)  # of Scala
 _RESULT = re.compile(r"^\s*(?:<.*?>\s*\(.*?\)\s*)?=>\s*(.*)$", re.DOTALL)  # of TypeScript
 _SLICE = re.compile(r"^\[([^,;]*)(?:;[^\]]*)?\]$", re.DOTALL)
 _CHANNEL = re.compile(r"^(?:<- ?)?chan(?: ?<-| ) ?(.*)$", re.DOTALL)
@@ -73,6 +75,8 @@ def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911, PLR0
         return _generic("map", [mapping[1], mapping[2]], depth)
     if array := _ARRAY.match(text):
         return _generic("Array", [array[1] or array[2] or ""], depth)
+    if function := _PLAIN_ARROW.match(text):
+        return _function_taking(["", function[1]], depth)
     if function := _ARROW.match(text):
         return _function_taking([function[1] or "", *_split(function[2], ",")], depth)
     if slice_ := _SLICE.match(text):

@@ -109,9 +109,12 @@ def _of_this(target: Expression) -> Expression:
 
 
 def _place_of(node: "Node") -> str:
-    """The number of a field that has no name."""
+    """The number of a field that has no name, or of the parameter whose type it is."""
     around = node.parent
-    fields = around.children_by_field_name("type") if around is not None else []
+    names = ("type", "name")
+    fields = [field for name in names for field in around.children_by_field_name(name)] if around is not None else []
+    if around is not None and around.type == "class_parameter" and around.parent is not None:
+        node, fields = around, around.parent.named_children
     return str(next((at for at, field in enumerate(fields) if field.id == node.id), 0))
 
 
@@ -156,12 +159,13 @@ def parameter(parts: "Captured", reader: Reader) -> Parameter:
     """A parameter, with its type and default."""
     node = parts["parameter"][0]
     name = _pattern_name(node) if node.type in _PATTERNS else text_of(node).lstrip("&*:")
+    label = text_of(parts["parameter.label"][0]) if "parameter.label" in parts else ""
     value = value_of(parts, "parameter", reader)
     if "parameter.rest" not in parts and not _takes_the_rest(node):
-        return Parameter("block" if "parameter.block" in parts else "", FILE, name, value, 0, 0)
+        return Parameter("block" if "parameter.block" in parts else "", FILE, name, value, label, 0, 0)
     if isinstance(value, Instance) and not (value.type.name == "Array" and value.type.arguments):
         value = Instance(TypeRef("Array", (value.type,)))
-    return Parameter("rest", FILE, name, value, 0, 0)
+    return Parameter("rest", FILE, name, value, label, 0, 0)
 
 
 def _takes_the_rest(name: "Node") -> bool:
@@ -185,7 +189,7 @@ def value_of(parts: "Captured", capture: str, reader: Reader) -> Expression:  # 
     if f"{capture}.unpacked" in parts:
         return unpacked(parts["bind"][0], parts[f"{capture}.unpacked"][0], reader)
     if f"{capture}.pattern" in parts:
-        return matched(parts[capture][0], reader)
+        return (reader.syntax.matching or matched)(parts[capture][0], reader)
     if f"{capture}.again" in parts:
         return repeated_type(parts[capture][0])
     if f"{capture}.self" in parts:

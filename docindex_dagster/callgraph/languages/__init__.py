@@ -25,6 +25,8 @@ from docindex_dagster.callgraph.languages import (
     python,
     ruby,
     rust,
+    scala,
+    swift,
     zig,
 )
 from docindex_dagster.callgraph.rules import Rules
@@ -48,6 +50,8 @@ SYNTAX: Mapping[str, Syntax] = {
     "python": python.SYNTAX,
     "ruby": ruby.SYNTAX,
     "rust": rust.SYNTAX,
+    "scala": scala.SYNTAX,
+    "swift": swift.SYNTAX,
     "tsx": ecmascript.TYPESCRIPT_SYNTAX,
     "typescript": ecmascript.TYPESCRIPT_SYNTAX,
     "zig": zig.SYNTAX,
@@ -66,6 +70,8 @@ RULES: Mapping[str, Rules] = {
     "python": python.RULES,
     "ruby": ruby.RULES,
     "rust": rust.RULES,
+    "scala": scala.RULES,
+    "swift": swift.RULES,
     "tsx": ecmascript.TYPESCRIPT_RULES,
     "typescript": ecmascript.TYPESCRIPT_RULES,
     "zig": zig.RULES,

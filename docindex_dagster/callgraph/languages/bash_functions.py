@@ -63,7 +63,7 @@ def called_name(definition: Definition, definitions: Mapping[str, Definition]) -
 
 def _parameters(function: Definition) -> Iterator[Parameter]:
     for number in range(1, _MOST + 1):
-        yield Parameter("", function.id, f"${number}", UNKNOWN, function.line, function.byte)
+        yield Parameter("", function.id, f"${number}", UNKNOWN, "", function.line, function.byte)
 
 
 class _Shifted:

@@ -80,6 +80,7 @@ SYNTAX = Syntax(
         ),
         frozenset({"let_declaration", "let_condition"}),
         frozenset({"assignment_expression"}),
+        after={"for_expression": "value"},
     ),
 )
 

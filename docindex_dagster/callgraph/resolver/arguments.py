@@ -40,7 +40,7 @@ def callback_argument(q: Queries, unit: Unit, scope: str, wanted: CallbackArgume
 
 def _to_last(q: Queries, value: Value, position: int) -> Sequence[Value]:
     """What a function gives to the function that it is given last, by the type that it declares."""
-    parameters = q.unit(value.path).parameters.get(value.name, ()) if value.kind == "function" else ()
+    parameters = q.unit(value.path).parameters.get(value.name, ()) if value.kind in {"function", "class"} else ()
     declared = parameters[-1].value if parameters else None
     if not isinstance(declared, Instance) or declared.type.name not in _FUNCTION_TYPES:
         return ()
@@ -211,7 +211,10 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
     made: Value | None,
 ) -> Iterator[Value]:
     """What one call gives for a parameter of a function; a decorator is given what it decorates."""
-    argument = argument_at(call.arguments, position, name.removeprefix("$")) if isinstance(call, CallSite) else None
+    argument = None
+    if isinstance(call, CallSite):
+        has_labels = unit.rules.has_labels
+        argument = argument_at(call.arguments, position, name.removeprefix("$"), has_labels=has_labels)
     if argument is None and isinstance(call, CallSite):
         return
     if not (made and isinstance(call, CallSite) and _makes(q, other, call, made)) and not any(
@@ -222,7 +225,8 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
         if position == 0 and not isinstance(call.value, Call) and (unit.is_test or not other.is_test):
             yield Value("function", other.path, call.decorated, How.ARGUMENT)
         return
-    for value in q.values(other, call.scope, argument.value) if argument else ():
+    read = q.read if other.rules.has_bare_calls else q.values
+    for value in read(other, call.scope, argument.value) if argument else ():
         if unit.is_test or not _is_of_test(q, value):
             yield value.found(How.ARGUMENT)
 

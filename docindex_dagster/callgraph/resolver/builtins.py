@@ -16,7 +16,7 @@ _SAME_NAMES = """
     each_with_index each_with_object reverse_each flat toSorted toReversed rotate each_slice
     sortedBy sortedByDescending distinct distinctBy onEach filterNot filterNotNull takeWhile dropWhile shuffled limit
     OrderByDescending ThenBy Skip Take Reverse Distinct Concat AsEnumerable Values Union SkipWhile TakeWhile asReversed
-    toMutableList toSet parallelStream cases
+    toMutableList toSet parallelStream cases enumerated prefix suffix dropFirst dropLast
 """
 _ONE_NAMES = """
     get pop first last next find peek poll remove at front back top shift popleft unwrap expect unwrap_or
@@ -24,6 +24,7 @@ _ONE_NAMES = """
     as_mut value First Last Single FirstOrDefault Pop Dequeue setdefault detect min max min_by max_by getOrElse
     computeIfAbsent getOrPut take removeFirst removeLast firstOrNull lastOrNull element elementAt getFirst getLast
     read write upgrade from tryFrom valueOf findFirst findAny reduce fetch dig sample __getitem__ pop_front pop_back
+    popLast randomElement removeValue updateValue
 """
 _TEXT_NAMES = """
     toString substring trim strip lowercase uppercase toLowerCase toUpperCase concat repeat replace joinToString
@@ -51,6 +52,7 @@ ANY = "Object"  # what all objects inherit
 _COLLECTION_NAMES = """
     List MutableList Collection MutableCollection Iterable MutableIterable Set MutableSet Sequence Array ArrayList
     IEnumerable IList ICollection IReadOnlyList IReadOnlyCollection HashSet LinkedList IQueryable collection
+    Seq Vector IndexedSeq
 """
 _MAP_NAMES = "Map MutableMap HashMap LinkedHashMap Dictionary IDictionary IReadOnlyDictionary"
 _PLAIN_NAMES = """
@@ -73,6 +75,12 @@ def is_same_type(name: str, wanted: str) -> bool:
     """Whether what has a type of the library may be given where another is wanted."""
     name, wanted = _TYPE_NAMES.get(name, name), _TYPE_NAMES.get(wanted, wanted)
     return name == wanted or any(name in group and wanted in group for group in (_COLLECTIONS, _MAPS))
+
+
+def same_types(name: str) -> tuple[str, ...]:
+    """The types of the library as which something of one of them may be taken."""
+    groups = (group for group in (_COLLECTIONS, _MAPS) if name in group)
+    return (name, *sorted(other for group in groups for other in group if other != name))
 
 
 # What methods of collections and promises give to functions: their elements, first or next to something else.

@@ -9,7 +9,7 @@ from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes
 from docindex_dagster.callgraph.resolver.imports import macros
-from docindex_dagster.callgraph.resolver.overloads import best_overloads, takes
+from docindex_dagster.callgraph.resolver.overloads import best_overloads, has_labels_of, takes
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, external
@@ -20,6 +20,8 @@ def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     """What a call reaches: functions, classes of which it makes an object, and what is external."""
     kind, callee = call.kind if isinstance(call, CallSite) else "decorator", callee_of(call)
     found = q.reached(unit, _home(q, unit, call.scope, kind, callee), kind, callee)
+    if unit.rules.has_labels:
+        found = tuple(one for value in found for one in _labelled(q, value, call))
     is_one = len(found) == 1 and not (unit.rules.separates_kinds and _takes_too_little(q, found[0], call))
     return found if not found or is_one else q.chosen(unit, call, found)
 
@@ -62,6 +64,8 @@ def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
     rules = unit.rules
     if kind == "macro" and rules.has_macro_names:
         return [*macros(q, unit, path_of(callee))]
+    if kind == "read":
+        return _read(q, unit, scope, callee)
     if kind == "new":
         values = tuple(constructed(q, unit, scope, callee))
         if rules.separates_kinds:
@@ -71,6 +75,17 @@ def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
         if rules.has_open_dispatch and isinstance(callee, Attribute | Name):
             values += _overriding(q, unit, scope, callee, values)
     return [target for value in values for target in callable_of(q, value)]
+
+
+def _read(q: Queries, unit: Unit, scope: str, callee: Expression) -> Sequence[Value]:
+    """The functions that take nothing, where they are called by their names alone."""
+    written = last_name(callee)
+    names = {written, *(one.member for one in unit.imports.get(written, ()))}
+    named = (one for name in names for _, one in q.program.named.get(unit.rules.family, name))
+    if not any(one.kind in FUNCTIONS for one in named):
+        return ()
+    found = q.values(unit, scope, callee)
+    return [value for value in found if q.is_bare(value) and q.definition(value).name in names]
 
 
 def chosen(q: Queries, unit: Unit, call: CallSite | Decorator, found: Values) -> Values:
@@ -94,12 +109,23 @@ def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> boo
 
 def _overloads(q: Queries, function: Value, call: CallSite | Decorator) -> Iterable[Value]:
     """A function, or where it takes too little those of this name in what its class is made from."""
-    if not _takes_too_little(q, function, call):
-        return [function]
+    return [function, *_inherited(q, function)] if _takes_too_little(q, function, call) else [function]
+
+
+def _inherited(q: Queries, function: Value) -> Iterable[Value]:
+    """The functions of the name of a member in what its class is made from."""
     name, owner = q.definition(function).name, function.held[0]
     above = dropwhile(lambda one: not _is_member(q, function, one), ancestors(q, owner))
     inherited = (one for ancestor in [*above][1:] for one in members(q, owner, [ancestor], name))
-    return [function, *(one for one in inherited if one.kind == "function")]
+    return (one for one in inherited if one.kind == "function")
+
+
+def _labelled(q: Queries, value: Value, call: CallSite | Decorator) -> Iterable[Value]:
+    """A target that has the labels of a call, or those that have it and are inherited under its name."""
+    if has_labels_of(q, value, call):
+        return [value]
+    inherited = _inherited(q, value) if value.held else ()
+    return [one for one in inherited if has_labels_of(q, one, call)]
 
 
 def _takes_too_little(q: Queries, function: Value, call: CallSite | Decorator) -> bool:

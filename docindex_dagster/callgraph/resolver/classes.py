@@ -58,22 +58,75 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
         return [*q.member(cls, name)]
     parts = parts_of(q, cls)
     if parts and _lacks(q, owner, cls, parts, name):
-        return []
-    for unit, definition in parts:
-        rules = unit.rules
-        if rules.is_made_by_name and name == definition.name:
-            return [cls.as_kind("class")]
-        found: list[Value] = []
-        if unit.path == cls.path or rules.has_partial_classes or rules.has_impls:
-            for member in children(q, unit, definition, name):
-                found += as_member(q, owner, *member)
-        if not found or (rules.separates_kinds and unit.binds(definition.id, name)):
-            found += _fields(q, owner, unit, definition, name)
-        if not found and definition.kind == "module" and rules.has_module_paths:
-            found = [*q.used_in(unit, definition.id, name)]
+        return _applied_by_default(owner, cls, parts, name)
+    required: list[Value] = []
+    for unit, definition in _companions(owner, cls, parts):
+        found = _in_part(q, owner, cls, (unit, definition), name)
+        if found and unit.rules.has_extensions:
+            asked, given = _by_body(q, found)
+            found = (asked if owner.is_same(cls) else given) or ([] if asked else given)
+            required = required or asked
         if found:
             return found
-    return []
+    return required or _applied_by_default(owner, cls, parts, name)
+
+
+def _in_part(q: Queries, owner: Value, cls: Value, part: Part, name: str) -> list[Value]:
+    """What one part of a class has under a name."""
+    unit, definition = part
+    rules = unit.rules
+    if rules.is_made_by_name and name == definition.name:
+        return [cls.as_kind("class")]
+    found: list[Value] = []
+    if unit.path == cls.path or rules.has_partial_classes or rules.has_impls:
+        for member in children(q, unit, definition, name):
+            found += as_member(q, owner, *member)
+    if not found or (rules.separates_kinds and unit.binds(definition.id, name)):
+        found += _fields(q, owner, unit, definition, name)
+    if not found and definition.kind == "module" and rules.has_module_paths:
+        found = [*q.used_in(unit, definition.id, name)]
+    return found
+
+
+def _applied_by_default(owner: Value, cls: Value, parts: Sequence[Part], name: str) -> list[Value]:
+    """The class itself, of which the object of its name makes one where that says nothing else."""
+    if name != "apply" or not owner.is_same(cls) or not any(unit.rules.has_companions for unit, _ in parts):
+        return []
+    return [cls.as_kind("class")] if {_is_single(*part) for part in parts} == {True, False} else []
+
+
+def _companions(owner: Value, cls: Value, parts: Sequence[Part]) -> Sequence[Part]:
+    """Of a class and the object of its name, those that have the members of an owner, in their order."""
+    if not any(unit.rules.has_companions for unit, _ in parts[:1]):
+        return parts
+    singles = [part for part in parts if _is_single(*part)]
+    others = [part for part in parts if not _is_single(*part)]
+    if not owner.is_same(cls):
+        return others or singles
+    if owner.kind == "class":
+        return singles + [part for part in others if part[1].kind in {"enum", "impl", "module"}]
+    return singles + others if _is_single(*parts[0]) else others + singles
+
+
+def _is_single(unit: Unit, definition: Definition) -> bool:
+    """Whether a class is that of one object, which has its name."""
+    return definition.id in unit.properties
+
+
+def applied(q: Queries, value: Value) -> Values:
+    """What runs where a class, or the object of its name, is called by its name."""
+    functions = tuple(one for one in own_member(q, value, value, "apply") if one.kind == "function")
+    is_made = any(not _is_single(*part) for part in parts_of(q, value))
+    return (*functions, value) if is_made or not functions else functions
+
+
+def _by_body(q: Queries, found: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+    """Those that a protocol only asks for, and all others."""
+
+    def is_asked(one: Value) -> bool:
+        return one.kind == "function" and one.name in q.unit(one.path).hidden
+
+    return [one for one in found if is_asked(one)], [one for one in found if not is_asked(one)]
 
 
 def _lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str) -> bool:
@@ -92,9 +145,10 @@ def _lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: st
 
 def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Part]:
     """The members of a class under a name."""
-    for member in unit.children_of(members_of(definition), name):
-        yield unit, member
     rules = unit.rules
+    for member in unit.children_of(members_of(definition), name):
+        if not rules.has_companions or _holder(unit, member) == definition.id:
+            yield unit, member
     if not rules.has_open_classes:
         return
     full = full_name(unit, definition.qualified)
@@ -103,6 +157,17 @@ def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Itera
             other = q.unit(path)
             if rules.sharing != "folder" or path.rpartition("/")[0] == unit.path.rpartition("/")[0]:
                 yield other, member
+
+
+def _holder(unit: Unit, member: Definition) -> str:
+    """The id of that class of several of one name in which a member is written."""
+    known = unit.definitions
+    found, number = member.parent, 2
+    while (identifier := f"{member.parent}~{number}") in known:
+        if is_class(known[identifier]) and known[identifier].line <= member.line:
+            found = identifier
+        number += 1
+    return found
 
 
 def as_member(q: Queries, owner: Value, unit: Unit, member: Definition) -> Iterator[Value]:
@@ -183,6 +248,9 @@ def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found:
     names = [one.name for one in unit.parameters.get(definition.id, ())] if is_class(definition) else []
     if name in names and not rules.separates_kinds:
         yield from q.given(Value("class", unit.path, definition.id), names.index(name), name)
+    if name in names and rules.has_companions and all(map(_may_be_function, found)):
+        given = q.given(Value("class", unit.path, definition.id), names.index(name), name)
+        yield from (value for value in given if value.kind == "function")
     if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
         yield from spaces.assigned(q, Value("class", unit.path, definition.id), name)
     if rules.has_tables:

@@ -5,6 +5,7 @@ from typing import Any
 
 from docindex_dagster.callgraph.ir import (
     FILE,
+    THIS,
     Attribute,
     Call,
     CallbackArgument,
@@ -63,6 +64,8 @@ def _call(q: Queries, unit: Unit, scope: str, expression: Call) -> Iterable[Valu
     callee = expression.callee
     if isinstance(callee, Attribute) and callee.name in unit.rules.binders:
         return [value for value in q.values(unit, scope, callee.of) if value.kind == "function"]
+    if isinstance(callee, Attribute) and callee.name in unit.rules.peeking:
+        return q.values(unit, scope, callee)
     return [found for value in q.callees(unit, scope, callee) for found in result(q, unit, value)]
 
 
@@ -71,7 +74,9 @@ def _new(q: Queries, unit: Unit, scope: str, expression: New) -> Iterable[Value]
 
 
 def _element(q: Queries, unit: Unit, scope: str, expression: Element) -> Iterable[Value]:
-    return [found for value in q.read(unit, scope, expression.of) for found in q.elements(value)]
+    values = q.read(unit, scope, expression.of)
+    is_optional = unit.rules.has_optionals and expression.of is not THIS
+    return [found for value in values for found in q.elements(value) or ([value] if is_optional else [])]
 
 
 def _instance(q: Queries, unit: Unit, scope: str, expression: Instance) -> Iterable[Value]:

@@ -41,6 +41,9 @@ def _denoted(q: Queries, unit: Unit, definition: Definition, base: Base) -> Valu
 
 def ancestors(q: Queries, value: Value) -> Iterator[Value]:
     """A class and what it is made from, in the order in which members are looked for (method resolution order)."""
+    if value.path and q.rules(value).has_companions:
+        yield from _linearized(q, value, {})
+        return
     stack, seen = [value], set()
     while stack:
         current = stack.pop()
@@ -51,6 +54,22 @@ def ancestors(q: Queries, value: Value) -> Iterator[Value]:
         yield current
         if current.kind not in _NO_BASES:
             stack += reversed(q.direct_bases(current.path, current.name))
+
+
+def _linearized(q: Queries, value: Value, known: dict[tuple[str, str], Sequence[Value]]) -> Sequence[Value]:
+    """A class and what it is made from, each behind all that is made from it (class linearization of Scala)."""
+    key = value.path, value.name
+    if key in known:
+        return known[key]
+    known[key] = ()  # of a class that is made from itself
+    found = {key: value}
+    for base in q.direct_bases(*key) if value.kind not in _NO_BASES else ():
+        for one in _linearized(q, base, known):
+            if (one.path, one.name) != key:
+                found.pop((one.path, one.name), None)
+                found[one.path, one.name] = one
+    known[key] = tuple(found.values())
+    return known[key]
 
 
 def ancestor_names(q: Queries, value: Value) -> frozenset[str]:

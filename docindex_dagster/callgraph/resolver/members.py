@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from docindex_dagster.callgraph.ir import Expression, Instance, path_of
-from docindex_dagster.callgraph.resolver import spaces
+from docindex_dagster.callgraph.resolver import builtins, spaces
 from docindex_dagster.callgraph.resolver.classes import as_member, children, members, own_member
-from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed, class_of
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, external
 from docindex_dagster.callgraph.units import Unit
@@ -13,6 +13,8 @@ from docindex_dagster.callgraph.units import Unit
 
 def members_of(q: Queries, unit: Unit, scope: str, values: Values, name: str) -> list[Value]:
     """What some objects, classes or modules have under a name, also by functions that are added to their types."""
+    if name in unit.rules.peeking and (peeked := [one for value in values for one in _peeked(value)]):
+        return peeked
     has_impls = unit.rules.has_impls
     found = [
         found for value in values for found in ((has_impls and _added(q, unit, value, name)) or q.member(value, name))
@@ -20,6 +22,12 @@ def members_of(q: Queries, unit: Unit, scope: str, values: Values, name: str) ->
     if unit.rules.separates_kinds and all(value.kind == "external" for value in found):
         found = [*q.extensions(unit, scope, values, name)] or found
     return found
+
+
+def _peeked(value: Value) -> Values:
+    """What a collection of the library holds."""
+    is_library = value.kind in {"external", "external object", "collection"}
+    return tuple(one.found(How.ELEMENT) for one in value.held[-1:]) if is_library else ()
 
 
 def tested(q: Queries, unit: Unit, scope: str, of: Expression, name: str) -> Values:
@@ -185,6 +193,8 @@ def _of_deref(q: Queries, value: Value, name: str) -> list[Value]:
 
 def _added(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
     """A method of a trait of the source that is added to a type of the library."""
+    if seen_from.rules.has_extensions:
+        return _extended(q, seen_from, value, name)
     if value.kind not in {"external", "external object"}:
         return []
     family, last = seen_from.rules.family, value.name.rpartition(".")[2]
@@ -199,6 +209,24 @@ def _added(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
             for _, bases in q.bases(unit, definition)
             for base in bases
         )
+    ]
+
+
+def _extended(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
+    """A member that extensions add to a type of the library."""
+    if value.kind == "object" and q.definition(value).kind == "impl":
+        last = q.definition(value).name
+    elif value.kind in {"external", "external object", "collection"}:
+        last = value.name.rpartition(".")[2]
+    else:
+        return []
+    return [
+        found.found(How.RECEIVER)
+        for known in builtins.same_types(last)
+        for path, definition in q.program.named.get(seen_from.rules.family, known)
+        if definition.kind == "impl" and class_of(q, q.unit(path), definition).name == definition.id
+        for found in q.member(Value("object", path, definition.id), name)
+        if found.kind != "external"
     ]
 
 

@@ -81,7 +81,10 @@ def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> l
     known = q.program.full.get(rules.family, f"{space}.{name}" if space else name)
     if not known:
         return []
-    classes = [item for item in known if is_class(item[1]) and item[1].kind != "module"]
+    if rules.has_companions:
+        known = [item for item in known if item[1].id not in q.unit(item[0]).hidden]
+    no_classes = {"module", "impl"} if rules.has_impls else {"module"}
+    classes = [item for item in known if is_class(item[1]) and item[1].kind not in no_classes]
     if len(classes) > 1:
         classes = [min(classes, key=lambda item: _distance(item[0], importer, name))]
     others = (item for item in known if not is_class(item[1]))
@@ -92,6 +95,15 @@ def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> l
 
 def of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: str) -> Values:
     """What a namespace, or a class, has under a name."""
+    if rules.has_relative_imports and importer:
+        for space in with_parents(q.unit(importer).namespace):
+            found = _of_namespace(q, rules, f"{space}.{module}".rstrip("."), name, importer)
+            if any(value.kind != "external" for value in found):
+                return found
+    return _of_namespace(q, rules, module, name, importer)
+
+
+def _of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: str) -> Values:
     if rules.extends_receiver:
         module, name = (module, "") if name == "Companion" else (module.removesuffix(".Companion"), name)
     if not name:
@@ -136,6 +148,8 @@ def _sees(q: Queries, unit: Unit, scope: str, other: Unit, function: Definition)
     if not rules.extends_receiver:  # it is in a class, and its namespace is what is imported
         space = full_name(other, function.parent).rpartition(".")[0]
         return space in own_namespaces(q, unit) or space in wildcards or space in q.program.everywhere(rules.family)
+    if rules.has_open_extensions:
+        return True
     receiver = other.receivers[function.id].name.rpartition(".")[2]
     holder = "" if function.parent.rpartition(".")[2] == receiver else function.parent
     if holder and unit is other and any(around.qualified == holder for around in unit.around(scope)):
@@ -152,7 +166,8 @@ def _extends(q: Queries, unit: Unit, function: Definition, value: Value) -> bool
     if value.kind not in _OBJECTS:
         return False
     written = unit.receivers[function.id]
-    bounds: dict[str, Expression] = {one.name: one.bound for one in unit.generics.get(function.id, ())}
+    scopes = [around.id for around in unit.around(function.id)] if unit.rules.has_open_extensions else [function.id]
+    bounds: dict[str, Expression] = {one.name: one.bound for scope in scopes for one in unit.generics.get(scope, ())}
     if not written.arguments and written.name in bounds:
         bound = bounds[written.name]
         if not isinstance(bound, Instance):
@@ -169,7 +184,8 @@ def _extends(q: Queries, unit: Unit, function: Definition, value: Value) -> bool
             or (not classes and one.kind == "external" and one.name.rpartition(".")[2] == wanted)
             for one in ancestors(q, value)
         )
-    return not classes and builtins.is_same_type(value.name.rpartition(".")[2], wanted)
+    names = {wanted, *(one.name.rpartition(".")[2] for one in typed if one.kind == "external object")}
+    return not classes and any(builtins.is_same_type(value.name.rpartition(".")[2], name) for name in names)
 
 
 def _distance(path: str, importer: str, name: str) -> tuple[int, bool, str]:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal
-from docindex_dagster.callgraph.resolver.builtins import is_value
-from docindex_dagster.callgraph.resolver.hierarchy import ancestors
+from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal, Parameter
+from docindex_dagster.callgraph.offers import last_name
+from docindex_dagster.callgraph.resolver.builtins import is_same_type, is_value
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import How, Value, Values
 from docindex_dagster.callgraph.rules import Rules
@@ -39,6 +40,7 @@ _ALIASES = {
 }
 _NUMBERS = ("byte", "short", "char", "int", "long", "float", "double", "decimal", "number")
 _SAME_NUMBERS = {"integer": "int", "int32": "int", "int64": "long", "single": "float"}
+_MOST_GIVEN = 8  # arguments for one parameter
 _NUMBER_MISSING = 10.0  # a wrong number of arguments weighs more than all types
 
 
@@ -52,6 +54,22 @@ def takes(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
     taken = q.parameters(function)
     has_rest = any(one.kind == "rest" for one in taken)
     return has_rest or len(arguments_of(call)) <= len(taken)
+
+
+def has_labels_of(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
+    """Whether a function has the labels of a call, in this order, where the call names it."""
+    if function.kind != "function" or not isinstance(call, CallSite):
+        return True
+    definition, rules = q.definition(function), q.rules(function)
+    if last_name(call.callee) != definition.name and definition.name not in rules.runs:
+        return True
+    labels = iter([_label(one) for one in q.parameters(function) for _ in range(_MOST_GIVEN if one.kind else 1)])
+    is_closure = Literal("fun")
+    return all(given.value is is_closure or (given.name or "_") in labels for given in call.arguments)
+
+
+def _label(parameter: Parameter) -> str:
+    return parameter.label or parameter.name
 
 
 def best_overloads(q: Queries, unit: Unit, call: CallSite | Decorator, found: Sequence[Value]) -> Values:
@@ -71,6 +89,10 @@ def best_overloads(q: Queries, unit: Unit, call: CallSite | Decorator, found: Se
 
 def _group(q: Queries, unit: Unit, value: Value) -> tuple[str, ...]:
     """What overloads of one function have in common."""
+    if unit.rules.has_companions and value.kind in {"function", "class"}:
+        definition = q.definition(value)
+        if value.kind == "class" or definition.name == "apply":
+            return (value.path, "apply", definition.qualified if value.kind == "class" else definition.parent)
     if unit.rules.separates_kinds and value.kind == "function":
         return (q.definition(value).name, *(part for one in value.held for part in (one.path, one.name)))
     name = value.name.partition("~")[0] if value.kind == "function" else value.name
@@ -83,7 +105,7 @@ def _best(q: Queries, given: "Sequence[_Given]", group: Sequence[Value], rules: 
     highest = max(scores)
     best = [value for value, score in zip(group, scores, strict=True) if score == highest]
     parents = {q.definition(value).parent for value in best}
-    types = {tuple(one.value for one in q.parameters(value)) for value in best}
+    types = {tuple(one.value for one in _taken(q, value)) for value in best}
     is_plain = not rules.separates_kinds or len(best) == 1 or len(parents) == len(best) or len(types) == 1
     return best[:1] if is_plain else ()
 
@@ -101,19 +123,21 @@ class _Given:
     def literal(self) -> str:
         """The type of a literal; "" for anything else."""
         value = self.argument.value
-        if self.argument.name or not isinstance(value, Literal):
+        is_named = bool(self.argument.name) and not self.unit.rules.has_labels
+        if is_named or not isinstance(value, Literal):
             return ""
         return _ALIASES.get(value.type, value.type)
 
     @cached_property
     def known(self) -> Sequence[Value]:
         """What it may be."""
-        values = self.q.table.without_callers(self.q.values, self.unit, self.scope, self.argument.value)
+        read = self.q.read if self.unit.rules.has_bare_calls else self.q.values
+        values = self.q.table.without_callers(read, self.unit, self.scope, self.argument.value)
         return [one for one in values if one.kind != "external"]
 
 
 def _fit(q: Queries, given: Sequence[_Given], value: Value, rules: Rules) -> float:
-    taken = q.parameters(value)
+    taken = _taken(q, value)
     score = 0.0 if len(given) == len(taken) else -_NUMBER_MISSING - abs(len(given) - len(taken))
     for one, parameter in zip(given, taken, strict=False):
         declared = parameter.value
@@ -129,6 +153,14 @@ def _fit(q: Queries, given: Sequence[_Given], value: Value, rules: Rules) -> flo
                 is_taken = not rules.separates_kinds and _takes(q, value, declared, typed)
                 score += 1 if is_taken else _type_fit(q, typed, wanted)
     return score
+
+
+def _taken(q: Queries, value: Value) -> Sequence[Parameter]:
+    """The parameters of a function; of a class, those of the part of it that has some."""
+    if value.kind != "class" or not q.rules(value).has_companions:
+        return q.parameters(value)
+    several = (unit.parameters.get(definition.id, ()) for unit, definition in parts_of(q, value))
+    return next(filter(None, several), ())
 
 
 def _aliased(q: Queries, function: Value, declared: Instance) -> list[str]:
@@ -162,6 +194,8 @@ def _type_fit(q: Queries, typed: Value, wanted: str) -> float:
         return 0.25 if last in _ANYTHING else 0.3
     if typed.kind == "object" and last in q.ancestor_names(typed):
         return 0.75
+    if typed.kind == "collection" and is_same_type(name, last):
+        return 1
     if typed.kind == "external object" and (number := _number_fit(name, last)):
         return number
     return -0.5

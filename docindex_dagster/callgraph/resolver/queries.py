@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from docindex_dagster.callgraph.dependencies.tabling import Query, Table
 from docindex_dagster.callgraph.ir import (
+    THIS,
     Argument,
     Base,
     CallSite,
@@ -115,6 +116,8 @@ class Queries:
         # What a call of a kind may reach at a place, whatever it gives; and of that what it means by what it gives.
         self.reached: Query[[Unit, str, str, Expression], Values] = Query(table, "reached", NONE)
         self.chosen: Query[[Unit, CallSite | Decorator, Values], Values] = Query(table, "chosen", NONE)
+        # What runs where a class, or the object of its name, is called by its name.
+        self.applied: Query[[Value], Values] = Query(table, "applied", NONE)
         self._homes: dict[str, Homes] = {}
         self.own_names: dict[tuple[str, str], OwnNames] = {}  # of classes, by path and id
         self.namespaces: dict[str, Sequence[str]] = {}  # that a file sees without an import, by its path
@@ -147,14 +150,26 @@ class Queries:
         functions = tuple(value for value in found if value.kind in {"function", "class"})
         if not functions and isinstance(expression, Name):
             functions = self.values(unit, scope, Name(expression.text, "function"))
-        return functions or found
+        if not unit.rules.has_companions:
+            return functions or found
+        if expression is THIS:
+            return tuple(value.as_kind("class") for value in found)
+        return tuple(
+            one for value in functions or found for one in (self.applied(value) if value.kind == "class" else (value,))
+        )
 
     def read(self, unit: Unit, scope: str, expression: Expression) -> Values:
         """What an expression stands for where it is not called."""
         found = self.values(unit, scope, expression)
         if not unit.rules.separates_kinds:
             return found
+        if unit.rules.has_bare_calls:
+            found = tuple(one for value in found for one in (self.returned(value) if self.is_bare(value) else (value,)))
         return tuple(value for value in found if value.kind != "function") or found
+
+    def is_bare(self, value: Value) -> bool:
+        """Whether something is a function that takes nothing."""
+        return value.kind == "function" and not self.program.units[value.path].parameters.get(value.name)
 
     def unit(self, path: str) -> Unit:
         """The file of a path, which is noted as one that was looked at."""
@@ -174,11 +189,13 @@ class Queries:
         return found[1:] if found and found[0].name in {"self", "cls", "this"} else found
 
 
-def argument_at(arguments: Sequence[Argument], position: int, name: str) -> Argument | None:
-    """What is given for a parameter: under its name, else at its position."""
+def argument_at(
+    arguments: Sequence[Argument], position: int, name: str, *, has_labels: bool = False
+) -> Argument | None:
+    """What is given for a parameter: under its name, else at its position, where it has no other name."""
     for argument in arguments:
         if argument.name and argument.name == name:
             return argument
-    if position < len(arguments) and not arguments[position].name:
+    if position < len(arguments) and (has_labels or not arguments[position].name):
         return arguments[position]
     return None

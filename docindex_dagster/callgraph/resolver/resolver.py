@@ -14,6 +14,7 @@ from docindex_dagster.callgraph.program import Program
 from docindex_dagster.callgraph.resolver import (
     arguments,
     calls,
+    classes,
     definitions,
     dispatch,
     evaluate,
@@ -99,6 +100,7 @@ def composed(program: Program, table: Table) -> Queries:
     q.parameter = partial(arguments.parameter, q)
     q.given = partial(arguments.given, q)
     q.to_callback = partial(arguments.to_callback, q)
+    q.applied.answered_by(partial(classes.applied, q))
     q.evaluated.answered_by(partial(evaluate.evaluated, q))
     q.member.answered_by(partial(members.member, q))
     q.elements.answered_by(partial(results.elements, q))

@@ -41,7 +41,7 @@ from docindex_dagster.callgraph.resolver.values import (
 )
 from docindex_dagster.callgraph.units import Unit
 
-_SELF_TYPES = frozenset({"this", "Self", "self", "static", "$this"})
+_SELF_TYPES = frozenset({"this", "this.type", "Self", "self", "static", "$this"})
 _SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
 _INDEXED = frozenset({"class", "object", "module"})
 _TABLE_NAMES = frozenset({"cls", "class", "klass"})
@@ -50,14 +50,13 @@ _POINTING = ("operator[]", "operator->", "operator*")
 _BASES = frozenset({"class", "external", "function"})
 
 
-def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one a kind
+def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: C901, PLR0911 one a kind
     """What a call of a value gives."""
     match value.kind:
         case "class":
             return (value.as_kind("object"),)
         case "function":
-            is_type = unit.rules.has_file_types and is_type_function(q.unit(value.path), q.definition(value))
-            return (value,) if is_type else q.returned(value)
+            return _of_function(q, unit, value)
         case "external":
             return _of_external(unit, value)
         case "parent":
@@ -67,13 +66,22 @@ def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one
         case "object" if unit.rules.has_tables and not callable_of(q, value):
             return (value,)  # of a class that a library makes
         case "object":
-            return tuple(found for member in callable_of(q, value) for found in result(q, unit, member))
+            found = tuple(found for member in callable_of(q, value) for found in result(q, unit, member))
+            return found or ((value,) if unit.rules.has_curried else ())
         case "external object" if value.name == FUNCTION_TYPE:
             return tuple(found.found(How.RETURNED) for found in value.held)
+        case "external object" | "collection" if unit.rules.has_curried:
+            return q.elements(value) if value.held and builtins.is_value(value.name) else (value,)
         case "module":
             return tuple(found for made in q.made(value) for found in result(q, unit, made))
         case _:
             return ()
+
+
+def _of_function(q: Queries, unit: Unit, value: Value) -> Values:
+    """What a function returns; one that gives a type stands for it."""
+    is_type = unit.rules.has_file_types and is_type_function(q.unit(value.path), q.definition(value))
+    return (value,) if is_type else q.returned(value)
 
 
 def _of_external(unit: Unit, value: Value) -> Values:

@@ -7,6 +7,7 @@ from docindex_dagster.callgraph.languages.lua_tables import TABLE
 from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
+from docindex_dagster.callgraph.resolver.hierarchy import class_of
 from docindex_dagster.callgraph.resolver.homes import space_of
 from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, named, of_import, shared, used_in
 from docindex_dagster.callgraph.resolver.members import of_literal
@@ -62,7 +63,7 @@ def _included(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Valu
 def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
     """What a name stands for in one of the scopes around it; None where that says nothing of it."""
     rules = unit.rules
-    if unit.generics and not rules.separates_kinds:
+    if unit.generics and not (rules.separates_kinds and (wanted.space == "type" or not rules.has_extensions)):
         bounds = [one.bound for one in unit.generics.get(around.id, ()) if one.name == wanted.text]
         if bounds:
             return [value for bound in bounds for value in q.values(unit, around.id, bound)]
@@ -76,15 +77,19 @@ def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
 def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
     """What a name stands for in the body of a class, where members need no object."""
     rules, name = unit.rules, wanted.text
+    cls = class_of(q, unit, around)
+    is_added = around.kind == "impl" and cls.name == around.id  # to a type of the library
+    if name == around.name and (is_added or around.id in unit.hidden):
+        return None
     if rules.separates_kinds and name == around.name and around.kind != "module":  # and not its constructor
-        return [Value("class", unit.path, around.id)]
+        return q.defined(unit, around, How.SCOPE) if rules.has_companions else [cls]
     is_body = around.id == scope and rules.has_class_scope and not rules.has_prototypes
     if not (rules.has_implicit_members or is_body or around.kind == "module"):
         return None
-    owner = Value("object", unit.path, around.id)
+    owner = cls.as_kind("object")
     if not rules.has_implicit_members and around.kind == "class":  # what it inherits needs the object
         return fitting(own_member(q, owner, owner, name), wanted, rules)
-    is_extended = rules.extends_receiver and wanted.space != "type"
+    is_extended = (rules.extends_receiver or rules.has_extensions) and wanted.space != "type"
     found = q.members_of(unit, scope, (owner,), name) if is_extended else q.member(owner, name)
     return fitting(found, wanted, rules)
 
@@ -210,6 +215,8 @@ def _named_in(unit: Unit, around: str, name: str) -> Sequence[Definition]:
         definitions = unit.children_of(around, name.removeprefix("$"))
         return [one for one in definitions if is_marked(unit, one) == name.startswith("$")]
     definitions = unit.children_of(around, name)
+    if rules.has_companions:
+        return [one for one in definitions if one.id not in unit.hidden]
     if not rules.has_prototypes:
         return definitions
     found = [one for one in definitions if one.kind != "method" and one.id not in unit.hidden]

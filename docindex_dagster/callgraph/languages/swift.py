@@ -1,0 +1,241 @@
+"""Swift: what its grammar calls expressions and statements.
+
+The grammar takes a subscript for a call, and a member of a type that is known by where it stands (`.make(1)`) for an
+operator before a name.
+"""
+
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.callees import method_of, what_is_given
+from docindex_dagster.callgraph.extract.expressions import Reader, text_of
+from docindex_dagster.callgraph.extract.lambdas import mapped
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Syntax
+from docindex_dagster.callgraph.extract.types import declared_name, declared_type
+from docindex_dagster.callgraph.ir import (
+    UNKNOWN,
+    Attribute,
+    CallbackArgument,
+    Element,
+    Expression,
+    Instance,
+    Union,
+    path,
+)
+from docindex_dagster.callgraph.rules import Rules
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_ITEMS_NAMES = """
+    forEach map filter flatMap compactMap sorted sort first last contains allSatisfy min max reduce partition drop
+    prefix removeAll firstIndex lastIndex mapValues compactMapValues count split
+"""
+_GIVEN = Lambdas(
+    functions=frozenset({"lambda_literal"}),
+    between=frozenset({"call_suffix", "value_argument", "value_arguments"}),
+    items=frozenset(_ITEMS_NAMES.split()),
+)
+_HOLDERS = frozenset({"some", "success"})
+_CONDITIONS = frozenset({"if_statement", "guard_statement", "while_statement"})
+# What has the type of an expression in it, and the statements around what a function gives.
+_SAME_TYPE = frozenset({"call_expression", "try_expression", "await_expression", "ternary_expression"})
+_AROUND_RESULTS = frozenset(
+    {
+        "control_transfer_statement",
+        "statements",
+        "function_body",
+        "if_statement",
+        "guard_statement",
+        "switch_entry",
+        "switch_statement",
+        "do_statement",
+        "catch_block",
+        "computed_property",
+        "computed_getter",
+    }
+)
+_DECLARING = frozenset({"property_declaration", "function_declaration"})
+
+
+def _name(node: "Node", reader: Reader) -> Expression | None:
+    """What `$0` is; None of any other name."""
+    number = text_of(node).removeprefix("$")
+    if not number.isdecimal() or len(number) > 1 or node.text == number.encode():
+        return None
+    function: Node | None = node
+    while function is not None and function.type != "lambda_literal":
+        function = function.parent
+    if function is None:
+        return None
+    given = what_is_given(function, reader, int(number) + 1)
+    return UNKNOWN if number == "0" and _is_so_far(given) else given
+
+
+def _is_so_far(given: Expression) -> bool:
+    """Whether a closure is given what came of the elements before."""
+    parts = given.parts if isinstance(given, Union) else ()
+    return any(isinstance(part, CallbackArgument) and method_of(part.of)[1] == "reduce" for part in parts)
+
+
+def _call(node: "Node", reader: Reader) -> Expression | None:
+    """An item of a collection, an empty collection, or what a call makes of all elements; None of other calls."""
+    called, suffix = node.named_children[0], node.named_children[-1]
+    if suffix.type != "call_suffix":
+        return None
+    if suffix.text and suffix.text.startswith(b"["):
+        return Element(reader.expression(called))
+    if called.type == "call_expression" and suffix.named_children and suffix.named_children[0].type == "lambda_literal":
+        return reader.expression(called)  # a closure behind the arguments, as the grammar reads it at times
+    if called.type in {"array_literal", "dictionary_literal"}:
+        declared = declared_type(text_of(called))
+        return Instance(declared) if declared else UNKNOWN
+    if called.type != "navigation_expression":
+        return None
+    method = text_of(called.named_children[-1]).lstrip(".")
+    return mapped(called.named_children[0], method, suffix, reader)
+
+
+def _operator(node: "Node", _: Reader) -> Expression | None:
+    """A member of the type that is wanted where it stands; None of what has an operator before it."""
+    if not text_of(node).startswith("."):
+        return None
+    around = node.parent
+    while around is not None and around.type in _SAME_TYPE:
+        around = around.parent
+    while around is not None and around.type in _AROUND_RESULTS:
+        around = around.parent
+    declared = _declared(around) if around is not None else ""
+    return Attribute(path(declared), text_of(node.named_children[0])) if declared else UNKNOWN
+
+
+def _declared(node: "Node") -> str:
+    """The type of a variable, or of what a function gives; "" of anything else."""
+    if node.type not in _DECLARING:
+        return ""
+    kinds = [child for child in node.named_children if child.type == "type_annotation"]
+    if node.type == "function_declaration":
+        kinds = [child for child in node.children_by_field_name("name") if child.type != "simple_identifier"]
+    return declared_name(text_of(kinds[0])) if kinds else ""
+
+
+def _pattern(node: "Node", reader: Reader) -> Expression:
+    """What a pattern in a case of an enumeration is matched to: the part of the value at its place."""
+    around = node.parent
+    if around is None:
+        return UNKNOWN
+    parts = around.named_children
+    at = next((index for index, part in enumerate(parts) if part.id == node.id), 0)
+    first = at
+    while first >= 0 and parts[first].type == "pattern":
+        first -= 1
+    if first < 0 or parts[first].type != "simple_identifier":
+        return UNKNOWN
+    behind = (part for part in parts[at:] if part.type != "pattern")
+    value = reader.expression(next(behind, None) if around.type in _CONDITIONS else _subject(around))
+    if value is UNKNOWN:
+        return UNKNOWN
+    name = text_of(parts[first])
+    return Element(value) if name in _HOLDERS else Attribute(value, f"{name}#{at - first - 1}")
+
+
+def _subject(pattern: "Node") -> "Node | None":
+    """What a `switch` looks at, by one of its patterns."""
+    entry = pattern.parent.parent if pattern.parent is not None else None
+    switch = entry.parent if entry is not None and entry.type == "switch_entry" else None
+    return switch.child_by_field_name("expr") if switch is not None else None
+
+
+_EXPRESSIONS = Expressions(
+    names=frozenset({"simple_identifier", "type_identifier", "identifier"}),
+    members={"navigation_expression": ("target", "suffix")},
+    calls={"call_expression": "0"},
+    new={"constructor_expression": "constructed_type"},
+    through={
+        "directly_assignable_expression": "",
+        "try_expression": "expr",
+        "await_expression": "expr",
+        "postfix_expression": "target",
+        "prefix_expression": "target",
+        "tuple_expression": "",
+        "additive_expression": "rhs",
+        "multiplicative_expression": "rhs",
+        "infix_expression": "rhs",
+        "value_argument": "value",
+        "statements": "-1",
+        "control_transfer_statement": "result",
+    },
+    either={
+        "ternary_expression": ("if_true", "if_false"),
+        "nil_coalescing_expression": ("value", "if_nil"),
+    },
+    casts={"as_expression": "name"},
+    collections={"array_literal": "", "dictionary_literal": ""},
+    literals={
+        "line_string_literal": "String",
+        "multi_line_string_literal": "String",
+        "raw_string_literal": "String",
+        "integer_literal": "Int",
+        "real_literal": "Double",
+        "boolean_literal": "Bool",
+        "regex_literal": "Regex",
+        "comparison_expression": "Bool",
+        "equality_expression": "Bool",
+        "conjunction_expression": "Bool",
+        "disjunction_expression": "Bool",
+        "check_expression": "Bool",
+    },
+    words={"self_expression": "this", "super_expression": "super"},
+    given=_GIVEN,
+    special={
+        "simple_identifier": _name,
+        "call_expression": _call,
+        "prefix_expression": _operator,
+        "pattern": _pattern,
+    },
+    is_placed=True,
+)
+
+_BLOCKS = Blocks(
+    frozenset(
+        {
+            "if_statement",
+            "while_statement",
+            "for_statement",
+            "do_statement",
+            "switch_entry",
+            "catch_block",
+            "lambda_literal",
+            "function_body",
+            "function_declaration",
+            "init_declaration",
+            "protocol_function_declaration",
+            "computed_property",
+            "computed_getter",
+            "computed_setter",
+        }
+    ),
+    frozenset({"property_declaration", "guard_statement"}),
+    frozenset({"assignment"}),
+    after={"for_statement": "collection"},
+    conditions=_CONDITIONS,
+)
+
+SYNTAX = Syntax(("swift",), _EXPRESSIONS, blocks=_BLOCKS)
+
+RULES = Rules(
+    "swift",
+    sharing="namespace",
+    has_implicit_members=True,
+    separates_kinds=True,
+    makers=frozenset({"init"}),
+    constructors=frozenset({"init"}),
+    selves=frozenset({"Self"}),
+    runs=("callAsFunction",),
+    has_impls=True,
+    has_extensions=True,
+    has_labels=True,
+    has_optionals=True,
+    leading=frozenset({"Result"}),
+    targets=frozenset({"Sources", "Source", "Tests"}),
+    peeking=frozenset({"first", "last"}),
+)

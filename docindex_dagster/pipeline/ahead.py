@@ -1,0 +1,70 @@
+"""Work of a later stage that is begun in a thread while other stages run.
+
+It pays where these wait for a network, or compute outside of the interpreter's lock, as models of embeddings do. A run
+that fails meanwhile waits for it, since what it writes is guarded by the lock of the run.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from threading import Event as Flag
+from threading import Thread
+from types import TracebackType
+from typing import Any, Self
+
+from docindex_dagster.core import events
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Work that was begun, and from what."""
+
+    made_of: str
+    future: "Future[Any]"
+    is_awaited: Flag  # from then on it reports how far it is
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What a run has begun ahead, by the names of stages. Its block ends when all of this has ended."""
+
+    _begun: dict[str, _Begun] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if kind is None or issubclass(kind, Exception):  # an interrupt waits for nothing
+            wait([begun.future for begun in self._begun.values()])
+
+    def begin(self, name: str, made_of: str, work: Callable[[], Any]) -> None:
+        """Begin the work of a stage where there is a second core; `made_of` identifies what it is made from."""
+        if (os.cpu_count() or 1) < 2:  # noqa: PLR2004 one for the stages, one for this
+            return
+        begun = self._begun[name] = _Begun(made_of, Future(), Flag())
+        context = copy_context()
+        Thread(target=context.run, args=(_do, work, begun), name=f"docindex-{name}", daemon=True).start()
+
+    def result(self, name: str, made_of: str, work: Callable[[], Any]) -> Any:
+        """What the work of a stage gives: waited for, where it was begun from the same; else done now.
+
+        Raises:
+            Exception: what the work raises.
+        """
+        begun = self._begun.pop(name, None)
+        if begun is None or begun.made_of != made_of:
+            return work()
+        begun.is_awaited.set()
+        return begun.future.result()
+
+
+def _do(work: Callable[[], Any], begun: _Begun) -> None:
+    with events.listening_if(begun.is_awaited.is_set):
+        try:
+            begun.future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 whoever asks for the result gets it
+            begun.future.set_exception(error)

@@ -1,0 +1,144 @@
+"""The graph is extracted while the chunks are embedded, where there is a second core, and is the same."""
+
+import os
+from collections.abc import Iterator, Sequence
+from threading import Event as Flag
+from threading import current_thread, main_thread
+
+import pytest
+
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.events import Event, Progress, emit, listening
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.embedding.protocol import Vectors
+from docindex_dagster.graph import extraction
+from docindex_dagster.pipeline.ahead import Ahead
+from docindex_dagster.pipeline.run import Ran, run_stages
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.sources import registry
+from tests.defs.conftest import KEY, Project, new_project
+from tests.models import TinyEmbedder
+
+_PATIENCE_S = 30
+
+
+@pytest.fixture
+def project(tmp_path) -> Iterator[Project]:
+    with new_project(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_work_is_done_while_its_caller_does_something_else():
+    ahead, goes_on = Ahead(), Flag()
+    ahead.begin("graph", "v1", lambda: goes_on.wait(_PATIENCE_S) and current_thread())
+
+    goes_on.set()
+
+    assert ahead.result("graph", "v1", current_thread) is not main_thread()
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_work_that_was_begun_from_something_else_is_done_again():
+    ahead = Ahead()
+    ahead.begin("graph", "v1", lambda: "of v1")
+
+    assert ahead.result("graph", "v2", lambda: "of v2") == "of v2"
+
+
+def test_with_one_core_work_is_done_when_it_is_asked_for(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    ahead = Ahead()
+    ahead.begin("graph", "v1", lambda: pytest.fail("it was begun"))
+
+    assert ahead.result("graph", "v1", current_thread) is main_thread()
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_an_error_reaches_who_asks_for_the_result():
+    ahead = Ahead()
+    ahead.begin("graph", "v1", lambda: {}["missing"])
+
+    with pytest.raises(KeyError, match="missing"):
+        ahead.result("graph", "v1", dict)
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_progress_is_announced_from_when_the_result_is_awaited():
+    events: list[Event] = []
+    early, late = Progress("a", "graph", 0, 2, "files"), Progress("a", "graph", 1, 2, "files")
+    ahead, is_early = Ahead(), Flag()
+
+    def work() -> None:
+        emit(early)
+        is_early.set()
+        while late not in events:
+            emit(late)
+
+    with listening(events.append):
+        ahead.begin("graph", "v1", work)
+        assert is_early.wait(_PATIENCE_S)
+        ahead.result("graph", "v1", work)
+
+    assert set(events) == {late}
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_a_run_that_fails_waits_for_what_it_began():
+    ahead, goes_on, done = Ahead(), Flag(), Flag()
+
+    def work() -> None:
+        goes_on.wait(_PATIENCE_S)
+        done.set()
+
+    def fail() -> None:
+        with ahead:
+            ahead.begin("graph", "v1", work)
+            goes_on.set()
+            raise OSError("no model")
+
+    with pytest.raises(OSError, match="no model"):
+        fail()
+    assert done.is_set()
+
+
+class Waiting(TinyEmbedder):
+    """Embeds nothing before a graph is extracted, or the test has waited for one long enough."""
+
+    def __init__(self, is_extracted: Flag) -> None:
+        super().__init__()
+        self.is_extracted, self.was_extracted = is_extracted, False
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.was_extracted = self.is_extracted.wait(_PATIENCE_S)
+        return super().embed_documents(texts)
+
+
+def run(project: Project, embedder: TinyEmbedder) -> Ran:
+    settings = load_settings(project.root)
+    with writing(settings):
+        return run_stages(SourceRun(settings, registry.find(settings, KEY), lambda: embedder))
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_a_run_extracts_the_graph_while_it_embeds(project: Project, monkeypatch: pytest.MonkeyPatch):
+    is_extracted, extract = Flag(), extraction.extract
+
+    def noted(*arguments, **named):
+        try:
+            return extract(*arguments, **named)
+        finally:
+            is_extracted.set()
+
+    monkeypatch.setattr(extraction, "extract", noted)
+    embedder = Waiting(is_extracted)
+
+    ran = run(project, embedder)
+
+    assert embedder.was_extracted
+    assert ran.outcomes["knowledge_graph"].value.graph.triples.num_rows
