@@ -28,6 +28,7 @@ from docindex_dagster.callgraph.ir import (
     NameOrCall,
     New,
 )
+from docindex_dagster.callgraph.languages.lua_tables import bases_named
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import CLASSES, Unit, grouped
 
@@ -87,8 +88,12 @@ class Offers:
     @cached_property
     def derived(self) -> Mapping[str, Sequence[str]]:
         """The ids of classes by the last names of what they are made from."""
+        has_tables = self.unit.rules.has_tables
         return grouped(
-            (_base_name(base.value), identifier) for identifier, bases in self.unit.bases.items() for base in bases
+            (name, identifier)
+            for identifier, bases in self.unit.bases.items()
+            for base in bases
+            for name in (dict.fromkeys(bases_named(base.value)) if has_tables else [_base_name(base.value)])
         )
 
     @cached_property

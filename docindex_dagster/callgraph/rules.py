@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Sharing = Literal["file", "folder", "namespace", "included", "global"]
+Sharing = Literal["file", "folder", "namespace", "included", "global", "loaded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,14 @@ class Rules:
     selves: frozenset[str] = frozenset()  # names of the class itself
     is_made_by_name: bool = False  # a class's name in it is the class, a function of that name makes an object
     has_pointers: bool = False  # an object may stand for what points at it; fields may be filled from outside
+    globals_name: str = ""  # of what has all names that files share
+    supers: frozenset[str] = frozenset()  # attributes of an object that are what its class is made from
+    has_tables: bool = False  # a table with functions in it is a class, and stands for the objects that are made of it
+    gives_one_value: bool = False  # a file gives those that import it one value, not its names
+    has_numbered_parameters: bool = False  # functions are commands, and all are seen wherever they are written
+    has_file_types: bool = False  # a file is a type, and so is a function that has methods
     builtins: frozenset[str] = frozenset()  # names that need no import
-    functions: frozenset[str] = frozenset()  # types of which a value is a function that a user gave
+    functions: frozenset[str] = frozenset()  # types of which a value is what a user gave: a function, a type
     targets: frozenset[str] = frozenset()  # folders each folder in which is a namespace
     has_labels: bool = False  # arguments have names of their own, and stand in the order of the parameters
     has_extensions: bool = False  # what adds to a class may also add to types of the library, and to all of a protocol

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
@@ -38,9 +38,11 @@ from docindex_dagster.callgraph.ir import (
     path_of,
 )
 from docindex_dagster.callgraph.languages import rules_of
+from docindex_dagster.callgraph.languages.bash_functions import called_name, with_parameters
+from docindex_dagster.callgraph.languages.lua_tables import TABLE, assigned_fields, filled_variables, with_tables
 from docindex_dagster.callgraph.rules import Rules
 
-CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", "trait", "union"})
+CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
 FUNCTIONS = frozenset({"function", "method", "macro"})
 _CALL_ORDER = {"call": 0, "read": 1, "new": 2, "macro": 3}
 
@@ -119,6 +121,7 @@ class Unit:
     properties: frozenset[str]  # methods that are read as attributes
     hidden: frozenset[str]  # functions that are not found by their names
     forwards: Mapping[str, Sequence[str]]  # functions that are only declared, by scope
+    filled: Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]  # what functions put into outer variables
     contents: Sequence[Assignment]  # what calls put into collections
     ir: FileIR
 
@@ -193,6 +196,8 @@ class Unit:
 def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Chunks) -> Unit:
     """The unit of a file, from its intermediate representation and its chunks."""
     rules = rules_of(language)
+    ir = with_tables(ir) if rules.has_tables else ir
+    ir = with_parameters(ir) if rules.has_numbered_parameters else ir
     placed = _beside(ir.definitions) if rules.has_protocols else ir.definitions
     definitions = {one.id: _as_class(one, rules) for one in placed}
     calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
@@ -213,7 +218,7 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         is_test=is_test,
         chunks=chunks,
         definitions=definitions,
-        children=_children(definitions.values(), rules),
+        children=_children(_outermost(definitions, rules), rules),
         bindings=_by_scope(
             (one, one.target.text) for one in bound if one.role == "bind" and isinstance(one.target, Name)
         ),
@@ -224,7 +229,7 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         tested=_by_scope((one, path_of(one.target)) for one in bound if one.role == "test"),
         roots=_roots(bound),
         attributes=_attributes(attributed, definitions, rules),
-        assigned=[one for one in ir.assignments if _is_of_another(one)] if rules.has_filled_fields else (),
+        assigned=_assigned(ir.assignments, rules),
         stored=[one for one in bound if one.role != "test"] if is_included else (),
         parameters=grouped((one.scope, one) for one in parameters),
         returns=grouped((one.scope, one.value) for one in ir.returns),
@@ -249,9 +254,23 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         properties=frozenset(ir.properties),
         hidden=frozenset(ir.hidden),
         forwards=grouped((one.scope, one.name) for one in ir.forwards),
+        filled=filled_variables(ir.assignments, partial(_scopes_around, definitions)) if rules.has_tables else {},
         contents=[*contents, *_contents_outside(calls)],
         ir=ir,
     )
+
+
+def _scopes_around(definitions: Mapping[str, Definition], scope: str) -> Iterator[str]:
+    """A scope and those around it, the file last."""
+    yield from (around.id for around in _around(definitions, scope))
+    yield FILE
+
+
+def _assigned(assignments: Iterable[Assignment], rules: Rules) -> Sequence[Assignment]:
+    """What is put into fields where that tells what they are."""
+    if rules.has_tables:
+        return assigned_fields(assignments)
+    return [one for one in assignments if _is_of_another(one)] if rules.has_filled_fields else ()
 
 
 def _target(path: str, rules: Rules) -> str:
@@ -320,6 +339,13 @@ def _first_equations(parameters: Iterable[Parameter]) -> tuple[Sequence[Paramete
 def _as_class(definition: Definition, rules: Rules) -> Definition:
     is_class = definition.kind == "type" and rules.has_named_types
     return definition._replace(kind="class") if is_class else definition
+
+
+def _outermost(definitions: Mapping[str, Definition], rules: Rules) -> Iterable[Definition]:
+    """The definitions, each at the place where it is seen."""
+    if not rules.has_numbered_parameters:
+        return definitions.values()
+    return [one._replace(parent=FILE, name=called_name(one, definitions)) for one in definitions.values()]
 
 
 def _children(definitions: Iterable[Definition], rules: Rules) -> dict[str, dict[str, list[Definition]]]:
@@ -455,7 +481,7 @@ def _attributes(
 ) -> dict[str, dict[str, list[tuple[str, Expression]]]]:
     """What is assigned to attributes of the object in methods."""
     found: dict[str, dict[str, list[tuple[str, Expression]]]] = {}
-    for one in assignments:
+    for one in assignments if not rules.has_tables else ():
         target = one.target
         if not isinstance(target, Attribute) or not isinstance(target.of, Name) or one.role == "test":
             continue

@@ -21,6 +21,7 @@ from docindex_dagster.callgraph.ir import (
     NameOrCall,
     Parameter,
 )
+from docindex_dagster.callgraph.languages.lua_tables import TABLE
 from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.resolver import Resolver
 from docindex_dagster.callgraph.resolver.values import CONFIDENCE, NAMES, Value
@@ -61,7 +62,7 @@ class FileEdges:
         for decorator in self.unit.decorators:
             self._decorator(decorator)
         for definition in self.unit.definitions.values():
-            if definition.kind in CLASSES:
+            if definition.kind in CLASSES and definition.kind != TABLE:
                 self._bases(definition)
         for declared in self.unit.declared:
             self._declared(declared)
@@ -69,7 +70,8 @@ class FileEdges:
     def define(self) -> None:
         """What the file defines."""
         for definition in self.unit.definitions.values():
-            self._definition(definition)
+            if definition.kind != TABLE:
+                self._definition(definition)
 
     def import_as_written(self, modules: Sequence[str], line: int) -> None:
         """The imports of a file whose language has no facts: to where they lead is not known."""
@@ -97,7 +99,7 @@ class FileEdges:
         self._add((unit.path, "file"), "defines", (node, kind), at)
         self._add((node, kind), "defined_in", (unit.path, "file"), at)
         parent = unit.definitions.get(definition.parent)
-        if parent is not None:
+        if parent is not None and parent.kind != TABLE:
             self._add(self._symbol(unit, parent), "contains", (node, kind), at)
 
     def _import(self, one: Import) -> None:

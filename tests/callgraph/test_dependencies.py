@@ -12,6 +12,7 @@ Edge = tuple[str, str, str]
 
 PAINT = "class Paint:\n    def mix(self): ...\n"
 INK = "class Ink:\n    def mix(self): ...\n"
+ZIG_PAINT = 'const List = @import("a.zig").List;\nconst Paint = struct { pub fn mix(_: Paint) void {} };\n'
 # What changes in the second file, and which edge of the first one comes with it.
 CASES: dict[str, tuple[dict[str, str], tuple[str, str, str], Edge]] = {
     "a definition by its name": (
@@ -130,6 +131,64 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, str, str], Edge]] = {
         {"a.js": "import { mix } from './b'\nexport function go() { mix() }\n"},
         ("b.js", "", "export function mix() {}\n"),
         ("a.js::go", "calls", "b.js::mix"),
+    ),
+    "a table of Lua that all files see": (
+        {"a.lua": "function go()\n  Paint.mix()\nend\n"},
+        ("b.lua", "local x = 1\n", "Paint = {}\nfunction Paint.mix() end\n"),
+        ("a.lua::go", "calls", "b.lua::Paint.mix"),
+    ),
+    "a field of a table of Lua": (
+        {"a.lua": "Shop = {}\nShop.__index = Shop\nfunction Shop:go() self.mix() end\n"},
+        (
+            "b.lua",
+            "local function mix() end\n",
+            "local function mix() end\nlocal shop = setmetatable({}, Shop)\nshop.mix = mix\n",
+        ),
+        ("a.lua::Shop.go", "calls", "b.lua::mix"),
+    ),
+    "a table of Lua that is made from another one": (
+        {"a.lua": "local Base = {}\nfunction Base:go() self:mix() end\nfunction Base:mix() end\nreturn Base\n"},
+        (
+            "b.lua",
+            "local Base = require('a')\nlocal Paint = {}\nfunction Paint:mix() end\n",
+            "local Base = require('a')\nlocal Paint = setmetatable({}, {__index = Base})\nfunction Paint:mix() end\n",
+        ),
+        ("a.lua::Base.go", "calls", "b.lua::Paint.mix"),
+    ),
+    "what a file of Lua gives": (
+        {"a.lua": "local b = require('b')\nfunction go() b() end\n"},
+        ("b.lua", "local function mix() end\n", "local function mix() end\nreturn mix\n"),
+        ("a.lua::go", "calls", "b.lua::mix"),
+    ),
+    "how many files of Lua define a name for all": (
+        {"a.lua": "function go() mix() end\n", "c.lua": "function mix() end\n"},
+        ("b.lua", "function mix() end\n", "local function mix() end\n"),
+        ("a.lua::go", "calls", "c.lua::mix"),
+    ),
+    "a file that a shell loads": (
+        {"a.sh": "source b.sh\ngo() { mix; }\n"},
+        ("b.sh", "", "mix() { :; }\n"),
+        ("a.sh::go", "calls", "b.sh::mix"),
+    ),
+    "who loads a file into a shell": (
+        {"a.sh": "go() { mix; }\n", "c.sh": "mix() { :; }\n"},
+        ("b.sh", "source c.sh\n", "source c.sh\nsource a.sh\n"),
+        ("a.sh::go", "calls", "c.sh::mix"),
+    ),
+    "a file of a pattern that a shell loads": (
+        {"a.sh": 'for part in parts/*.sh; do\n  source "$part"\ndone\ngo() { mix; }\n'},
+        ("parts/b.sh", "", "mix() { :; }\n"),
+        ("a.sh::go", "calls", "parts/b.sh::mix"),
+    ),
+    "a file of Zig that is a type": (
+        {"a.zig": 'const B = @import("B.zig");\nfn go(b: *B) void { b.mix(); }\n'},
+        ("B.zig", "count: u32,\n", "count: u32,\npub fn mix(self: *@This()) void { _ = self; }\n"),
+        ("a.zig::go", "calls", "B.zig::mix"),
+    ),
+    "what a type of Zig is made for": (
+        {"a.zig": "pub fn List(comptime T: type) type {\n  return struct { pub fn go(x: T) void { x.mix(); } };\n}\n"},
+        ("b.zig", ZIG_PAINT, f"{ZIG_PAINT}const Paints = List(Paint);\n"),
+        ("a.zig::List.go", "calls", "b.zig::Paint.mix"),
     ),
 }
 

@@ -26,8 +26,6 @@ from docindex_dagster.sources.model import Source
 from tests.graph.built import build_graph
 
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "calls"
-WITHOUT_CALLS = frozenset({"bash", "lua", "zig"})
-"""Languages whose programs are labelled and whose calls nothing resolves yet."""
 _LABELS = "calls.txt"
 _OUTSIDE = ("external", "unresolved")
 # Of languages whose labels leave namespaces out.
@@ -74,8 +72,7 @@ class Judgement:
 
 def programs(root: Path = PROGRAMS) -> list[Path]:
     """The folders of all programs in languages whose calls are resolved."""
-    folders = (file.parent for file in root.glob(f"*/*/{_LABELS}"))
-    return sorted(folder for folder in folders if folder.parent.name not in WITHOUT_CALLS)
+    return sorted(file.parent for file in root.glob(f"*/*/{_LABELS}"))
 
 
 def judge(program: Path) -> Judgement:

@@ -304,7 +304,11 @@ def _module(node: "Node") -> Module | None:
 
 
 def _key(node: "Node", reader: Reader) -> str:
-    """The name by which an element is looked up, where it is a literal."""
+    """The name by which an element is looked up, where it is a literal; of one that is written with it, this one."""
+    labels = reader.syntax.labels
+    label = node.child_by_field_name(labels[node.type]) if node.type in labels else None
+    if label is not None and label.type in reader.syntax.names:
+        return text_of(label)
     keys = reader.syntax.keys
     name = keys.get(node.type) if keys else None
     return _key_text(node.child_by_field_name(name)) if name else ""

@@ -209,7 +209,8 @@ def _arguments(parts: "Captured", reader: Reader) -> tuple[Argument, ...]:
 
 
 def _all_given(node: "Node", most: int, reader: Reader) -> tuple[Argument, ...]:
-    return tuple([_given(child, reader) for child in _listed(node)[:most]])
+    beside = reader.syntax.beside
+    return tuple([_given(child, reader) for child in _listed(node) if child.type not in beside][:most])
 
 
 def _given(argument: "Node", reader: Reader) -> Argument:
@@ -218,12 +219,21 @@ def _given(argument: "Node", reader: Reader) -> Argument:
         return Argument(path(text_of(argument)), text_of(argument))
     if kind == "block_argument":
         return Argument(reader.expression(argument), is_block=True)
+    if kind in reader.syntax.labels:
+        return _labelled(argument, reader)
     if kind not in _NAMED_ARGUMENTS:
         return Argument(_FUNCTION if _is_function(kind, reader) else reader.expression(argument))
     name, value = _named(argument)
     if name and not name.isidentifier():
         return Argument(UNKNOWN)
     return Argument(_FUNCTION if _is_function(value.type, reader) else reader.expression(value), name)
+
+
+def _labelled(argument: "Node", reader: Reader) -> Argument:
+    """An argument whose name is written without quotes, if it has one."""
+    name = text_of(argument.child_by_field_name(reader.syntax.labels[argument.type]))
+    value = reader.expression(argument.child_by_field_name("value") or argument.named_children[-1])
+    return Argument(value, name if name.isidentifier() else "")
 
 
 def _is_function(kind: str, reader: Reader) -> bool:

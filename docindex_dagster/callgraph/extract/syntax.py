@@ -58,6 +58,8 @@ class Expressions:
     casts: Mapping[str, str] = field(default_factory=dict)  # the type
     collections: Mapping[str, str] = field(default_factory=dict)  # by the field of an element's value, or ""
     keys: Mapping[str, str] = field(default_factory=dict)  # the field of the name of an element or of an item
+    labels: Mapping[str, str] = field(default_factory=dict)  # the field of a name that is written without quotes
+    beside: frozenset[str] = frozenset()  # what is a part of the argument beside it
     written: frozenset[str] = frozenset()  # functions that are written as elements of a collection, with a `name`
     sequences: frozenset[str] = frozenset()  # what stands for its last part
     bare: frozenset[str] = frozenset()  # names that may be calls

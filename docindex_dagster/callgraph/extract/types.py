@@ -25,6 +25,9 @@ _RESULT = re.compile(r"^\s*(?:<.*?>\s*\(.*?\)\s*)?=>\s*(.*)$", re.DOTALL)  # of 
 _SLICE = re.compile(r"^\[([^,;]*)(?:;[^\]]*)?\]$", re.DOTALL)
 _CHANNEL = re.compile(r"^(?:<- ?)?chan(?: ?<-| ) ?(.*)$", re.DOTALL)
 _FUNCTION = re.compile(r"^(?:func|fn|Fn|FnMut|FnOnce) ?(?=\()")
+_ERRORS = re.compile(
+    r"^(?:error ?\{[^{}]*\}|\w[\w.]*)!(?=[\w?*]|\[[\]:*\d])"
+)  # of Zig, before what a function else gives
 _RESULT_NAME = re.compile(r"^(?!(?:chan|func|map|fn) )\w+ +(?=\S)")
 _ARGUMENT_NAME = re.compile(r"^\w+ ?= ?")
 _NAME = re.compile(r"[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")
@@ -41,6 +44,7 @@ def declared_type(written: str) -> TypeRef | None:
     text = _SPACES.sub(
         " ", written.strip().removeprefix("->").lstrip(": ").strip("\"'").replace("::", ".").replace("\\", ".")
     )
+    text = _ERRORS.sub("", text)
     return TypeRef("static") if text.strip("?") == "static" else _type(text, 0)
 
 

@@ -13,6 +13,7 @@ from docindex_dagster.callgraph.extract.places import Language
 from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import (
+    bash,
     c,
     csharp,
     ecmascript,
@@ -21,12 +22,14 @@ from docindex_dagster.callgraph.languages import (
     haskell,
     java,
     kotlin,
+    lua,
     php,
     python,
     ruby,
     rust,
     scala,
     swift,
+    zig,
 )
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.code.parse import grammar_of
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from tree_sitter import Tree
 
 SYNTAX: Mapping[str, Syntax] = {
+    "bash": bash.SYNTAX,
     "c": c.C_SYNTAX,
     "cpp": c.CPP_SYNTAX,
     "csharp": csharp.SYNTAX,
@@ -45,6 +49,7 @@ SYNTAX: Mapping[str, Syntax] = {
     "java": java.SYNTAX,
     "javascript": ecmascript.JAVASCRIPT_SYNTAX,
     "kotlin": kotlin.SYNTAX,
+    "lua": lua.SYNTAX,
     "php": php.SYNTAX,
     "python": python.SYNTAX,
     "ruby": ruby.SYNTAX,
@@ -53,8 +58,10 @@ SYNTAX: Mapping[str, Syntax] = {
     "swift": swift.SYNTAX,
     "tsx": ecmascript.TYPESCRIPT_SYNTAX,
     "typescript": ecmascript.TYPESCRIPT_SYNTAX,
+    "zig": zig.SYNTAX,
 }
 RULES: Mapping[str, Rules] = {
+    "bash": bash.RULES,
     "c": c.C_RULES,
     "cpp": c.CPP_RULES,
     "csharp": csharp.RULES,
@@ -64,6 +71,7 @@ RULES: Mapping[str, Rules] = {
     "java": java.RULES,
     "javascript": ecmascript.JAVASCRIPT_RULES,
     "kotlin": kotlin.RULES,
+    "lua": lua.RULES,
     "php": php.RULES,
     "python": python.RULES,
     "ruby": ruby.RULES,
@@ -72,6 +80,7 @@ RULES: Mapping[str, Rules] = {
     "swift": swift.RULES,
     "tsx": ecmascript.TYPESCRIPT_RULES,
     "typescript": ecmascript.TYPESCRIPT_RULES,
+    "zig": zig.RULES,
 }
 
 

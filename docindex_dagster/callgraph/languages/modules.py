@@ -4,14 +4,17 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from docindex_dagster.callgraph.languages import (
+    bash_modules,
     c_modules,
     ecmascript_modules,
     go_modules,
     haskell_modules,
+    lua_modules,
     python_modules,
     ruby_modules,
     rules_of,
     rust_modules,
+    zig_modules,
 )
 from docindex_dagster.callgraph.modules import Modules
 
@@ -60,4 +63,7 @@ _FINDERS: Mapping[str, Callable[[Modules, str, str], Iterable[str]]] = {
     "rust": rust_modules.find,
     "c": c_modules.find,
     "haskell": haskell_modules.find,
+    "lua": lua_modules.find,
+    "bash": bash_modules.find,
+    "zig": zig_modules.find,
 }

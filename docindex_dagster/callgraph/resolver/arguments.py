@@ -186,20 +186,29 @@ def _from_callers(q: Queries, target: Value, position: int, name: str) -> Values
     definition = unit.definitions[target.name]
     called = definition.name
     owner = q.owner(unit, target.name)
-    if owner is not None and _is_constructor(q, definition, owner, unit.rules):
+    made = owner if owner is not None and unit.rules.has_tables and definition.name in unit.rules.constructors else None
+    if made is None and owner is not None and _is_constructor(q, definition, owner, unit.rules):
         target, called = owner, q.definition(owner).name
     own = Name(called)
-    names = [called, *(other for other, of in unit.exports.items() if own in of and other != called)]
+    exported = (other for other, of in unit.exports.items() if own in of and other != called)
+    names = [called, *([q.definition(made).name] if made else []), *exported]
     callers = [one for known in names for one in q.program.callers.get(unit.rules.family, known)]
     return distinct(
         value
         for path, call in callers[:MOST_CALLERS]
-        for value in _from_caller(q, unit, target, q.unit(path), call, position, name)
+        for value in _from_caller(q, unit, target, q.unit(path), call, position, name, made)
     )
 
 
 def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
-    q: Queries, unit: Unit, target: Value, other: Unit, call: CallSite | Decorator, position: int, name: str
+    q: Queries,
+    unit: Unit,
+    target: Value,
+    other: Unit,
+    call: CallSite | Decorator,
+    position: int,
+    name: str,
+    made: Value | None,
 ) -> Iterator[Value]:
     """What one call gives for a parameter of a function; a decorator is given what it decorates."""
     argument = None
@@ -210,7 +219,9 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
         if other.rules.is_curried and position >= len(call.arguments):
             yield from _from_callers_of_result(q, target, other, call, position)
         return
-    if not any(_is_called(q, value, target) for value in q.table.without_callers(q.targets, other, call)):
+    if not (made and isinstance(call, CallSite) and _makes(q, other, call, made)) and not any(
+        _is_called(q, value, target) for value in q.table.without_callers(q.targets, other, call)
+    ):
         return
     if isinstance(call, Decorator):
         if position == 0 and not isinstance(call.value, Call) and (unit.is_test or not other.is_test):
@@ -241,6 +252,11 @@ def _is_called(q: Queries, value: Value, target: Value) -> bool:
         return value.is_same(target)
     is_clause = value.name.partition("~")[0] == target.name.partition("~")[0]
     return is_clause and len(q.parameters(value)) == len(q.parameters(target))
+
+
+def _makes(q: Queries, unit: Unit, call: CallSite, table: Value) -> bool:
+    """Whether a table is called, which makes an object of it."""
+    return any(value.is_same(table) for value in q.values(unit, call.scope, call.callee))
 
 
 def _is_of_test(q: Queries, value: Value) -> bool:

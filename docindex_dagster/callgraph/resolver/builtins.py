@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from docindex_dagster.callgraph.resolver.rust_std import rust_result
 from docindex_dagster.callgraph.resolver.values import How, Kind, Value, external_object
 
+_ZIG_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
+
 # Methods that give the same elements, and those that give one of them.
 _SAME_NAMES = """
     values iter iter_mut into_iter filter sorted copy stream reversed slice concat toList collect toArray list entries
@@ -120,13 +122,16 @@ def plain_result(method: Value) -> Value | None:
     return external_object(number[1].lower(), method.how) if number else None
 
 
-def result_of(family: str, method: Value) -> Iterable[Value]:
+def result_of(family: str, method: Value) -> Iterable[Value]:  # noqa: PLR0911 one a library
     """What a method of a collection or generic type gives, where that is one of its elements, or all."""
     owner, _, name = method.name.rpartition(".")
     if owner == ANY:
         return method.held
     if family == "rust":
         return rust_result(method)
+    if owner.startswith("std.") and family == "zig":
+        is_whole = name.startswith("init") or name in _ZIG_WHOLE
+        return [external_object(owner, method.how, method.held)] if is_whole else method.held[-1:]
     if owner.startswith("std."):
         return _result_in_std(owner, name, method)
     if name in _ONE and not (name == "take" and owner in _COLLECTIONS):

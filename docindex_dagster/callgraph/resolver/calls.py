@@ -12,7 +12,7 @@ from docindex_dagster.callgraph.resolver.imports import macros
 from docindex_dagster.callgraph.resolver.overloads import arguments_of, best_overloads, has_labels_of, takes
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
-from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, external
 from docindex_dagster.callgraph.units import FUNCTIONS, Unit
 
 
@@ -55,6 +55,8 @@ def reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -
         found = [target for target in found if target.kind != "class"]
     if rules.has_method_calls:
         found = [target for target in found if _is_called(q, unit, callee, target)]
+    if rules.has_numbered_parameters and not found and isinstance(callee, Name) and callee.text[:1] != "$":
+        return (external(callee.text),)  # a command
     inside = [target for target in found if target.kind != "external"]
     several = distinct(inside or found)
     return (_with_body(q, unit, several[0]),) if len(several) == 1 else several
@@ -143,15 +145,20 @@ def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, va
 
     Dean, Grove and Chambers, Optimization of object-oriented programs using static class hierarchy analysis, 1995.
     """
-    if isinstance(callee, Attribute) and callee.of is not THIS:
+    receiver = THIS if isinstance(callee, Name) else callee.of
+    if receiver is not THIS and not unit.rules.has_tables:
         return ()
+    if unit.rules.has_tables and not _is_of_any_table(unit, scope, receiver):
+        return ()
+    if unit.rules.has_tables:  # it may also be an empty one
+        values = tuple(value for value in values if value.kind != "external")
     if any(value.kind != "function" for value in values):
         return ()
     if isinstance(callee, Name) and not unit.rules.has_implicit_members:
         return ()
     name = callee.name if isinstance(callee, Attribute) else callee.text
     found: list[Value] = []
-    for owner in q.values(unit, scope, THIS):
+    for owner in q.values(unit, scope, receiver):
         if owner.kind not in {"object", "literal"}:
             continue
         for derived in derived_classes(q, owner):
@@ -164,6 +171,14 @@ def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, va
                 if one.kind == "function"
             ]
     return distinct(found) if len(found) < MOST_VALUES else ()
+
+
+def _is_of_any_table(unit: Unit, scope: str, receiver: Expression) -> bool:
+    """Whether an object may be of any table that is made from the one which a method is written into."""
+    if not isinstance(receiver, Name):
+        return False
+    known = unit.binds(scope, receiver.text)
+    return THIS in known or (receiver is THIS and not known)
 
 
 def _may_run_in(q: Queries, unit: Unit, scope: str, derived: Value) -> bool:

@@ -267,8 +267,12 @@ def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found:
         yield from (value for value in given if value.kind == "function")
     if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
         yield from spaces.assigned(q, Value("class", unit.path, definition.id), name)
+    if rules.has_tables:
+        yield from (one.found(How.RECEIVER) for one in _assigned(q, unit, definition, name))
+        return
     is_bound = bool(found) or (rules.has_untyped_fields and bool(unit.binds(definition.id, name)))
-    if rules.has_filled_fields and is_bound and all(is_open(q, value) for value in found):
+    is_enough = any if rules.has_file_types else all  # a field may have a default beside its type
+    if rules.has_filled_fields and is_bound and is_enough(is_open(q, value) for value in found):
         yield from _filled(q, unit, definition, name)
         yield from _assigned(q, unit, definition, name)
 
@@ -298,10 +302,14 @@ def _filled(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterat
 
 def _assigned(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Value]:
     """What is assigned to a field of objects of a class."""
-    for path, one in q.program.assigned.get(unit.rules.family, name)[:MOST_CALLERS]:
+    known = q.program.assigned.get(unit.rules.family, name)
+    if unit.rules.has_tables:
+        known = sorted(known, key=lambda item: item[0] != unit.path)
+    for path, one in known[:MOST_CALLERS]:
         other, target, value = q.unit(path), one.target, one.value
-        if isinstance(target, Element):
+        while isinstance(target, Element):
             target, value = target.of, Collection((value,))
         made = q.values(other, one.scope, target.of) if isinstance(target, Attribute) else ()
         if any((each.path, each.name) == (unit.path, definition.id) for each in made):
-            yield from (each.found(How.ARGUMENT) for each in q.values(other, one.scope, value))
+            how = How.SCOPE if unit.rules.has_tables else How.ARGUMENT
+            yield from (each.found(how) for each in q.values(other, one.scope, value))

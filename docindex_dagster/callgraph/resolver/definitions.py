@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from docindex_dagster.callgraph.ir import Call, Definition
+from docindex_dagster.callgraph.languages.lua_tables import TABLE
 from docindex_dagster.callgraph.offers import is_class, last_name
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -16,6 +17,8 @@ def defined(q: Queries, unit: Unit, definition: Definition, how: How) -> Values:
     is_beside = definition.kind == "impl" and (rules.has_impls or rules.has_protocols)
     if is_beside or (definition.kind == "macro" and rules.has_macro_names):
         return ()
+    if definition.kind == TABLE:
+        return (Value("object", unit.path, definition.id, how),)
     if is_class(definition):
         first = unit.definitions[definition.qualified]  # of the parts of a class
         is_part = rules.has_partial_classes and is_class(first)

@@ -24,8 +24,9 @@ from docindex_dagster.callgraph.ir import (
     TypeRef,
     Union,
 )
+from docindex_dagster.callgraph.languages.lua_tables import INDEX
 from docindex_dagster.callgraph.resolver.arguments import callback_argument
-from docindex_dagster.callgraph.resolver.imports import of_module
+from docindex_dagster.callgraph.resolver.imports import of_module, shared
 from docindex_dagster.callgraph.resolver.members import tested
 from docindex_dagster.callgraph.resolver.namespaces import implicit
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -44,6 +45,8 @@ def evaluated(q: Queries, unit: Unit, scope: str, expression: Expression) -> Val
 
 def _attribute(q: Queries, unit: Unit, scope: str, expression: Attribute) -> Iterable[Value]:
     of, name, rules = expression.of, expression.name, unit.rules
+    if rules.globals_name and of == Name(rules.globals_name):
+        return [*shared(q, unit, name)] or q.values(unit, FILE, Name(name))
     values = q.read(unit, scope, of)
     if rules.separates_kinds and name in rules.callers:
         values = (*values, *_functions_held(q, unit, scope, of))
@@ -95,8 +98,10 @@ def _collection(q: Queries, unit: Unit, scope: str, expression: Collection) -> I
     return [collection(distinct(value for part in expression.parts for value in q.values(unit, scope, part)))]
 
 
-def _record(_: Queries, unit: Unit, scope: str, expression: Record) -> Iterable[Value]:
-    return [Value("record", unit.path, scope, record=expression)]
+def _record(q: Queries, unit: Unit, scope: str, expression: Record) -> Iterable[Value]:
+    record = Value("record", unit.path, scope, record=expression)
+    index = [part for name, part in expression.fields if name == INDEX] if unit.rules.has_tables else []
+    return [record, *(value for part in index for value in q.values(unit, scope, part))]
 
 
 def _function(q: Queries, unit: Unit, scope: str, expression: Function) -> Iterable[Value]:

@@ -20,6 +20,8 @@ def bases(q: Queries, unit: Unit, definition: Definition) -> Iterator[tuple[Base
         found = _denoted(q, unit, definition, base)
         if any(one.kind == "module" for one in found):
             found = tuple(made for one in found for made in (q.made(one) if one.kind == "module" else [one]))
+        if unit.rules.has_tables:  # what another call gives the function that makes the table is no base of it
+            found = tuple(one for one in found if one.how < How.ARGUMENT)
         yield base, distinct(found)
 
 

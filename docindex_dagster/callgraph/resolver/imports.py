@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Import, Name
 from docindex_dagster.callgraph.languages import RULES
+from docindex_dagster.callgraph.languages.bash_functions import called_name
 from docindex_dagster.callgraph.languages.go_modules import package_name
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver import spaces
@@ -14,6 +15,7 @@ from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, 
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
+_LOADING = "source"  # the command of a shell that loads a file
 _SHARING_FOLDERS = sorted({rules.family for rules in RULES.values() if rules.sharing == "folder"})
 
 
@@ -106,7 +108,8 @@ def imported(q: Queries, unit: Unit, name: str) -> Iterator[Sequence[Value]]:
         for module in q.packages(unit).get(name, ()):
             yield _of_module(q, unit, module, "")
         return
-    if name not in unit.imports and name in unit.packages and not unit.rules.has_export_lists:
+    is_packaged = name not in unit.imports and name in unit.packages
+    if is_packaged and not unit.rules.has_export_lists and not unit.rules.gives_one_value:
         yield of_import(q, unit, _whole(name))
 
 
@@ -134,7 +137,10 @@ def of_import(q: Queries, unit: Unit, one: Import) -> Values:
 
 
 def of_module(q: Queries, unit: Unit, module: str) -> Values:
-    """A module, by the name under which a file imports it."""
+    """A module, by the name under which a file imports it; what it gives, where that is one value."""
+    if unit.rules.gives_one_value:
+        given = _of_module(q, unit, module, "default")
+        return given or _of_module(q, unit, module, "")
     return _of_module(q, unit, module, "")
 
 
@@ -228,6 +234,8 @@ def _exported(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
 
 def _offered(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """What a file defines, assigns or imports under a name."""
+    if unit.rules.gives_one_value and "default" in unit.exports:
+        return ()
     return q.top(unit, name, How.IMPORT) or [value for step in imported(q, unit, name) for value in step]
 
 
@@ -274,10 +282,18 @@ def _submodules(q: Queries, folder: str, name: str) -> Iterator[str]:
 
 def shared(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
     """What files of the same folder or namespace, or all files, define under a name."""
+    match unit.rules.sharing:
+        case "folder":
+            return _of_neighbours(q, unit, name)
+        case "loaded":
+            return _of_loaded(q, unit, name)
+        case _:
+            return _of_namespaces(q, unit, name)
+
+
+def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
+    """What files of the same namespace, or all files, define under a name."""
     rules = unit.rules
-    if rules.sharing == "folder":
-        yield from _of_neighbours(q, unit, name)
-        return
     is_global = rules.sharing == "global"
     classes: list[tuple[tuple[bool, ...], Unit, Definition]] = []  # of which each is a part of one
     for path, definition in q.program.named.get(rules.family, name):
@@ -288,7 +304,7 @@ def shared(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
             continue
         if rules.has_marked_variables and is_marked(other, definition):
             continue
-        if is_global and not _is_loaded(q, unit, other, definition):
+        if definition.id in other.hidden or (is_global and not _is_loaded(q, unit, other, definition)):
             continue
         if is_global and rules.has_open_classes and is_class(definition):
             classes.append((_weight(other, definition, rules), other, definition))
@@ -301,7 +317,16 @@ def shared(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
 
 def _is_loaded(q: Queries, unit: Unit, other: Unit, definition: Definition) -> bool:
     """Whether a function of another file is there because the file is imported; classes may be loaded unsaid."""
+    if unit.rules.gives_one_value and _is_only(q, unit.rules.family, definition):
+        return True
     return is_class(definition) or other.path in _loaded(q, unit)
+
+
+def _is_only(q: Queries, family: str, definition: Definition) -> bool:
+    """Whether no other file defines a name for all."""
+    named = q.program.named.get(family, definition.name)
+    known = [path for path, one in named if not one.parent and one.id not in q.unit(path).hidden]
+    return len(set(known)) == 1
 
 
 def _loaded(q: Queries, unit: Unit) -> set[str]:
@@ -316,6 +341,43 @@ def _loaded(q: Queries, unit: Unit) -> set[str]:
                 found.update(new)
                 stack += new
     return found
+
+
+def _of_loaded(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
+    """A function of a file that this one loads, or that one loads which loads this one."""
+    known = [
+        (path, one)
+        for path, one in q.program.named.get(unit.rules.family, name.rpartition(".")[2])
+        if path != unit.path and called_name(one, q.unit(path).definitions) == name
+    ]
+    if not known:
+        return
+    loaded = _loaded(q, unit)
+    if own := [(path, one) for path, one in known if path in loaded]:
+        for path, one in _last_loaded(q, unit, own):
+            yield from q.defined(q.unit(path), one, How.IMPORT)
+        return
+    for other in _loading(q, unit):
+        beside = _loaded(q, other)
+        found = [(path, one) for path, one in known if path in beside] if unit.path in beside else []
+        for path, one in [item for item in found if item[0] == other.path] or _last_loaded(q, other, found):
+            yield from q.defined(q.unit(path), one, How.PACKAGE)
+
+
+def _last_loaded(q: Queries, unit: Unit, found: Sequence[tuple[str, Definition]]) -> Sequence[tuple[str, Definition]]:
+    """Of functions of one name those of the files that are loaded last, which may be several."""
+    for one in reversed(unit.imported if len(found) > 1 else ()):
+        files = q.program.find_module(unit, one.module)
+        if inside := [(path, definition) for path, definition in found if path in files]:
+            return inside
+    return found[-1:]
+
+
+def _loading(q: Queries, unit: Unit) -> Iterator[Unit]:
+    """Other files that load some."""
+    for path in dict.fromkeys(path for path, _ in q.program.callers.get(unit.rules.family, _LOADING)):
+        if path != unit.path:
+            yield q.unit(path)
 
 
 def _of_neighbours(q: Queries, unit: Unit, name: str) -> Iterator[Value]:

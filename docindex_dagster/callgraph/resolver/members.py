@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from docindex_dagster.callgraph.ir import Expression, path_of
+from docindex_dagster.callgraph.ir import Expression, Instance, path_of
 from docindex_dagster.callgraph.offers import full_name
 from docindex_dagster.callgraph.resolver import builtins, spaces
 from docindex_dagster.callgraph.resolver.classes import as_member, children, members, own_member
@@ -66,6 +66,8 @@ def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:  # noqa:
         return [value.as_kind("class")]
     if name == "prototype":
         return [value.as_kind("object")]
+    if name in rules.supers and (bases := q.direct_bases(value.path, value.name)):
+        return bases
     found = members(q, value, ancestors(q, value), name)
     if all(one.kind == "external" for one in found) and (inner := _of_deref(q, value, name)):
         return inner
@@ -141,6 +143,8 @@ def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     rules = unit.rules
     if _is_row(unit, name) or name in rules.callers:
         return [value]
+    if rules.has_file_types:
+        return _of_type_function(q, value, name)
     if not rules.has_prototypes:
         return ()
     definition = unit.definitions[value.name]
@@ -152,6 +156,22 @@ def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     for expression in dotted[:MOST_VALUES]:
         found += q.values(unit, definition.parent, expression)
     return found or [external(f"Function.{name}")]
+
+
+def _of_type_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """What the type has under a name that a function gives: it is written in it, or in another one that this calls."""
+    unit, definition = q.unit(value.path), q.definition(value)
+    found = [
+        one for inside in unit.children_of(definition.qualified, name) for one in as_member(q, value, unit, inside)
+    ]
+    for expression in unit.binds(definition.id, name)[:MOST_VALUES]:
+        found += q.values(unit, definition.id, expression)
+    if found:
+        return [one.found(How.RECEIVER) for one in found]
+    given = (
+        one for expression in unit.returns.get(definition.id, ()) for one in q.values(unit, definition.id, expression)
+    )
+    return [one for given_type in given if not given_type.is_same(value) for one in q.member(given_type, name)]
 
 
 def _is_row(unit: Unit, name: str) -> bool:
@@ -217,12 +237,21 @@ def _without_member(q: Queries, value: Value, name: str) -> Sequence[Value]:
     if value.kind == "class" and unit.rules.has_path_imports:
         inside = spaces.in_space(q, unit, f"{full_name(unit, unit.definitions[value.name].qualified)}.{name}")
         return [one for one in inside if one.kind != "function"]
+    if unit.rules.has_file_types and name in _OF_ANY:
+        return [value] if name != "else" else _fields(q, unit, value)
     if value.kind == "class" and unit.definitions[value.name].kind == "enum":
         held = (value.as_kind("object"),)
         return [*held, external(f"{value.name}.{name}", How.RECEIVER, held)]
     return [value] if name == "second" and unit.rules.has_pointers else ()
 
 
+def _fields(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:
+    """What any field of a union is."""
+    fields = [one for some in unit.bindings.get(value.name, {}).values() for one in some if isinstance(one, Instance)]
+    return [found for one in fields[:MOST_VALUES] for found in q.values(unit, value.name, one)]
+
+
+_OF_ANY = frozenset({"else", "value_ptr", "value"})  # what a switch has left, and the entries of the library's maps
 _MEMBERS = {
     "class": _of_class,
     "object": _of_object,

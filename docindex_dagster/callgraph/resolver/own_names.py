@@ -28,7 +28,8 @@ def own_names(path: str, parts: Sequence[tuple[Unit, Definition]]) -> OwnNames:
     rules = unit.rules
     return OwnNames(
         names=frozenset(name for part in parts for name in _names(*part)),
-        is_complete=unit.path == path and not (rules.has_impls or rules.has_module_paths or rules.has_path_imports),
+        is_complete=unit.path == path
+        and not (rules.has_impls or rules.has_module_paths or rules.has_path_imports or rules.has_tables),
         asks_owner=rules.has_filled_fields,
         reopened=(rules.family, full_name(unit, definition.qualified)) if rules.has_open_classes else None,
     )

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from docindex_dagster.callgraph.ir import (
     THIS,
+    Assignment,
     Attribute,
     Call,
     Collection,
+    Definition,
     Expression,
     Instance,
     Name,
@@ -20,6 +22,7 @@ from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.imports import all_exported
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
+from docindex_dagster.callgraph.resolver.selves import is_type_function
 from docindex_dagster.callgraph.resolver.types import (
     for_receiver,
     function_type,
@@ -41,24 +44,28 @@ from docindex_dagster.callgraph.units import Unit
 _SELF_TYPES = frozenset({"this", "this.type", "Self", "self", "static", "$this"})
 _SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
 _GIVEN = external_object("?")  # in what a function holds: it is applied to an argument
+_INDEXED = frozenset({"class", "object", "module"})
+_TABLE_NAMES = frozenset({"cls", "class", "klass"})
 _STATIC = New(Name("static"))
 _POINTING = ("operator[]", "operator->", "operator*")
 _BASES = frozenset({"class", "external", "function"})
 
 
-def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: PLR0911 one a kind
+def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: C901, PLR0911 one a kind
     """What a call of a value gives."""
     match value.kind:
         case "class":
             return (value.as_kind("object"),)
         case "function":
-            return _applied(q, value) if q.rules(value).is_curried else q.returned(value)
+            return _of_function(q, unit, value)
         case "external":
             return _of_external(unit, value)
         case "parent":
             return (value,) if unit.rules.family == "python" else ()
         case "object" | "external object" if unit.rules.has_accessors:
             return (value,)
+        case "object" if unit.rules.has_tables and not callable_of(q, value):
+            return (value,)  # of a class that a library makes
         case "object":
             found = tuple(found for member in callable_of(q, value) for found in result(q, unit, member))
             return found or ((value,) if unit.rules.has_curried else ())
@@ -80,6 +87,14 @@ def _applied(q: Queries, function: Value) -> Values:
     return q.returned(function.holding(tuple(one for one in held if one != _GIVEN)))
 
 
+def _of_function(q: Queries, unit: Unit, value: Value) -> Values:
+    """What a function returns; one that gives a type stands for it."""
+    if q.rules(value).is_curried:
+        return _applied(q, value)
+    is_type = unit.rules.has_file_types and is_type_function(q.unit(value.path), q.definition(value))
+    return (value,) if is_type else q.returned(value)
+
+
 def _of_external(unit: Unit, value: Value) -> Values:
     """What a call of something outside of the program gives."""
     if unit.rules.separates_kinds and (plain := builtins.plain_result(value)):
@@ -99,7 +114,8 @@ def callable_of(q: Queries, value: Value) -> Sequence[Value]:
         if function_type(q, value) is not None:
             return ()
         members = ([one for one in q.member(value, name) if one.kind == "function"] for name in q.rules(value).runs)
-        return next(filter(None, members), ())
+        found = next(filter(None, members), ())
+        return [one.holding((value,)) for one in found] if q.rules(value).has_tables else found
     if value.kind == "parent":
         _, *others = ancestors(q, value)
         others = [one for one in others if one.kind in _BASES]
@@ -162,12 +178,22 @@ def _of_return(q: Queries, unit: Unit, function: Value, expression: Expression) 
     """What an expression that a function returns is; the object whose method it is where it returns itself."""
     receiver = function.held[:1]
     bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, Collection | Record)]
-    made = bound[0] if len(bound) == 1 else expression
-    if receiver and (made is THIS or expression is _STATIC):
+    is_table = unit.rules.has_tables and THIS in bound
+    made = THIS if is_table else bound[0] if len(bound) == 1 else expression
+    if receiver and (made is THIS or expression is _STATIC or _is_given_object(unit, function, made)):
         return receiver
     if receiver and made in _SELF_MADE and receiver[0].kind == "class":
         return (receiver[0].as_kind("object"),)
     return q.values(unit, function.name, expression)
+
+
+def _is_given_object(unit: Unit, function: Value, made: Expression) -> bool:
+    """Whether what a function of a table returns is the table that it is given first."""
+    if not unit.rules.has_tables or not isinstance(made, Name):
+        return False
+    taken = unit.parameters.get(function.name, ())
+    is_named = made.text in _TABLE_NAMES or unit.definitions[function.name].name in unit.rules.runs
+    return bool(taken) and taken[0].name == made.text and is_named
 
 
 def _bound(unit: Unit, scope: str, expression: Expression) -> Sequence[Expression]:
@@ -215,6 +241,8 @@ def elements(q: Queries, value: Value) -> Values:
 
 
 def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one a kind
+    if value.kind in _INDEXED and q.rules(value).has_file_types:
+        return [value]  # an array or slice is followed as what it holds
     match value.kind:
         case "collection":
             return [held.found(How.ELEMENT) for held in value.held]
@@ -247,7 +275,28 @@ def _of_object(q: Queries, value: Value) -> Iterable[Value]:
             return items if name.startswith(("_", "o")) else [one for item in items for one in q.elements(item)]
     if rules.has_pointers:
         return [value]
+    if rules.has_tables:
+        return _of_table(q, value)
     return _of_library_bases(q, value) if rules.separates_kinds else _of_generic_bases(q, value)
+
+
+def _of_table(q: Queries, value: Value) -> Sequence[Value]:
+    """What a table has under names, where it is no class and falls back to no other."""
+    unit, table = q.unit(value.path), q.definition(value)
+    inside = [one for some in unit.children.get(table.qualified, {}).values() for one in some]
+    if any(one.kind == "method" or unit.takes(one.id, "self") for one in inside):
+        return ()
+    if any(not isinstance(one.value, Record) for one in unit.bases.get(table.id, ())):
+        return ()
+    found = [found for one in inside for found in q.defined(unit, one, How.ELEMENT)]
+    fields = [one for one in unit.assigned if _is_field(one, table)]
+    found += [one.found(How.ELEMENT) for field in fields for one in q.values(unit, field.scope, field.value)]
+    return found if len(found) <= MOST_VALUES else ()
+
+
+def _is_field(one: Assignment, table: Definition) -> bool:
+    """Whether what is assigned is a field of a table, where this table is in scope."""
+    return isinstance(one.target, Attribute) and one.scope == table.parent and path_of(one.target.of) == table.name
 
 
 def _entries(q: Queries, table: Value) -> Values:

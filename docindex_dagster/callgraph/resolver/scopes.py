@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Name
+from docindex_dagster.callgraph.languages.lua_tables import TABLE
 from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
@@ -154,6 +155,8 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
         found = spaces.beyond(q, unit, name)
     if rules.has_export_lists and not found and name == unit.namespace:
         return [Value("module", unit.path, "")]
+    if rules.has_tables:  # other files may add to a table of the library
+        return [*found, *builtin(name, rules)]
     return found or builtin(name, rules)
 
 
@@ -169,6 +172,8 @@ def top(q: Queries, unit: Unit, name: str, how: How) -> list[Value]:
 def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list[Value]:
     """What is assigned to a name."""
     rules = unit.rules
+    if rules.has_tables and (table := unit.definitions.get(qualified)) and table.kind == TABLE:
+        return [Value("object", unit.path, table.id)]
     if rules.has_namespaces:
         stores = unit.stores.get(scope, {}).get(name, ())
         found = declared_or_given(q, unit, scope, [*unit.binds(scope, name), *stores])
@@ -177,6 +182,8 @@ def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list
         several = [q.values(unit, scope, one) for one in expressions]
         found = [value for values in several for value in values]
         differing = {values for values in several if values and not _is_held(values)}
+        for at, one in unit.filled.get(scope, {}).get(name, ())[:MOST_VALUES]:
+            found += q.values(unit, at, one)
         if len(differing) > _MOST_MEANINGS and rules.has_prototypes:
             return []  # variables of different blocks
     inside = unit.children.get(qualified)
@@ -203,10 +210,12 @@ def name_or_call(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
 def function_named(unit: Unit, scope: str, name: str) -> list[Value]:
     """A function that is written as an element of a collection."""
     around = unit.definitions[scope].qualified if scope in unit.definitions else FILE
+    if unit.rules.has_tables and name in unit.definitions:
+        return [Value("function", unit.path, name)]
     return [
         Value("function", unit.path, definition.id)
         for definition in unit.children_of(around, name)
-        if definition.kind == "method"
+        if definition.kind == "method" or unit.rules.has_tables
     ]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from docindex_dagster.callgraph.ir import Definition
+from docindex_dagster.callgraph.ir import FILE, Definition
 from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.resolver.classes import members
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed, class_around, derived_classes
@@ -17,6 +17,10 @@ def of_itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] 
     if name in PATH_WORDS and rules.has_module_paths:
         owner = q.owner(unit, scope) if name == "this" else None
         return [owner.as_kind("object")] if owner else q.path_word(unit, scope, name)
+    if name == "this" and rules.has_file_types:
+        return _container(unit, scope)
+    if name == "this" and rules.has_tables:
+        return _table(q, unit, scope)
     if name == "this":
         receiver = _receiver(q, unit, scope)
         return receiver if receiver is not None else _this(q, unit, scope)
@@ -30,6 +34,36 @@ def of_itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] 
     if name in rules.makers and rules.has_implicit_members and (cls := class_around(unit, scope)):
         return [Value("class", unit.path, cls.id)]
     return None
+
+
+def _container(unit: Unit, scope: str) -> Sequence[Value]:
+    """The type around a place: a struct, what a function gives that has methods, or the file."""
+    for around in unit.around(scope):
+        if is_class(around):
+            return [Value("object", unit.path, around.id)]
+        if around.kind == "function" and is_type_function(unit, around):
+            return [Value("function", unit.path, around.id)]
+    return [Value("module", unit.path, "")]
+
+
+def is_type_function(unit: Unit, function: Definition) -> bool:
+    """Whether a function gives a type, which is written in it."""
+    inside = unit.children.get(function.qualified, {})
+    return any(one.kind == "method" for some in inside.values() for one in some)
+
+
+def _table(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
+    """What `self` is where it is a name as any other, which methods are given: a variable, or the table around."""
+    for around in unit.around(scope):
+        if around.kind not in FUNCTIONS:
+            continue
+        if unit.binds(around.id, "this"):
+            return q.bound(unit, around.id, f"{around.qualified}.self", "this")
+        if around.kind == "method" or unit.takes(around.id, "self"):
+            return _object_around(q, unit, around.id) or (
+                q.parameter(unit, around, "self") if unit.takes(around.id, "self") else ()
+            )
+    return q.bound(unit, FILE, "self", "this")
 
 
 def _receiver(q: Queries, unit: Unit, scope: str) -> list[Value] | None:

@@ -21,6 +21,7 @@ from docindex_dagster.callgraph.units import Unit
 _ANYTHING = "?"
 _SELVES = frozenset({"Self", "self", "this", "static"})
 _ALIASES = frozenset({"object", "external object", "collection", "function"})
+_BY_KEY = ("Map", "MapUnmanaged", "EnumArray")  # of Zig
 _PAIRS = ("map", "pair")
 
 
@@ -52,14 +53,13 @@ def typed(  # noqa: PLR0911 one a sort of types
         return [one for argument in arguments for one in typed(q, unit, scope, argument, given)]
     if name in rules.functions:
         return []
-    if rules.has_pointers and name.startswith("std."):
-        arguments = arguments[: 2 if name.endswith(_PAIRS) else 1]
+    arguments = _held_by_library(rules, name, arguments)
     last = name.rpartition(".")[2]
     if arguments and last in rules.wrappers:
         wrapped = typed(q, unit, scope, arguments[-1], given)
         is_class = last in rules.class_types
         return [one.as_kind("class") if is_class and one.kind == "object" else one for one in wrapped]
-    if name in _SELVES and (owner := q.owner(unit, scope)):
+    if name in _SELVES and not rules.has_file_types and (owner := q.owner(unit, scope)):
         return [owner.as_kind("object")]
     bound = _bound_of(unit, scope, name) if rules.separates_kinds else None
     if bound is not None:
@@ -67,14 +67,25 @@ def typed(  # noqa: PLR0911 one a sort of types
         return [*known] or [external_object(_ANYTHING)]
     arguments = arguments[:1] if last in rules.leading else arguments
     held = tuple(_argument_type(q, unit, scope, argument, given) for argument in arguments)
-    found = [one for value in type_names(q, unit, scope, name) for one in _instances(value, held)]
+    found = [one for value in type_names(q, unit, scope, name) for one in _instances(value, held, rules)]
     if not found and (arguments or rules.sharing == "namespace"):
         return [external_object(name, How.RECEIVER, held)]
     return found
 
 
-def _instances(value: Value, held: Values) -> list[Value]:
+def _held_by_library(rules: Rules, name: str, arguments: tuple[TypeRef, ...]) -> tuple[TypeRef, ...]:
+    """The arguments of a generic type that say what it holds, where the library has types with others."""
+    if rules.has_pointers and name.startswith("std."):
+        return arguments[: 2 if name.endswith(_PAIRS) else 1]
+    if rules.has_file_types:
+        return arguments[1:2] if name.endswith(_BY_KEY) and len(arguments) > 1 else arguments[:1]
+    return arguments
+
+
+def _instances(value: Value, held: Values, rules: Rules) -> list[Value]:
     """Something of the type that a name stands for, with the arguments of the type."""
+    if value.kind == "module" and rules.has_file_types:
+        return [value]
     if value.kind == "class":
         return [Value("object", value.path, value.name, max(value.how, How.RECEIVER), held)]
     if value.kind == "external":

@@ -1,0 +1,205 @@
+"""Zig: what its grammar calls expressions and statements.
+
+A chain such as `list.items[0].?.run()` is one node with its parts in a row, read from its first part on. Functions
+whose names begin with a capital letter give types; pointers, optionals and slices are taken for what they hold.
+"""
+
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.expressions import text_of
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.ir import (
+    THIS,
+    UNKNOWN,
+    Attribute,
+    Call,
+    Element,
+    Expression,
+    Instance,
+    Module,
+    Name,
+    TypeRef,
+    path_of,
+)
+from docindex_dagster.callgraph.rules import Rules
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_DECLARED = frozenset({"VarDecl", "ContainerField"})
+_OUTSIDE = frozenset({"Decl", "Block", "FnCallArguments", "InitList", "source_file"})
+_CASTS = frozenset({"@ptrCast", "@alignCast", "@constCast", "@volatileCast"})
+_MOST_PARTS = 60  # of a chain, which is read again for each call in it
+_FUNCTION = Instance(TypeRef("func"))
+
+
+def _chain(node: "Node", read: Read) -> Expression:
+    """An expression with all that is behind it; a declared type."""
+    declared = _type_with(node)
+    if declared is not None and text_of(declared).startswith("fn"):
+        return _FUNCTION
+    if declared is not None and (found := _declared(text_of(node))) is not UNKNOWN:
+        return found
+    return _up_to(node, None, read)
+
+
+def _callee(node: "Node", read: Read) -> Expression:
+    """What is called with some arguments; nothing of the language's own functions."""
+    around = node.parent
+    if around is None or around.type == "SuffixExpr":
+        called = _up_to(around, node, read)
+    else:
+        called = _member(_up_to(around.parent, around, read), around.child_by_field_name("function_call"))
+    return UNKNOWN if _is_own(called) else called
+
+
+def _up_to(chain: "Node | None", end: "Node | None", read: Read) -> Expression:
+    """The parts of a chain, or those before one of them."""
+    found: Expression = UNKNOWN
+    if chain is None or chain.named_child_count > _MOST_PARTS:
+        return UNKNOWN
+    for part in chain.named_children:
+        if end is not None and part.id == end.id:
+            break
+        found = _with(found, part, read)
+        if found is UNKNOWN:
+            break
+    return found
+
+
+def _with(found: Expression, part: "Node", read: Read) -> Expression:  # noqa: PLR0911 one a part
+    """A chain with one more part."""
+    match part.type:
+        case "FieldOrFnCall":
+            name, called = part.child_by_field_name("field_access"), part.child_by_field_name("function_call")
+            member = _member(found, name or called)
+            return _called(member, part.named_children[-1], read) if called is not None else member
+        case "FnCallArguments":
+            return _called(found, part, read)
+        case "SuffixOp":
+            return Element(found) if text_of(part).startswith("[") else found
+        case "BUILTINIDENTIFIER":
+            return Name(text_of(part))
+        case "IDENTIFIER" if text_of(part.prev_sibling) == ".":
+            return Attribute(_expected(part), text_of(part))
+        case "FnProto":
+            return _FUNCTION
+        case _:
+            return read(part)
+
+
+def _member(found: Expression, name: "Node | None") -> Expression:
+    return UNKNOWN if found is UNKNOWN or _is_own(found) else Attribute(found, text_of(name))
+
+
+def _is_own(found: Expression) -> bool:
+    return isinstance(found, Name) and found.text.startswith("@")
+
+
+def _called(found: Expression, arguments: "Node", read: Read) -> Expression:  # noqa: PLR0911 one a function
+    """What a call gives: of the language's own functions a module, the type around, or what is cast."""
+    given = arguments.named_children
+    written = path_of(found)
+    if written == "@This":
+        return THIS
+    if written == "@import" and given:
+        return Module(text_of(given[0]).strip('"'))
+    if written == "@as" and given:
+        return _declared(text_of(given[0]))
+    if written in _CASTS and given:
+        return read(given[-1])
+    if written.startswith("@") or found is UNKNOWN:
+        return UNKNOWN
+    if (
+        written.rpartition(".")[2][:1].isupper()
+        and (made := _declared(f"{written}{text_of(arguments)}")) is not UNKNOWN
+    ):
+        return made
+    return Call(found)
+
+
+def _type_with(chain: "Node") -> "Node | None":
+    """The declared type that a chain is, or ends; None where it stands elsewhere."""
+    node = chain.parent
+    while node is not None and node.parent is not None and node.parent.type == "ErrorUnionExpr":
+        node = node.parent
+    around = node.parent if node is not None else None
+    if node is None or around is None:
+        return None
+    if around.type == "ParamType":
+        return node
+    before = node.prev_sibling if around.type in _DECLARED else None
+    return node if before is not None and before.type in {":", "PrefixTypeOp"} else None
+
+
+def _declared(written: str) -> Expression:
+    """Something of a declared type, whose arguments stand in round brackets."""
+    declared = None if "@" in written else declared_type(written.replace("(", "<").replace(")", ">"))
+    return Instance(declared) if declared else UNKNOWN
+
+
+def _expected(chain: "Node") -> Expression:
+    """What `.name` is a member of: the type of the variable, or of what the function gives."""
+    node = chain.parent
+    while node is not None and node.type not in _DECLARED | _OUTSIDE:
+        if node.type == "AssignExpr" and node.children[0].type == "return":
+            return _result_of(node)
+        node = node.parent
+    if node is None or node.type not in _DECLARED:
+        return UNKNOWN
+    types = [child for child in node.named_children if child.type == "ErrorUnionExpr"]
+    return _declared(text_of(types[0])) if len(types) > 1 else UNKNOWN
+
+
+def _result_of(node: "Node") -> Expression:
+    around: Node | None = node
+    while around is not None and around.type != "Decl":
+        around = around.parent
+    head = around.named_children[0] if around is not None else None
+    types = [child for child in head.named_children if child.type == "ErrorUnionExpr"] if head is not None else []
+    return _declared(text_of(types[-1].named_children[-1])) if types else UNKNOWN
+
+
+_EXPRESSIONS = Expressions(
+    names=frozenset({"IDENTIFIER"}),
+    through={
+        "ErrorUnionExpr": "-1",
+        "UnaryExpr": "left",
+        "GroupedExpr": "",
+        "AssignExpr": "",
+        "ForItem": "",
+    },
+    either={"BinaryExpr": ("left", "right"), "IfExpr": ("1", "-1")},
+    labels={"FieldInit": "field_member"},
+    beside=frozenset({"InitList", "PrefixTypeOp"}),
+    literals={"STRINGLITERALSINGLE": "string", "INTEGER": "int", "FLOAT": "float", "CHAR_LITERAL": "u8"},
+    readers={"SuffixExpr": _chain, "FnCallArguments": _callee},
+    is_placed=True,
+)
+
+_BLOCKS = """
+    Block BinaryExpr ContainerDecl FnProto ForExpr ForStatement IfExpr IfStatement SwitchProng WhileExpr WhileStatement
+"""
+
+SYNTAX = Syntax(
+    ("zig",),
+    _EXPRESSIONS,
+    blocks=Blocks(frozenset(_BLOCKS.split()), frozenset({"Statement"}), frozenset({"AssignExpr"})),
+)
+
+_BUILTINS = """
+    Array anyerror anyframe anyopaque anytype bool c_char c_int c_long c_short c_uint c_ulong comptime_float
+    comptime_int f128 f16 f32 f64 f80 func i128 i16 i32 i64 i8 isize noreturn type u1 u128 u16 u32 u64 u8 usize void
+"""
+
+RULES = Rules(
+    "zig",
+    has_implicit_members=True,
+    has_class_scope=False,
+    has_filled_fields=True,
+    has_file_types=True,
+    calls_classes=False,
+    functions=frozenset({"type", "anytype"}),
+    builtins=frozenset(_BUILTINS.split()),
+)
