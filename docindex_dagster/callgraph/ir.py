@@ -8,8 +8,8 @@ compared and hashed by identity. What a language means by a name is not here.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass
 from threading import Lock
-from typing import Literal as OneOf
 from typing import Any, NamedTuple
+from typing import Literal as OneOf
 from weakref import WeakValueDictionary
 
 FILE = ""  # the scope around all others
@@ -461,7 +461,7 @@ _CHILDREN: Mapping[type[Expression], Callable[[Any], tuple[Expression, ...]]] = 
 }
 
 
-def rewritten(  # noqa: PLR0911 one a form
+def rewritten(  # noqa: C901, PLR0911 one a form
     expression: Expression, leaf: Callable[[Expression], Expression]
 ) -> Expression:
     """The expression with each part that is made of no other replaced by what `leaf` gives for it."""

@@ -30,6 +30,7 @@ class Reader:
 
     syntax: Expressions
     rules: Mapping[str, Rule]  # by the types of nodes
+    constants: Mapping[str, Expression]  # what nodes of a type always are
     leaves: frozenset[str]  # types of nodes whose text alone says what they are
     texts: dict[tuple[str, bytes | None], Expression] = field(default_factory=dict)  # by type and text
     arguments: dict[tuple[int, str, bytes | None], tuple[Argument, ...]] = field(default_factory=dict)
@@ -50,6 +51,9 @@ class Reader:
         if node is None or depth > _DEPTH:
             return UNKNOWN
         kind = node.type
+        constant = self.constants.get(kind)
+        if constant is not None:
+            return constant
         rule = self.rules.get(kind)
         if rule is None:
             return UNKNOWN
