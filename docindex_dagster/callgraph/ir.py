@@ -448,12 +448,15 @@ def _parts(expression: Union | Collection) -> tuple[Expression, ...]:
 
 
 # By class, since a `match` asks for one class after the other, and this is asked most often.
-_CHILDREN: Mapping[type[Expression], Callable[[Any], tuple[Expression, ...]]] = {
+_FIRST: Mapping[type[Expression], Callable[[Any], tuple[Expression]]] = {
     Attribute: _of,
     Element: _of,
     CallbackArgument: _of,
     Call: lambda one: (one.callee,),
     New: lambda one: (one.cls,),
+}
+_CHILDREN: Mapping[type[Expression], Callable[[Any], tuple[Expression, ...]]] = {
+    **_FIRST,
     Union: _parts,
     Collection: _parts,
     Implicit: lambda one: one.receivers,
@@ -501,8 +504,8 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 def head(expression: Expression) -> Expression:
     """What an expression begins with: of `order.items[0]`, `order`."""
-    while isinstance(expression, Attribute | Element | Call | New | CallbackArgument):
-        (expression,) = children(expression)
+    while (first := _FIRST.get(type(expression))) is not None:
+        (expression,) = first(expression)
     return expression
 
 
