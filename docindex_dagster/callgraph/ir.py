@@ -42,11 +42,9 @@ class _HashConsed(type):
         return cls._made(parts) if known is None else known
 
     def _made(cls, parts: tuple[object, ...]) -> object:
-        with _MAKING:
-            known = cls._instances.get(parts)
-            if known is None:
-                known = cls._instances[parts] = super().__call__(*parts)
-            return known
+        made = super().__call__(*parts)
+        with _MAKING:  # another thread may have made one, too
+            return cls._instances.setdefault(parts, made)
 
 
 _MAKING = Lock()
@@ -204,6 +202,7 @@ Expression = (
 )
 
 UNKNOWN = Unknown()
+_UNFOLLOWED = (Unknown, Literal)
 THIS, SUPER = Name("this"), Name("super")
 
 
@@ -392,8 +391,9 @@ def with_expressions(statement: Statement, change: "Callable[[Expression], Expre
     """The statement with what `change` gives for each of its expressions."""
     match statement:
         case CallSite():
-            given = with_values(statement.arguments, change)
-            return statement._replace(callee=change(statement.callee), arguments=given)
+            callee, given = change(statement.callee), with_values(statement.arguments, change)
+            is_same = callee is statement.callee and given is statement.arguments
+            return statement if is_same else statement._replace(callee=callee, arguments=given)
         case Assignment():
             return statement._replace(target=change(statement.target), value=change(statement.value))
         case Fill():
@@ -429,8 +429,11 @@ def scope_of(statement: Statement) -> str:
 
 
 def with_values(arguments: tuple[Argument, ...], change: "Callable[[Expression], Expression]") -> tuple[Argument, ...]:
-    """Arguments with what `change` gives for each of their values."""
-    return tuple(one._replace(value=change(one.value)) for one in arguments)
+    """Arguments with what `change` gives for each of their values; the same ones where that is the same."""
+    values = [change(one.value) for one in arguments]
+    if all(value is one.value for value, one in zip(values, arguments, strict=True)):
+        return arguments
+    return tuple([Argument(value, *one[1:]) for value, one in zip(values, arguments, strict=True)])
 
 
 def children(expression: Expression) -> "tuple[Expression, ...]":
@@ -517,7 +520,7 @@ def either(expressions: Iterable[Expression]) -> Expression:
 
 def is_known(expression: Expression) -> bool:
     """Whether it begins with something that can be followed, and is no literal."""
-    return not isinstance(head(expression), Unknown | Literal)
+    return not isinstance(head(expression), _UNFOLLOWED)
 
 
 def types_in(declared: TypeRef) -> Iterator[TypeRef]:

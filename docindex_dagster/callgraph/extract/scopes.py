@@ -48,6 +48,7 @@ _SCOPES = frozenset(
     }
 )
 """The kinds of symbol in which names have a meaning of their own."""
+_PLACED = (CallSite, Import, Assignment, Parameter, Base)  # what has a scope behind its kind, and a place at its end
 CALLABLE = frozenset({"function", "method"})
 
 
@@ -144,13 +145,9 @@ class _Scoping:
 
 def _at(statement: Statement, scope: str, line: int, byte: int) -> Statement:
     """The statement with its scope and place."""
-    match statement:
-        case CallSite(kind) | Import(kind) | Assignment(kind) | Parameter(kind) | Base(kind):
-            return type(statement)._make((kind, scope, *statement[2:-2], line, byte))
-        case Export():
-            return statement
-        case _:
-            return statement._replace(scope=scope)
+    if isinstance(statement, _PLACED):
+        return type(statement)._make((statement[0], scope, *statement[2:-2], line, byte))
+    return statement if isinstance(statement, Export) else statement._replace(scope=scope)
 
 
 def _defines(one: Assignment, symbol: Symbol | None) -> bool:

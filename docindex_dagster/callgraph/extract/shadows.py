@@ -7,6 +7,7 @@ outside of where it is declared, the declarations get names of their own: `order
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,7 +100,7 @@ _Key = tuple[str, str, int]
 
 def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> Sequence[Placed]:
     """The places, with names of their own for variables that hide others."""
-    keys = [_key(place) if place.region is not None else None for place in places]
+    keys = [*map(_key, places)]
     declared, numbers = _declared(zip(places, keys, strict=True), functions)
     if not declared:
         return places
@@ -111,32 +112,41 @@ def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> Se
     outside = _meant_outside(zip(places, uses, strict=True), declared, counts)
     outside -= {(one.statement.scope, one.statement.name) for one in places if isinstance(one.statement, Parameter)}
     ambiguous = {name for _, name in outside} | {name for (_, name), count in counts.items() if count > 1}
+    renaming = _Renaming(declared, outside, ambiguous, names_in)
+    return [
+        place
+        if ambiguous.isdisjoint(names) and (key is None or key[1] not in ambiguous)
+        else renaming.unique(place, numbers.get(key) if key is not None else None)
+        for place, key, names in zip(places, keys, uses, strict=True)
+    ]
 
-    def numbered(name: str, scope: str, number: int) -> Name:
-        return Name(f"{name}~{number}" if number > 1 or (scope, name) in outside else name)
 
-    def renamed(whole: Expression, at: int) -> Expression:
-        def one(leaf: Expression) -> Expression:
-            if not isinstance(leaf, Name) or leaf.text not in ambiguous:
-                return leaf
-            found = _seen(declared.get(leaf.text), at)
-            return numbered(leaf.text, found.scope, found.number) if found else leaf
+class _Renaming(NamedTuple):
+    """Which names are given to variables."""
 
-        return rewritten(whole, one)
+    declared: Mapping[str, _Several]
+    outside: AbstractSet[tuple[str, str]]  # the names by function that mean something outside, too
+    ambiguous: AbstractSet[str]
+    names_in: "_NamesIn"
 
-    def unique(place: Placed, key: _Key | None, names: Sequence[str]) -> Placed:
-        number = numbers.get(key) if key is not None else None
-        is_used = not ambiguous.isdisjoint(names)
-        if not is_used and (number is None or key is None or key[1] not in ambiguous):
-            return place
-        one = place.statement
-        if is_used:
-            one = _changed(one, lambda whole: renamed(whole, place.start), is_declared=number is not None)
+    def unique(self, place: Placed, number: int | None) -> Placed:
+        """A place with other names; with a number where it declares a variable."""
+        one = _changed(place.statement, lambda whole: self._renamed(whole, place.start), is_declared=number is not None)
         if number is not None and isinstance(one, Assignment) and isinstance(one.target, Name):
-            one = one._replace(target=numbered(one.target.text, one.scope, number))
-        return place._replace(statement=one)
+            one = one._replace(target=self._numbered(one.target.text, one.scope, number))
+        return place if one is place.statement else place._replace(statement=one)
 
-    return [unique(*each) for each in zip(places, keys, uses, strict=True)]
+    def _renamed(self, whole: Expression, at: int) -> Expression:
+        def renamed(leaf: Expression) -> Expression:
+            if not isinstance(leaf, Name) or leaf.text not in self.ambiguous:
+                return leaf
+            found = _seen(self.declared.get(leaf.text), at)
+            return self._numbered(leaf.text, found.scope, found.number) if found else leaf
+
+        return whole if self.ambiguous.isdisjoint(self.names_in[whole]) else rewritten(whole, renamed)
+
+    def _numbered(self, name: str, scope: str, number: int) -> Name:
+        return Name(f"{name}~{number}" if number > 1 or (scope, name) in self.outside else name)
 
 
 def _changed(statement: Statement, change: Callable[[Expression], Expression], *, is_declared: bool) -> Statement:
@@ -144,7 +154,8 @@ def _changed(statement: Statement, change: Callable[[Expression], Expression], *
     if isinstance(statement, Assignment) and is_declared:
         return statement._replace(value=change(statement.value))
     if isinstance(statement, CallSite) and statement.kind not in _CALLS:
-        return statement._replace(arguments=with_values(statement.arguments, change))
+        given = with_values(statement.arguments, change)
+        return statement if given is statement.arguments else statement._replace(arguments=given)
     return with_expressions(statement, change)
 
 

@@ -126,7 +126,8 @@ def _call(parts: "Captured", reader: Reader) -> Found:
     given = _arguments(parts, reader)
     syntax = reader.syntax
     if (
-        syntax.named
+        given
+        and syntax.named
         and node.type in syntax.methods
         and text_of(part_of(node, syntax.methods[node.type][1])) in syntax.named
     ):
