@@ -100,7 +100,7 @@ _Key = tuple[str, str, int]
 
 def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> Sequence[Placed]:
     """The places, with names of their own for variables that hide others."""
-    keys = [*map(_key, places)]
+    keys = [_key(place) if place.region is not None else None for place in places]
     declared, numbers = _declared(zip(places, keys, strict=True), functions)
     if not declared:
         return places
@@ -201,7 +201,8 @@ def _seen(several: _Several | None, at: int) -> _Declared | None:
     if several is None:
         return None
     last = bisect_right(several.starts, at)
-    for one in reversed(several.declared[max(0, last - _LONGEST_SEARCH) : last]):
+    for index in range(last - 1, max(-1, last - 1 - _LONGEST_SEARCH), -1):
+        one = several.declared[index]
         if one.end > at:
             return one
     return None
