@@ -5,11 +5,11 @@ equal trees are one object (hash consing: Filliâtre and Conchon, Type-safe modu
 compared and hashed by identity. What a language means by a name is not here.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass
 from threading import Lock
+from typing import Any, NamedTuple
 from typing import Literal as OneOf
-from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 FILE = ""  # the scope around all others
@@ -26,23 +26,27 @@ NameSpace = OneOf["", "function", "type"]
 class _HashConsed(type):
     """Of classes whose equal instances are one object."""
 
-    __match_args__: tuple[str, ...]
-    __dataclass_fields__: "dict[str, Field[object]]"
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+        super().__init__(name, bases, namespace)
+        cls._instances: WeakValueDictionary[tuple[object, ...], object] = WeakValueDictionary()
+        cls._references = cls._instances.data  # type: ignore[attr-defined]  # its own look-up takes three times as long
+        # A class with slots is made again once its fields are known.
+        fields: dict[str, Field[object]] = namespace.get("__dataclass_fields__", {})
+        cls._defaults = tuple(field.default for field in fields.values())
 
     def __call__(cls, *parts: object) -> object:
-        if len(parts) < len(cls.__match_args__):
-            parts += tuple(cls.__dataclass_fields__[name].default for name in cls.__match_args__[len(parts) :])
-        key = (cls, *parts)
-        reference = _REFERENCES.get(key)
+        if len(parts) < len(cls._defaults):
+            parts += cls._defaults[len(parts) :]
+        reference = cls._references.get(parts)
         known = reference() if reference is not None else None
-        if known is not None:
-            return known
-        with _MAKING:
-            return _INSTANCES.get(key) or _INSTANCES.setdefault(key, super().__call__(*parts))
+        return cls._made(parts) if known is None else known
+
+    def _made(cls, parts: tuple[object, ...]) -> object:
+        made = super().__call__(*parts)
+        with _MAKING:  # another thread may have made one, too
+            return cls._instances.setdefault(parts, made)
 
 
-_INSTANCES: WeakValueDictionary[tuple[object, ...], object] = WeakValueDictionary()
-_REFERENCES = _INSTANCES.data  # type: ignore[attr-defined]  # its own look-up takes three times as long
 _MAKING = Lock()
 
 
@@ -198,6 +202,7 @@ Expression = (
 )
 
 UNKNOWN = Unknown()
+_UNFOLLOWED = (Unknown, Literal)
 THIS, SUPER = Name("this"), Name("super")
 
 
@@ -386,8 +391,9 @@ def with_expressions(statement: Statement, change: "Callable[[Expression], Expre
     """The statement with what `change` gives for each of its expressions."""
     match statement:
         case CallSite():
-            given = with_values(statement.arguments, change)
-            return statement._replace(callee=change(statement.callee), arguments=given)
+            callee, given = change(statement.callee), with_values(statement.arguments, change)
+            is_same = callee is statement.callee and given is statement.arguments
+            return statement if is_same else statement._replace(callee=callee, arguments=given)
         case Assignment():
             return statement._replace(target=change(statement.target), value=change(statement.value))
         case Fill():
@@ -400,21 +406,21 @@ def with_expressions(statement: Statement, change: "Callable[[Expression], Expre
             return statement
 
 
-def expressions_of(statement: Statement) -> Iterator[Expression]:
+def expressions_of(statement: Statement) -> "tuple[Expression, ...]":
     """The expressions of a statement."""
     match statement:
         case CallSite():
-            yield statement.callee
-            yield from (argument.value for argument in statement.arguments)
+            return (statement.callee, *[argument.value for argument in statement.arguments])
         case Assignment():
-            yield statement.target
-            yield statement.value
-        case Fill():
-            yield from (argument.value for argument in statement.arguments)
-        case Generic():
-            yield statement.bound
+            return statement.target, statement.value
         case Parameter() | Return() | Base() | Decorator() | Export():
-            yield statement.value
+            return (statement.value,)
+        case Fill():
+            return tuple([argument.value for argument in statement.arguments])
+        case Generic():
+            return (statement.bound,)
+        case _:
+            return ()
 
 
 def scope_of(statement: Statement) -> str:
@@ -423,27 +429,50 @@ def scope_of(statement: Statement) -> str:
 
 
 def with_values(arguments: tuple[Argument, ...], change: "Callable[[Expression], Expression]") -> tuple[Argument, ...]:
-    """Arguments with what `change` gives for each of their values."""
-    return tuple(one._replace(value=change(one.value)) for one in arguments)
+    """Arguments with what `change` gives for each of their values; the same ones where that is the same."""
+    values = [change(one.value) for one in arguments]
+    if all(value is one.value for value, one in zip(values, arguments, strict=True)):
+        return arguments
+    return tuple([Argument(value, *one[1:]) for value, one in zip(values, arguments, strict=True)])
 
 
 def children(expression: Expression) -> "tuple[Expression, ...]":
     """The expressions of which one is made."""
-    match expression:
-        case Attribute(of) | Element(of) | CallbackArgument(of) | Call(of) | New(of):
-            return (of,)
-        case Union(parts) | Collection(parts) | Implicit(parts):
-            return parts
-        case Record(fields):
-            return tuple(part for _, part in fields)
-        case _:
-            return ()
+    parts = _CHILDREN.get(type(expression))
+    return parts(expression) if parts is not None else ()
 
 
-def rewritten(  # noqa: PLR0911 one a form
+def _of(expression: Attribute | Element | CallbackArgument) -> tuple[Expression]:
+    return (expression.of,)
+
+
+def _parts(expression: Union | Collection) -> tuple[Expression, ...]:
+    return expression.parts
+
+
+# By class, since a `match` asks for one class after the other, and this is asked most often.
+_FIRST: Mapping[type[Expression], Callable[[Any], tuple[Expression]]] = {
+    Attribute: _of,
+    Element: _of,
+    CallbackArgument: _of,
+    Call: lambda one: (one.callee,),
+    New: lambda one: (one.cls,),
+}
+_CHILDREN: Mapping[type[Expression], Callable[[Any], tuple[Expression, ...]]] = {
+    **_FIRST,
+    Union: _parts,
+    Collection: _parts,
+    Implicit: lambda one: one.receivers,
+    Record: lambda one: tuple([part for _, part in one.fields]),
+}
+
+
+def rewritten(  # noqa: C901, PLR0911 one a form
     expression: Expression, leaf: Callable[[Expression], Expression]
 ) -> Expression:
     """The expression with each part that is made of no other replaced by what `leaf` gives for it."""
+    if type(expression) not in _CHILDREN:
+        return leaf(expression)
     match expression:
         case Attribute(of, name):
             return Attribute(rewritten(of, leaf), name)
@@ -464,7 +493,7 @@ def rewritten(  # noqa: PLR0911 one a form
         case Record(fields):
             return Record(tuple((name, rewritten(part, leaf)) for name, part in fields))
         case _:
-            return leaf(expression)
+            return expression
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -478,8 +507,8 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 def head(expression: Expression) -> Expression:
     """What an expression begins with: of `order.items[0]`, `order`."""
-    while isinstance(expression, Attribute | Element | Call | New | CallbackArgument):
-        (expression,) = children(expression)
+    while (first := _FIRST.get(type(expression))) is not None:
+        (expression,) = first(expression)
     return expression
 
 
@@ -491,7 +520,7 @@ def either(expressions: Iterable[Expression]) -> Expression:
 
 def is_known(expression: Expression) -> bool:
     """Whether it begins with something that can be followed, and is no literal."""
-    return not isinstance(head(expression), Unknown | Literal)
+    return not isinstance(head(expression), _UNFOLLOWED)
 
 
 def types_in(declared: TypeRef) -> Iterator[TypeRef]:

@@ -44,7 +44,7 @@ _LONGEST_MACRO = 200  # characters
 
 def reader_of(syntax: Expressions) -> Reader:
     """A reader of the expressions of one file."""
-    return Reader(syntax, _rules(syntax), _leaves(syntax))
+    return Reader(syntax, _rules(syntax), _constants(syntax), _leaves(syntax))
 
 
 @cache
@@ -82,6 +82,12 @@ def _rules(syntax: Expressions) -> dict[str, Rule]:
         return rules
     leaves = _leaves(syntax)
     return {kind: rule if kind in leaves else partial(_once, rule) for kind, rule in rules.items()}
+
+
+@cache
+def _constants(syntax: Expressions) -> dict[str, Expression]:
+    always = {kind: rule for kind, rule in _rules(syntax).items() if isinstance(rule, partial) and rule.func is _always}
+    return {kind: rule.args[0] for kind, rule in always.items()}
 
 
 @cache

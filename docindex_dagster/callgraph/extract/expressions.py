@@ -30,26 +30,34 @@ class Reader:
 
     syntax: Expressions
     rules: Mapping[str, Rule]  # by the types of nodes
-    leaves: frozenset[str]  # types of nodes that are read at a glance
+    constants: Mapping[str, Expression]  # what nodes of a type always are
+    leaves: frozenset[str]  # types of nodes whose text alone says what they are
     texts: dict[tuple[str, bytes | None], Expression] = field(default_factory=dict)  # by type and text
     arguments: dict[tuple[int, str, bytes | None], tuple[Argument, ...]] = field(default_factory=dict)
     known: dict[int, Expression] = field(default_factory=dict)  # parts of the expression by the ids of nodes
+    sizes: dict[Expression, bool] = field(default_factory=dict)  # whether an expression is small
     depth: int = 0
 
     def expression(self, node: "Node | None") -> Expression:
         """What a node is; unknown where it cannot be followed, or is too large."""
         found = self.part(node, self.depth)
-        return found if _is_small(found) else UNKNOWN
+        is_small = self.sizes.get(found)
+        if is_small is None:
+            is_small = self.sizes[found] = _is_small(found)
+        return found if is_small else UNKNOWN
 
     def part(self, node: "Node | None", depth: int) -> Expression:
-        """What a part of an expression is; once a file of those that are short and have the same text."""
+        """What a part of an expression is; read once a file of leaves, and of what is short, with the same text."""
         if node is None or depth > _DEPTH:
             return UNKNOWN
         kind = node.type
+        constant = self.constants.get(kind)
+        if constant is not None:
+            return constant
         rule = self.rules.get(kind)
         if rule is None:
             return UNKNOWN
-        if depth > _SHALLOW or kind in self.leaves or not self.may_be_repeated(node):
+        if kind not in self.leaves and (depth > _SHALLOW or not self.may_be_repeated(node)):
             return rule(node, self, depth)
         key = (kind, node.text)
         known = self.texts.get(key)

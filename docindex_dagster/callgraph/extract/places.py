@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 _NESTED_LIMIT = 4  # macros in macros
 _BLANKED = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
 _DEPTH_LIMIT = 100
+_IN_FUNCTIONS = (Parameter, Return)
+_VARIABLES = (Assignment, Parameter)
+_SAYING = (Decorator, Mark)  # what may say something of other places
 
 
 class Language(NamedTuple):
@@ -107,7 +110,7 @@ def _outside(places: list[Place], ignored: "list[Node]") -> Iterator[Place]:
 
 def _in_order(places: list[Place]) -> list[Place]:
     """The places in the order of the file; first, of those in one place, what says something of the others."""
-    first = [place for place in places if _is_about_others(place.found)]
+    first = [place for place in places if isinstance(place.found, _SAYING) and _is_about_others(place.found)]
     others = [place for place in places if not _is_about_others(place.found)] if first else places
     return sorted(first + others, key=itemgetter(0))
 
@@ -141,15 +144,15 @@ def _place(capture: str, parts: "Captured", node: "Node", syntax: Syntax, reader
     found = ONE[capture](parts, reader)
     if found is None:
         return None
-    start, end, line = node.start_byte, node.end_byte, node.start_point[0] + 1
-    is_variable = isinstance(found, Assignment | Parameter)
-    if isinstance(found, Parameter | Return):
+    is_returned = isinstance(found, Return)
+    if isinstance(found, _IN_FUNCTIONS):
         found = _in_named_function(node, found, syntax, reader)
         if found is None:
             return None
-        if isinstance(found, Return) and node.type in syntax.anonymous:
-            start -= 1  # what it is returned by stands around it
-    if not is_variable:
+    start, end, line = node.start_byte, node.end_byte, node.start_point[0] + 1
+    if is_returned and node.type in syntax.anonymous:
+        start -= 1  # what it is returned by stands around it
+    if not isinstance(found, _VARIABLES):
         return Place(start, end, line, found)
     return Place(start, end, line, found, _end_of_function(parts, reader), _region(parts, syntax))
 
@@ -215,7 +218,7 @@ def _with_names(statement: Statement, names: Mapping[Expression, Expression]) ->
 
 def _in_named_function(node: "Node", found: Statement, syntax: Syntax, reader: Reader) -> Statement | None:
     """Parameters of an anonymous function are names of the function around it; what it returns belongs to no symbol."""
-    if not isinstance(found, Parameter | Return) or not syntax.functions:
+    if not isinstance(found, _IN_FUNCTIONS) or not syntax.functions:
         return found
     within, around = node, node.parent
     while around is not None and around.type not in syntax.functions:

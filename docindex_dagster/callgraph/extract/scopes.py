@@ -48,6 +48,7 @@ _SCOPES = frozenset(
     }
 )
 """The kinds of symbol in which names have a meaning of their own."""
+_PLACED = (CallSite, Import, Assignment, Parameter, Base)  # what has a scope behind its kind, and a place at its end
 CALLABLE = frozenset({"function", "method"})
 
 
@@ -79,8 +80,8 @@ def with_scopes(
         if isinstance(place.found, Mark):
             scoping.see(place, place.found)
             marked.add(place.found, scoping.around.outer if place.start < scoping.decorated else scope)
-        else:
-            yield from scoping.scoped(place, place.found, scope)
+        elif (found := scoping.scoped(place, place.found, scope)) is not None:
+            yield found
 
 
 @dataclass(slots=True)
@@ -115,47 +116,38 @@ class _Scoping:
         elif mark.kind == "outer":
             self.outside = place.end
 
-    def scoped(self, place: Place, found: Statement, scope: str) -> Iterator[Placed]:
+    def scoped(self, place: Place, found: Statement, scope: str) -> Placed | None:
         """The statement of a place; none of a name that is no call, or of a function that is just defined."""
         start, line, outer = place.start, place.line, self.around.outer
-        if isinstance(found, Decorator):
-            self.decorated = place.end
-            yield Placed(Decorator(outer, scope, found.value, line, start), start)
-            return
+        is_outside, region = start < self.decorated, place.region
         if isinstance(found, CallSite):
             scope = outer if start < self.outside else scope
             if isinstance(found.callee, NameOrCall):  # a name alone is a call where it is no variable
                 if (scope, found.callee.text) in self.variables:
-                    return
+                    return None
                 found = found._replace(callee=Name(found.callee.text))
-        elif name := _variable(found):
-            self.variables.add((scope, name))
-        is_defined = isinstance(found, Assignment) and _defines(found, self.around.symbol)
-        if start < self.decorated or (isinstance(found, Assignment) and is_defined and head(found.target) is THIS):
-            yield Placed(_at(found, outer, line, start), start, place.region)
-        elif isinstance(found, Export) or (isinstance(found, Import) and found.is_passed_on):
-            yield Placed(_at(found, FILE, line, start), start)
-        elif not is_defined:
-            yield Placed(_at(found, scope, line, start), start, place.region)
+        elif isinstance(found, Assignment):
+            if isinstance(found.target, Name):
+                self.variables.add((scope, found.target.text))
+            is_defined = _defines(found, self.around.symbol)
+            if is_defined and not is_outside and head(found.target) is not THIS:
+                return None
+            is_outside = is_outside or is_defined
+        elif isinstance(found, Parameter):
+            self.variables.add((scope, found.name))
+        elif isinstance(found, Decorator):
+            self.decorated = place.end
+            return Placed(Decorator(outer, scope, found.value, line, start), start)
+        elif not is_outside and (isinstance(found, Export) or (isinstance(found, Import) and found.is_passed_on)):
+            scope, region = FILE, None
+        return Placed(_at(found, outer if is_outside else scope, line, start), start, region)
 
 
 def _at(statement: Statement, scope: str, line: int, byte: int) -> Statement:
     """The statement with its scope and place."""
-    match statement:
-        case Export():
-            return statement
-        case CallSite() | Import() | Assignment() | Parameter() | Base() | Decorator():
-            return statement._replace(scope=scope, line=line, byte=byte)
-        case _:
-            return statement._replace(scope=scope)
-
-
-def _variable(statement: Statement) -> str:
-    match statement:
-        case Assignment(target=Name(text)) | Parameter(name=text):
-            return text
-        case _:
-            return ""
+    if isinstance(statement, _PLACED):
+        return type(statement)._make((statement[0], scope, *statement[2:-2], line, byte))
+    return statement if isinstance(statement, Export) else statement._replace(scope=scope)
 
 
 def _defines(one: Assignment, symbol: Symbol | None) -> bool:

@@ -37,9 +37,9 @@ def with_this(statements: Sequence[Statement]) -> Iterator[Statement]:
                 return True
         return False
 
-    mentions: dict[Expression, bool] = {}
+    mentions = _Mentions()
     for one in statements:
-        if not any(_mentions_self(expression, mentions) for expression in expressions_of(one)):
+        if not any(map(mentions.__getitem__, expressions_of(one))):
             yield one
             continue
         scope = scope_of(one)
@@ -65,11 +65,13 @@ def _is_self(expression: Expression) -> bool:
     return expression is _SELF or expression is _CLASS
 
 
-def _mentions_self(expression: Expression, known: dict[Expression, bool]) -> bool:
-    found = known.get(expression)
-    if found is None:
-        found = known[expression] = any(map(_is_self, walk(expression)))
-    return found
+class _Mentions(dict[Expression, bool]):
+    """By expression, whether a name is in it that may be the object itself."""
+
+    def __missing__(self, whole: Expression) -> bool:
+        """Look for one."""
+        found = self[whole] = any(map(_is_self, walk(whole)))
+        return found
 
 
 def _around(scope: str) -> Iterable[str]:

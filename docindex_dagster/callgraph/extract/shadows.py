@@ -7,6 +7,7 @@ outside of where it is declared, the declarations get names of their own: `order
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,39 +100,53 @@ _Key = tuple[str, str, int]
 
 def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> Sequence[Placed]:
     """The places, with names of their own for variables that hide others."""
-    declared, numbers = _declared(places, functions)
+    keys = [_key(place) if place.region is not None else None for place in places]
+    declared, numbers = _declared(zip(places, keys, strict=True), functions)
     if not declared:
         return places
     counts: dict[tuple[str, str], int] = defaultdict(int)
     for (scope, name, _), number in numbers.items():
         counts[scope, name] = max(counts[scope, name], number)
-    known: dict[Expression, tuple[str, ...]] = {}
-    keys = [_key(place) for place in places]
-    uses = [_uses(one.statement, known, is_declared=key in numbers) for one, key in zip(places, keys, strict=True)]
+    names_in = _NamesIn(declared)
+    uses = [_uses(one.statement, names_in, is_declared=key in numbers) for one, key in zip(places, keys, strict=True)]
     outside = _meant_outside(zip(places, uses, strict=True), declared, counts)
     outside -= {(one.statement.scope, one.statement.name) for one in places if isinstance(one.statement, Parameter)}
     ambiguous = {name for _, name in outside} | {name for (_, name), count in counts.items() if count > 1}
+    renaming = _Renaming(declared, outside, ambiguous, names_in)
+    return [
+        place
+        if ambiguous.isdisjoint(names) and (key is None or key[1] not in ambiguous)
+        else renaming.unique(place, numbers.get(key) if key is not None else None)
+        for place, key, names in zip(places, keys, uses, strict=True)
+    ]
 
-    def numbered(name: str, scope: str, number: int) -> Name:
-        return Name(f"{name}~{number}" if number > 1 or (scope, name) in outside else name)
 
-    def renamed(whole: Expression, at: int) -> Expression:
-        def one(leaf: Expression) -> Expression:
-            found = _seen(declared.get(leaf.text), at) if isinstance(leaf, Name) else None
-            return numbered(leaf.text, found.scope, found.number) if found and isinstance(leaf, Name) else leaf
+class _Renaming(NamedTuple):
+    """Which names are given to variables."""
 
-        return rewritten(whole, one)
+    declared: Mapping[str, _Several]
+    outside: AbstractSet[tuple[str, str]]  # the names by function that mean something outside, too
+    ambiguous: AbstractSet[str]
+    names_in: "_NamesIn"
 
-    def unique(place: Placed, key: _Key | None, names: Sequence[str]) -> Placed:
-        one = place.statement
-        number = numbers.get(key) if key is not None else None
-        if not ambiguous.isdisjoint(names):
-            one = _changed(one, lambda whole: renamed(whole, place.start), is_declared=number is not None)
+    def unique(self, place: Placed, number: int | None) -> Placed:
+        """A place with other names; with a number where it declares a variable."""
+        one = _changed(place.statement, lambda whole: self._renamed(whole, place.start), is_declared=number is not None)
         if number is not None and isinstance(one, Assignment) and isinstance(one.target, Name):
-            one = one._replace(target=numbered(one.target.text, one.scope, number))
-        return place._replace(statement=one)
+            one = one._replace(target=self._numbered(one.target.text, one.scope, number))
+        return place if one is place.statement else place._replace(statement=one)
 
-    return [unique(*each) for each in zip(places, keys, uses, strict=True)]
+    def _renamed(self, whole: Expression, at: int) -> Expression:
+        def renamed(leaf: Expression) -> Expression:
+            if not isinstance(leaf, Name) or leaf.text not in self.ambiguous:
+                return leaf
+            found = _seen(self.declared.get(leaf.text), at)
+            return self._numbered(leaf.text, found.scope, found.number) if found else leaf
+
+        return whole if self.ambiguous.isdisjoint(self.names_in[whole]) else rewritten(whole, renamed)
+
+    def _numbered(self, name: str, scope: str, number: int) -> Name:
+        return Name(f"{name}~{number}" if number > 1 or (scope, name) in self.outside else name)
 
 
 def _changed(statement: Statement, change: Callable[[Expression], Expression], *, is_declared: bool) -> Statement:
@@ -139,7 +154,8 @@ def _changed(statement: Statement, change: Callable[[Expression], Expression], *
     if isinstance(statement, Assignment) and is_declared:
         return statement._replace(value=change(statement.value))
     if isinstance(statement, CallSite) and statement.kind not in _CALLS:
-        return statement._replace(arguments=with_values(statement.arguments, change))
+        given = with_values(statement.arguments, change)
+        return statement if given is statement.arguments else statement._replace(arguments=given)
     return with_expressions(statement, change)
 
 
@@ -158,16 +174,19 @@ def _key(place: Placed) -> _Key | None:
     return scope_of(place.statement), _declares(place.statement), place.region.block or -place.region.start
 
 
-def _declared(places: Sequence[Placed], functions: frozenset[str]) -> tuple[dict[str, _Several], dict[_Key, int]]:
+def _declared(
+    places: Iterable[tuple[Placed, _Key | None]], functions: frozenset[str]
+) -> tuple[dict[str, _Several], dict[_Key, int]]:
     """The declarations by name, in their order, and their numbers."""
     declared: dict[str, list[_Declared]] = defaultdict(list)
     numbers: dict[_Key, int] = {}
     counts: dict[tuple[str, str], int] = defaultdict(int)
-    for place in places:
-        scope, name, region, key = scope_of(place.statement), _declares(place.statement), place.region, _key(place)
-        if region is None or key is None or scope not in functions or not name.isidentifier():
+    for place, key in places:
+        region = place.region
+        if region is None or key is None:
             continue
-        if scope.rpartition(".")[2].partition("~")[0] == name:
+        scope, name, _ = key
+        if scope not in functions or not name.isidentifier() or scope.rpartition(".")[2].partition("~")[0] == name:
             continue
         if key not in numbers:
             counts[scope, name] += 1
@@ -182,31 +201,39 @@ def _seen(several: _Several | None, at: int) -> _Declared | None:
     if several is None:
         return None
     last = bisect_right(several.starts, at)
-    for one in reversed(several.declared[max(0, last - _LONGEST_SEARCH) : last]):
+    for index in range(last - 1, max(-1, last - 1 - _LONGEST_SEARCH), -1):
+        one = several.declared[index]
         if one.end > at:
             return one
     return None
 
 
-def _uses(statement: Statement, known: dict[Expression, tuple[str, ...]], *, is_declared: bool) -> list[str]:
-    """The names that a statement uses."""
+class _NamesIn(dict[Expression, tuple[str, ...]]):
+    """By expression, the names in it that are declared."""
+
+    def __init__(self, declared: Mapping[str, _Several]) -> None:
+        super().__init__()
+        self._declared = declared
+
+    def __missing__(self, whole: Expression) -> tuple[str, ...]:
+        """Look for them."""
+        names = [one.text for one in walk(whole) if isinstance(one, Name) and one.text in self._declared]
+        found = self[whole] = tuple(names)
+        return found
+
+
+def _uses(statement: Statement, names_in: _NamesIn, *, is_declared: bool) -> Sequence[str]:
+    """The names of declared variables that a statement uses."""
     match statement:
         case Assignment(value=value) if is_declared:
-            used: Iterable[Expression] = (value,)
+            return names_in[value]
         case CallSite(kind="new"):
-            used = (argument.value for argument in statement.arguments)
+            used: Iterable[Expression] = [argument.value for argument in statement.arguments]
         case CallSite(kind="call" | "read") | Assignment() | Parameter() | Return() | Fill():
             used = expressions_of(statement)
         case _:
-            used = ()
-    return [name for expression in used for name in _names_in(expression, known)]
-
-
-def _names_in(expression: Expression, known: dict[Expression, tuple[str, ...]]) -> tuple[str, ...]:
-    found = known.get(expression)
-    if found is None:
-        found = known[expression] = tuple(one.text for one in walk(expression) if isinstance(one, Name))
-    return found
+            return ()
+    return [name for expression in used for name in names_in[expression]]
 
 
 def _meant_outside(
@@ -219,6 +246,6 @@ def _meant_outside(
     for place, names in uses:
         scope = scope_of(place.statement)
         for name in names:
-            if name in declared and (scope, name) in counts and _seen(declared[name], place.start) is None:
+            if (scope, name) in counts and _seen(declared[name], place.start) is None:
                 found.add((scope, name))
     return found

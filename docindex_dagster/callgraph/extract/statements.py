@@ -133,7 +133,8 @@ def _call(parts: "Captured", reader: Reader) -> Found:
         return CallSite("call", FILE, called, tuple(_given(one, reader) for one in listed), 0, 0)
     given = _with_piped(node, _arguments(parts, reader), reader)
     if (
-        syntax.named
+        given
+        and syntax.named
         and node.type in syntax.methods
         and text_of(part_of(node, syntax.methods[node.type][1])) in syntax.named
     ):

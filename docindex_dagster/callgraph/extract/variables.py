@@ -1,6 +1,7 @@
 """What a query finds of variables, attributes, parameters and type parameters: their names, and what they are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 _FOLDS = {"reduce": 0, "reduceRight": 0, "inject": 0, "each_with_object": 1}
 _PLACES_OF_PARAMETERS = frozenset({"bind.given", "bind.block", "bind.from"})
+_NO_TARGETS = (Unknown, Instance, Union, Collection)
 _PATTERNS = frozenset({"object_pattern", "array_pattern"})
 
 
@@ -94,7 +96,7 @@ def _target(parts: "Captured", node: "Node", reader: Reader) -> Expression | Non
     if "bind.of" in parts and isinstance(target, Name):
         target = Name(f"{text_of(parts['bind.of'][0])}#{target.text}")
     begin = head(target)
-    return None if isinstance(begin, Unknown | Instance | Union | Collection) or begin is Name("") else target
+    return None if isinstance(begin, _NO_TARGETS) or begin is Name("") else target
 
 
 def _of_this(target: Expression) -> Expression:
@@ -175,32 +177,59 @@ def _takes_the_rest(name: "Node") -> bool:
     return before is not None and before.type == "parameter_modifiers" and b"vararg" in (before.text or b"")
 
 
-def value_of(parts: "Captured", capture: str, reader: Reader) -> Expression:  # noqa: C901, PLR0911 one a capture
+def value_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
     """Something of the declared type, where there is one, else the value."""
-    if f"{capture}.doc" in parts and (declared := type_after("@var", text_of(parts[f"{capture}.doc"][0]))):
-        return Instance(declared)
-    if f"{capture}.type" in parts and (declared := declared_type(text_of(parts[f"{capture}.type"][0]))):
-        return _declared(declared, parts.get(f"{capture}.value"), reader)
-    if f"{capture}.each" in parts:
-        each = declared_type(text_of(parts[f"{capture}.each"][0]))
-        return Instance(TypeRef("Array", (each or TypeRef("?"),)))
-    if f"{capture}.parts" in parts:
-        return assigned_part(parts["bind"][0], parts[f"{capture}.parts"][0], reader)
-    if f"{capture}.unpacked" in parts:
-        return unpacked(parts["bind"][0], parts[f"{capture}.unpacked"][0], reader)
-    if f"{capture}.pattern" in parts:
-        return (reader.syntax.matching or matched)(parts[capture][0], reader)
-    if f"{capture}.again" in parts:
-        return repeated_type(parts[capture][0])
-    if f"{capture}.self" in parts:
-        return THIS
-    nodes = parts.get(f"{capture}.value") or parts.get(f"{capture}.sent")
-    if nodes:
-        return reader.expression(nodes[0])
-    if f"{capture}.items" in parts:
-        value = reader.expression(parts[f"{capture}.items"][0])
-        return value if value is UNKNOWN else Element(value)
+    for read in _value_readers(tuple(parts), capture):
+        value = read(parts, capture, reader)
+        if value is not None:
+            return value
     return UNKNOWN
+
+
+@lru_cache(maxsize=1_000)
+def _value_readers(captures: tuple[str, ...], capture: str) -> "tuple[_ValueReader, ...]":
+    return tuple(read for part, read in _VALUES.items() if f"{capture}.{part}" in captures)
+
+
+def _documented(parts: "Captured", capture: str, _: Reader) -> Expression | None:
+    declared = type_after("@var", text_of(parts[f"{capture}.doc"][0]))
+    return Instance(declared) if declared else None
+
+
+def _typed(parts: "Captured", capture: str, reader: Reader) -> Expression | None:
+    declared = declared_type(text_of(parts[f"{capture}.type"][0]))
+    return _declared(declared, parts.get(f"{capture}.value"), reader) if declared else None
+
+
+def _of_each(parts: "Captured", capture: str, _: Reader) -> Expression:
+    each = declared_type(text_of(parts[f"{capture}.each"][0]))
+    return Instance(TypeRef("Array", (each or TypeRef("?"),)))
+
+
+def _matched(parts: "Captured", capture: str, reader: Reader) -> Expression:
+    return (reader.syntax.matching or matched)(parts[capture][0], reader)
+
+
+def _item_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
+    value = reader.expression(parts[f"{capture}.items"][0])
+    return value if value is UNKNOWN else Element(value)
+
+
+_ValueReader = Callable[["Captured", str, Reader], Expression | None]
+_VALUES: Mapping[str, _ValueReader] = {
+    "doc": _documented,
+    "type": _typed,
+    "each": _of_each,
+    "parts": lambda parts, capture, reader: assigned_part(parts["bind"][0], parts[f"{capture}.parts"][0], reader),
+    "unpacked": lambda parts, capture, reader: unpacked(parts["bind"][0], parts[f"{capture}.unpacked"][0], reader),
+    "pattern": _matched,
+    "again": lambda parts, capture, _: repeated_type(parts[capture][0]),
+    "self": lambda *_: THIS,
+    "value": lambda parts, capture, reader: reader.expression(parts[f"{capture}.value"][0]),
+    "sent": lambda parts, capture, reader: reader.expression(parts[f"{capture}.sent"][0]),
+    "items": _item_of,
+}
+"""What a part of a capture says of the value; the first that says something is right."""
 
 
 def _declared(declared: TypeRef, value: "list[Node] | None", reader: Reader) -> Expression:
