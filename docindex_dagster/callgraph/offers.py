@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from docindex_dagster.callgraph.fingerprints import fingerprint, joined, key_of, text_of
+from docindex_dagster.callgraph.fingerprints import fingerprint, joined, key_behind, key_of, text_of
 from docindex_dagster.callgraph.ir import (
     Argument,
     Assignment,
@@ -103,13 +103,10 @@ class Offers:
     @cached_property
     def calls(self) -> Mapping[str, Sequence[CallSite]]:
         """What is called in a function or class, by its path and id."""
-        path = self.unit.path
-        return grouped(
-            (f"{path}::{scope}", call)
-            for call in self.unit.calls
-            for scope in (call.scope, *_prefixes(call.scope))
-            if scope
-        )
+        path, calls = self.unit.path, self.unit.calls
+        scopes = {call.scope for call in calls}
+        names = {scope: [f"{path}::{one}" for one in (scope, *_prefixes(scope)) if one] for scope in scopes}
+        return grouped((name, call) for call in calls for name in names[call.scope])
 
     @cached_property
     def sharing(self) -> Mapping[str, Sequence[str]]:
@@ -171,8 +168,9 @@ class Offers:
         seen: dict[int, list[int]] = defaultdict(list)
 
         def show(sort: str, table: Mapping[str, Sequence[_Found]], hashed: Callable[[_Found], int]) -> None:
+            begun = key_of(sort, family, "")
             for name, found in table.items():
-                seen[key_of(sort, family, name)] += map(hashed, found)
+                seen[key_behind(begun, name)] += map(hashed, found)
 
         known: dict[int, int] = {}  # calls and definitions are in several tables
 
