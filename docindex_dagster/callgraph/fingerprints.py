@@ -17,11 +17,6 @@ def key_of(*parts: str) -> int:
     return zlib.crc32("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 
-def key_behind(begun: int, name: str) -> int:
-    """The same as `key_of(*parts, name)`, where `begun` is `key_of(*parts, "")`."""
-    return zlib.crc32(name.encode("utf-8", "surrogatepass"), begun)
-
-
 def joined(hashes: Iterable[int]) -> int:
     """One hash of several, in their order."""
     return zlib.crc32(array("I", hashes).tobytes())
@@ -34,7 +29,7 @@ def fingerprint(node: Expression | TypeRef) -> int:
         if len(_KNOWN) > _MOST_KNOWN:
             _KNOWN.clear()
         fields = _fields(type(node))
-        known = key_of(type(node).__name__, *[text_of(getattr(node, name)) for name in fields])
+        known = key_of(type(node).__name__, *(text_of(getattr(node, name)) for name in fields))
         _KNOWN[node] = known
     return known
 
@@ -50,8 +45,8 @@ def text_of(part: Any) -> str:
     if kind in _PLAIN:
         return repr(part)
     if isinstance(part, tuple):
-        return f"({','.join([text_of(one) for one in part])})" if part else "()"
-    return str(_KNOWN.get(part) or fingerprint(part))
+        return f"({','.join(map(text_of, part))})" if part else "()"
+    return str(fingerprint(part))
 
 
 @cache

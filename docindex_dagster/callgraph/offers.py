@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from docindex_dagster.callgraph.fingerprints import fingerprint, joined, key_behind, key_of, text_of
+from docindex_dagster.callgraph.fingerprints import fingerprint, joined, key_of, text_of
 from docindex_dagster.callgraph.ir import (
     Argument,
     Assignment,
@@ -168,9 +168,8 @@ class Offers:
         seen: dict[int, list[int]] = defaultdict(list)
 
         def show(sort: str, table: Mapping[str, Sequence[_Found]], hashed: Callable[[_Found], int]) -> None:
-            begun = key_of(sort, family, "")
             for name, found in table.items():
-                seen[key_behind(begun, name)] += map(hashed, found)
+                seen[key_of(sort, family, name)] += map(hashed, found)
 
         known: dict[int, int] = {}  # calls and definitions are in several tables
 

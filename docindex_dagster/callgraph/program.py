@@ -67,7 +67,7 @@ class Index:
 
     @classmethod
     def of(cls, paths: Sequence[str], files: NDArray[np.int64], keys: NDArray[np.int64]) -> "Index":
-        """The index of keys, each of which the path at a position offers: both of shape (keys,)."""
+        """The index of keys, each of which the path at a position offers; both of shape (keys,), int64."""
         return cls(paths, np.sort((keys.astype(np.uint64) << _HALF) | files.astype(np.uint64)))
 
     def find(self, key: int) -> list[str]:

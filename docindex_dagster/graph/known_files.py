@@ -80,7 +80,7 @@ def news_of(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, gone: Abst
 
 
 def keys_of(looks: Mapping[int, Iterable[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The keys that some files offer: the position of each file, as often as it has keys, and these."""
+    """The keys that some files offer: each file's position, as often as it has keys, and these: (keys,), int64."""
     listed = [[*keys] for keys in looks.values()]
     files = np.repeat(np.fromiter(looks, np.int64), [len(keys) for keys in listed])
     return files, np.fromiter(chain.from_iterable(listed), np.int64)
