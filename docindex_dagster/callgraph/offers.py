@@ -109,13 +109,10 @@ class Offers:
     @cached_property
     def calls(self) -> Mapping[str, Sequence[CallSite]]:
         """What is called in a function or class, by its path and id."""
-        path = self.unit.path
-        return grouped(
-            (f"{path}::{scope}", call)
-            for call in self.unit.calls
-            for scope in (call.scope, *_prefixes(call.scope))
-            if scope
-        )
+        path, calls = self.unit.path, self.unit.calls
+        scopes = {call.scope for call in calls}
+        names = {scope: [f"{path}::{one}" for one in (scope, *_prefixes(scope)) if one] for scope in scopes}
+        return grouped((name, call) for call in calls for name in names[call.scope])
 
     @cached_property
     def sharing(self) -> Mapping[str, Sequence[str]]:

@@ -24,6 +24,7 @@ _Key = tuple[str, str]
 _Found = TypeVar("_Found")
 _PLACES = frozenset({"crate", "self", "super"})  # of Rust: relative to the importer
 _PARTS = re.compile(r"[/.:\\]+")
+_HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,22 +63,18 @@ class Index:
     """Which files offer a key."""
 
     paths: Sequence[str]
-    _keys: NDArray[np.int64]  # sorted: shape (keys,)
-    _files: NDArray[np.int64]  # of each key, the position of a path that offers it: shape (keys,)
+    _pairs: NDArray[np.uint64]  # sorted: a key, and in the lower half the position of a path that offers it
 
     @classmethod
-    def of(cls, offered: Mapping[str, Sequence[int]]) -> "Index":
-        """The index of the keys that each path offers."""
-        paths = [*offered]
-        keys = np.array([key for each in offered.values() for key in each], np.int64)
-        files = np.repeat(np.arange(len(paths)), [len(each) for each in offered.values()])
-        order = np.lexsort((files, keys))
-        return cls(paths, keys[order], files[order])
+    def of(cls, paths: Sequence[str], files: NDArray[np.int64], keys: NDArray[np.int64]) -> "Index":
+        """The index of keys, each of which the path at a position offers; both of shape (keys,), int64."""
+        return cls(paths, np.sort((keys.astype(np.uint64) << _HALF) | files.astype(np.uint64)))
 
     def find(self, key: int) -> list[str]:
         """The paths that offer a key, in their order."""
-        begin, end = np.searchsorted(self._keys, [key, key + 1])
-        return [self.paths[file] for file in self._files[begin:end]]
+        first = np.uint64(key) << _HALF
+        begin, end = np.searchsorted(self._pairs, [first, first | _LOWER])
+        return [self.paths[file] for file in (self._pairs[begin:end] & _LOWER).tolist()]
 
 
 @dataclass(frozen=True, eq=False)

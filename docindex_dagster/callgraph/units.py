@@ -284,13 +284,10 @@ _Item = TypeVar("_Item")
 
 def grouped(items: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
     """The second of each pair by the first, in their order."""
-    found: dict[str, list[_Item]] = {}
+    found: defaultdict[str, list[_Item]] = defaultdict(list)
     for key, item in items:
-        if key in found:
-            found[key].append(item)
-        else:
-            found[key] = [item]
-    return found
+        found[key].append(item)
+    return dict(found)
 
 
 def _by_scope(named: Iterable[tuple[Assignment, str]]) -> dict[str, dict[str, list[Expression]]]:

@@ -10,5 +10,5 @@ def digest(data: bytes | memoryview) -> str:
 
 def digest_parts(*parts: str) -> str:
     """Hash several strings such that no other split of the same characters gives the same hash."""
-    joined = "".join(f"{len(part)}:{part}" for part in parts)
+    joined = "".join([f"{len(part)}:{part}" for part in parts])
     return digest(joined.encode("utf-8", "surrogateescape"))

@@ -39,6 +39,8 @@ from docindex_dagster.graph.concepts.extractor import Found
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
+from docindex_dagster.graph.known_files import KnownFiles, keys_of, news_of
+from docindex_dagster.graph.replacing import by_path, replaced
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
@@ -89,9 +91,10 @@ def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_
         ValueError: what should be references is another table.
     """
     files, irs = _of_files(chunks), References(references)
-    units = _units(files, irs)
-    keys = {path: [*units.offers(path).looks] for path in units}
-    return _assembled(_extracted(_resolver(units, files, keys, content), files, irs, [*units], content))
+    units = _units(files, _spans(files), irs)
+    index = Index.of([*units], *keys_of({at: units.offers(path).looks for at, path in enumerate(units)}))
+    new = _extracted(_resolver(units, files, index, content), files, irs, [*units], content)
+    return _with_outside(by_path(new.nodes), by_path(new.triples))
 
 
 @gc_disabled()
@@ -110,34 +113,41 @@ def update_graph(
         ValueError: what should be references is another table.
     """
     files, irs = _of_files(chunks), References(references)
-    units = _units(files, irs)
-    known = {row["path"]: row for row in _file_nodes(previous)}
-    made_from = _made_from(files, irs)
-    changed = {path for path in units if _is_due(known.get(path), made_from[path])}
+    spans = _spans(files)
+    units = _units(files, spans, irs)
+    known = KnownFiles.of(previous)
+    made_from = _made_from(files, spans, irs)
+    changed = {path for path in units if known.made_from.get(path) != made_from[path]}
     seen = {path: units.offers(path).looks for path in changed}
-    news = _news(seen, known, {path for path in known if path not in units})
+    gone = {path for path in known.rows if path not in units}
+    news = news_of(seen, known, gone)
     if any(is_configuration(path) for path in news.paths):
         return build_graph(chunks, references, content)
-    stale = pa.array(sorted(news.keys), pa.uint32())
-    again = sorted({*changed, *(path for path in _looking(previous, stale) if path in units)})
-    keys = {path: [*seen[path]] if path in seen else known[path]["offers"] for path in units}
-    untouched = pa.array(sorted(set(units) - set(again)), pa.string())
-    kept = Graph(*(table.filter(pc.is_in(table["path"], untouched)) for table in (previous.nodes, previous.triples)))
-    return _assembled(kept, _extracted(_resolver(units, files, keys, content), files, irs, again, content))
+    again = sorted({*changed, *(path for path in known.looking(news.keys) if path in units)})
+    index = known.index([*units], seen)
+    new = _extracted(_resolver(units, files, index, content), files, irs, again, content)
+    inside = previous.nodes.slice(0, previous.nodes.num_rows - previous.nodes["path"].null_count)
+    out = sorted({*again, *gone})
+    nodes = replaced(inside, out, by_path(new.nodes))
+    return _with_outside(nodes, replaced(previous.triples, out, by_path(new.triples)))
 
 
 # What a unit is made of, beside what its file says.
 _OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "start_line", "start_byte")
 
 
-def _units(files: pa.Table, irs: References) -> Units:
-    """The units of the files of a table of chunks, which is sorted by path and position."""
+def _spans(files: pa.Table) -> dict[str, tuple[int, int]]:
+    """The first row and the end of each file in a table of chunks, which is sorted by path and position."""
     paths = files["path"].combine_chunks().dictionary_encode()
     codes = paths.indices.to_numpy(zero_copy_only=False)
     begins = np.flatnonzero(np.diff(codes, prepend=-1))
     ends = np.append(begins, len(codes))[1:]
     names = paths.dictionary.take(pa.array(codes[begins])).to_pylist()
-    spans = dict(zip(names, zip(begins.tolist(), ends.tolist(), strict=True), strict=True))
+    return dict(zip(names, zip(begins.tolist(), ends.tolist(), strict=True), strict=True))
+
+
+def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> Units:
+    """The units of the files of a table of chunks."""
     columns = files.select(list(_OF_UNITS))
 
     def make(path: str) -> Unit:
@@ -154,14 +164,15 @@ def _units(files: pa.Table, irs: References) -> Units:
     return Units(spans, make)
 
 
-def _resolver(units: Units, files: pa.Table, keys: Mapping[str, Sequence[int]], content: Content) -> Resolver:
-    """The resolver of all files, each of which offers some keys."""
+def _resolver(units: Units, files: pa.Table, index: Index, content: Content) -> Resolver:
+    """The resolver of all files, which are found by an index."""
     table = Table(content.limits)
-    return Resolver(Program(units, _modules(files), Index.of(keys), table), table)
+    return Resolver(Program(units, _modules(files), index, table), table)
 
 
 def _of_files(chunks: pa.Table) -> pa.Table:
-    return chunks.filter(pc.not_equal(chunks["source_type"], COMMIT))
+    is_file = pc.not_equal(chunks["source_type"], COMMIT)
+    return chunks if pc.all(is_file).as_py() else chunks.filter(is_file)  # all texts would be copied
 
 
 def versions_of(chunks: pa.Table, references: pa.Table) -> dict[str, str]:
@@ -170,20 +181,14 @@ def versions_of(chunks: pa.Table, references: pa.Table) -> dict[str, str]:
     Raises:
         ValueError: what should be references is another table.
     """
-    return _made_from(_of_files(chunks), References(references))
+    files = _of_files(chunks)
+    return _made_from(files, _spans(files), References(references))
 
 
-def _made_from(files: pa.Table, irs: References) -> dict[str, str]:
+def _made_from(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> dict[str, str]:
     """A hash of the chunks and references of each file, by its path."""
-    hashes: dict[str, list[str]] = {}
-    for path, row_hash in zip(files["path"].to_pylist(), files["row_hash"].to_pylist(), strict=True):
-        hashes.setdefault(path, []).append(row_hash)
-    return {path: digest_parts(irs.version_of(path), *found) for path, found in hashes.items()}
-
-
-def _is_due(known: Mapping[str, Any] | None, made_from: str) -> bool:
-    """Whether nothing can be taken over of a file, of which its node is known."""
-    return known is None or bool(known["problem"]) or known["made_from"] != made_from
+    hashes = files["row_hash"].to_pylist()
+    return {path: digest_parts(irs.version_of(path), *hashes[begin:end]) for path, (begin, end) in spans.items()}
 
 
 def _modules(files: pa.Table) -> Modules:
@@ -193,39 +198,6 @@ def _modules(files: pa.Table) -> Modules:
     for row in files.filter(pc.is_in(files["path"], wanted)).select(["path", "text"]).to_pylist():
         texts[row["path"]] = texts.get(row["path"], "") + row["text"]
     return make_modules(paths, texts)
-
-
-@dataclass(frozen=True, slots=True)
-class _News:
-    """What looks different now: keys, and the files that changed or are gone."""
-
-    keys: frozenset[int]
-    paths: frozenset[str]
-
-
-def _news(seen: Mapping[str, Mapping[int, int]], known: Mapping[str, Mapping[str, Any]], gone: set[str]) -> _News:
-    keys: set[int] = set()
-    for path in {*seen, *gone}:
-        before = known.get(path)
-        old = dict(zip(before["offers"], before["looks"], strict=True)) if before else {}
-        new = seen.get(path, {})
-        keys.update(key for key in {*old, *new} if old.get(key) != new.get(key))
-    return _News(frozenset(keys), frozenset({*seen, *gone}))
-
-
-def _file_nodes(graph: Graph) -> Iterator[dict[str, Any]]:
-    files = graph.nodes.filter(pc.equal(graph.nodes["type"], "file"))
-    rows: Iterator[dict[str, Any]] = iter(files.select(["path", "made_from", "offers", "looks", "problem"]).to_pylist())
-    return rows
-
-
-def _looking(graph: Graph, keys: pa.Array) -> list[str]:
-    """The files that looked at one of some keys."""
-    files = graph.nodes.filter(pc.equal(graph.nodes["type"], "file")).combine_chunks()
-    depends = files["depends"].combine_chunks()
-    rows = pc.list_parent_indices(depends).filter(pc.is_in(pc.list_flatten(depends), keys))
-    found: list[str] = pc.unique(files["path"].take(rows)).to_pylist()
-    return found
 
 
 def _extracted(resolver: Resolver, files: pa.Table, irs: References, paths: Sequence[str], content: Content) -> Graph:
@@ -337,21 +309,9 @@ class _File:
         return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem)
 
 
-def _assembled(*parts: Graph) -> Graph:
-    """Parts without a common file as one graph, sorted by path, with the nodes that lie outside the source."""
-    nodes, triples = (
-        _by_path(pa.concat_tables(tables))
-        for tables in zip(*((part.nodes, part.triples) for part in parts), strict=True)
-    )
+def _with_outside(nodes: pa.Table, triples: pa.Table) -> Graph:
+    """The graph of all files, which are sorted by path, with the nodes that lie outside the source."""
     return Graph(pa.concat_tables([nodes, outside_nodes(triples)]).combine_chunks(), triples.combine_chunks())
-
-
-def _by_path(table: pa.Table) -> pa.Table:
-    """Sorted by path, the rows of a file in the order in which they were found."""
-    paths = table["path"].combine_chunks().dictionary_encode()
-    ranks = np.empty(len(paths.dictionary), np.int64)
-    ranks[pc.sort_indices(paths.dictionary).to_numpy()] = np.arange(len(ranks))
-    return table.take(pa.array(np.argsort(ranks[paths.indices.to_numpy()], kind="stable")))
 
 
 def _rows(chunks: pa.Table, is_document: pa.ChunkedArray) -> Iterator[dict[str, Any]]:

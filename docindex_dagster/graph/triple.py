@@ -71,13 +71,15 @@ def outside_nodes(triples: pa.Table) -> pa.Table:
     ends = (triples.select([end, f"{end}_type"]).rename_columns(["node", "type"]) for end in ("object", "subject"))
     outside = pa.concat_tables([table.filter(pc.is_in(table["type"], pa.array(OUTSIDE))) for table in ends])
     outside = outside.group_by(["node", "type"]).aggregate([]).sort_by("node")
-    source = triples["source"][0].as_py() if outside.num_rows else ""
-    return node_table(
-        [
-            Node(row["node"], row["type"], row["node"].partition(":")[2] or row["node"], source)
-            for row in outside.to_pylist()
-        ]
-    )
+    names = pc.replace_substring_regex(outside["node"], "^[^:]*:", "", max_replacements=1)
+    columns = {
+        "node": outside["node"],
+        "type": outside["type"],
+        "name": pc.if_else(pc.equal(names, ""), outside["node"], names),
+        "source": pa.repeat(triples["source"][0] if outside.num_rows else "", outside.num_rows),
+    }
+    filled = [columns.get(field.name, pa.nulls(outside.num_rows, field.type)) for field in NODES]
+    return pa.Table.from_arrays(filled, schema=NODES)
 
 
 def _table(rows: Sequence[Node] | Sequence[Triple], schema: pa.Schema) -> pa.Table:

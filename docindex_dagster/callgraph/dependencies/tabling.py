@@ -18,6 +18,7 @@ import math
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple, cast
 
 from docindex_dagster.callgraph.dependencies.cycles import (
@@ -138,17 +139,12 @@ class Table:
 
     def looked(self) -> list[int]:
         """The keys that were looked at since the start, sorted."""
-        keys: set[int] = set()
-        seen: set[Answer] = set()
-        stack: list[tuple[int | Answer, ...]] = [tuple(self.reads)]
-        while stack:
-            for read in stack.pop():
-                if isinstance(read, int):
-                    keys.add(read)
-                elif read not in seen:
-                    seen.add(read)
-                    stack.append(read.reads)
-        return sorted(keys)
+        seen: set[int | Answer] = set()
+        fresh = set(self.reads)
+        while fresh:
+            seen |= fresh
+            fresh = set(chain.from_iterable([read.reads for read in fresh if not isinstance(read, int)])) - seen
+        return sorted([read for read in seen if isinstance(read, int)])
 
     def asking_callers(self, none: _Found, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
         """What is found where callers may be asked once less; `none` where they may not be asked at all."""
@@ -186,7 +182,7 @@ class Table:
     def unsettled(self, query: Query[Any, Any], arguments: tuple[Any, ...]) -> object:
         """What is found where no answer is tabled that holds for all levels."""
         depth, key = len(self._active), (self.level, query, arguments)
-        answer = self._at_level.get(key)
+        answer = self._at_level.get(key) if self._at_level else None
         if answer is not None:
             self._is_short = True
             if self.takes(answer):
@@ -246,12 +242,12 @@ class Table:
             self._step()
             self._active[key] = depth
             found = query.find(*key[2])
-            del self._active[key]
             own = self.reads
             answer = Answer(
                 found, tuple(set(own)) if len(own) > 1 else tuple(own), self._reach - depth, self.level - self._lowest
             )
             reads.append(answer)
+            del self._active[key]
             if self._is_pure:
                 self._count += 1
                 if self._is_short:
@@ -261,21 +257,24 @@ class Table:
             else:
                 self._store_of_cycle(key, depth, answer, begin)
         except BaseException as error:
+            self._active.pop(key, None)
             reads += self.reads
             if depth or not isinstance(error, _ExhaustedError):
                 raise
             found = query.none
         finally:
-            self._active.pop(key, None)
             self.reads = reads
             self._join(*outer)
         return found
 
     def _join(self, head: int, reach: int, lowest: int, is_pure: bool, is_cut: bool, is_short: bool) -> None:  # noqa: FBT001, PLR0917 as they are saved
         """Go on with an outer query, which it led as far as what it asked."""
-        self._head = min(self._head, head)
-        self._reach = max(self._reach, reach)
-        self._lowest = min(self._lowest, lowest)
+        if head < self._head:  # noqa: PLR1730 a call of min takes longer
+            self._head = head
+        if reach > self._reach:  # noqa: PLR1730 likewise
+            self._reach = reach
+        if lowest < self._lowest:  # noqa: PLR1730 likewise
+            self._lowest = lowest
         self._is_cut = is_cut or (self._is_cut and not self._is_pure)
         self._is_pure = self._is_pure and is_pure
         self._is_short = self._is_short or is_short

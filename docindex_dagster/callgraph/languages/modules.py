@@ -1,7 +1,7 @@
 """To which file or folder of the source an import leads, by the rules of its language."""
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from docindex_dagster.callgraph.languages import (
     bash_modules,
@@ -32,7 +32,7 @@ def make_modules(paths: Iterable[str], configurations: Mapping[str, str]) -> Mod
     aliases, packages = ecmascript_modules.configured(configurations)
     return Modules(
         known,
-        frozenset(parent for path in known for parent in _parents(path)),
+        _folders(known),
         python_modules.dotted_names(known),
         aliases,
         packages,
@@ -49,10 +49,14 @@ def find_module(modules: Modules, importer: str, language: str, module: str) -> 
     return tuple(finder(modules, importer, module)) if finder else ()
 
 
-def _parents(path: str) -> Iterator[str]:
-    while path:
-        path = posixpath.dirname(path)
-        yield path
+def _folders(paths: Iterable[str]) -> frozenset[str]:
+    """The folders of some files, with those around them."""
+    found: set[str] = set()
+    for path in paths:
+        folder = path
+        while folder and (folder := posixpath.dirname(folder)) not in found:
+            found.add(folder)
+    return frozenset(found)
 
 
 _FINDERS: Mapping[str, Callable[[Modules, str, str], Iterable[str]]] = {

@@ -1,0 +1,86 @@
+"""What a graph says of its files, from which an update goes on: what they were made from, offered and looked at."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from docindex_dagster.callgraph.program import Index
+from docindex_dagster.graph.source_graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What looks different now: keys, and the files that changed or are gone."""
+
+    keys: frozenset[int]
+    paths: frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownFiles:
+    """The files of a graph: what their nodes say of them."""
+
+    files: pa.Table
+    rows: Mapping[str, int]  # by path
+    made_from: Mapping[str, str]  # by path, of files without a problem: of others nothing can be taken over
+
+    @classmethod
+    def of(cls, graph: Graph) -> "KnownFiles":
+        """The files of a graph."""
+        columns = graph.nodes.select(["path", "made_from", "offers", "looks", "depends", "problem"])
+        files = columns.filter(pc.equal(graph.nodes["type"], "file")).combine_chunks()
+        paths, made_from, problems = (files[name].to_pylist() for name in ("path", "made_from", "problem"))
+        rows = {path: row for row, path in enumerate(paths)}
+        return cls(files, rows, {path: made_from[row] for path, row in rows.items() if not problems[row]})
+
+    def looks(self, path: str) -> dict[int, int]:
+        """The keys that a file offered, and hashes of what was found there; none of a file that is not known."""
+        row = self.rows.get(path)
+        if row is None:
+            return {}
+        keys, looks = (self.files[name][row].as_py() for name in ("offers", "looks"))
+        return dict(zip(keys, looks, strict=True))
+
+    def looking(self, keys: AbstractSet[int]) -> list[str]:
+        """The files that looked at one of some keys."""
+        depends = self.files["depends"].combine_chunks()
+        wanted = pa.array(sorted(keys), pa.uint32())
+        rows = pc.list_parent_indices(depends).filter(pc.is_in(pc.list_flatten(depends), wanted))
+        found: list[str] = pc.unique(self.files["path"].take(rows)).to_pylist()
+        return found
+
+    def index(self, paths: Sequence[str], seen: Mapping[str, Mapping[int, int]]) -> Index:
+        """The index of the files of some paths, of which some were seen again, and all others are known."""
+        positions = np.full(self.files.num_rows, -1)
+        for position, path in enumerate(paths):
+            if path not in seen:
+                positions[self.rows[path]] = position
+        offers = self.files["offers"].combine_chunks()
+        files = positions[pc.list_parent_indices(offers).to_numpy()]
+        keys = pc.list_flatten(offers).to_numpy().astype(np.int64)
+        is_taken = files >= 0
+        again = keys_of({at: seen[path] for at, path in enumerate(paths) if path in seen})
+        parts = zip((files[is_taken], keys[is_taken]), again, strict=True)
+        return Index.of(paths, *map(np.concatenate, parts))
+
+
+def news_of(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, gone: AbstractSet[str]) -> News:
+    """What looks different in files that were seen again, and in those that are gone."""
+    keys: set[int] = set()
+    for path in {*seen, *gone}:
+        old, new = known.looks(path), seen.get(path, {})
+        keys.update(key for key in {*old, *new} if old.get(key) != new.get(key))
+    return News(frozenset(keys), frozenset({*seen, *gone}))
+
+
+def keys_of(looks: Mapping[int, Iterable[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The keys that some files offer: each file's position, as often as it has keys, and these: (keys,), int64."""
+    listed = [[*keys] for keys in looks.values()]
+    files = np.repeat(np.fromiter(looks, np.int64), [len(keys) for keys in listed])
+    return files, np.fromiter(chain.from_iterable(listed), np.int64)
