@@ -70,13 +70,14 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def listening_if(is_wanted: Callable[[], bool]) -> Iterator[None]:
-    """Call the listeners for those events in the block that happen while they are wanted."""
+def holding_back(hold: Callable[[Event], bool]) -> Iterator[None]:
+    """Call the listeners for those events in the block that `hold` does not take."""
     listeners = _listeners.get()
 
     def listen(event: Event) -> None:
-        for listener in listeners if is_wanted() else ():
-            listener(event)
+        if not hold(event):
+            for listener in listeners:
+                listener(event)
 
     token = _listeners.set((listen,))
     try:

@@ -9,21 +9,37 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from threading import Event as Flag
-from threading import Thread
+from threading import Lock, Thread
 from types import TracebackType
 from typing import Any, Self
 
 from docindex_dagster.core import events
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Begun:
-    """Work that was begun, and from what."""
+    """Work that was begun, from what, and what it announced before its result was awaited."""
 
     made_of: str
-    future: "Future[Any]"
-    is_awaited: Flag  # from then on it reports how far it is
+    future: "Future[Any]" = field(default_factory=Future)
+    missed: list[events.Event] = field(default_factory=list)
+    is_awaited: bool = False
+    lock: Lock = field(default_factory=Lock)
+
+    def hold(self, event: events.Event) -> bool:
+        """Take an event that nobody waits for yet; says whether it did."""
+        with self.lock:
+            if not self.is_awaited:
+                self.missed.append(event)
+            return not self.is_awaited
+
+    def result(self) -> Any:
+        """Announce what was announced so far, and wait for the rest."""
+        with self.lock:
+            self.is_awaited = True
+            for event in self.missed:
+                events.emit(event)
+        return self.future.result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +61,7 @@ class Ahead:
         """Begin the work of a stage where there is a second core; `made_of` identifies what it is made from."""
         if (os.cpu_count() or 1) < 2:  # noqa: PLR2004 one for the stages, one for this
             return
-        begun = self._begun[name] = _Begun(made_of, Future(), Flag())
+        begun = self._begun[name] = _Begun(made_of)
         context = copy_context()
         Thread(target=context.run, args=(_do, work, begun), name=f"docindex-{name}", daemon=True).start()
 
@@ -58,12 +74,11 @@ class Ahead:
         begun = self._begun.pop(name, None)
         if begun is None or begun.made_of != made_of:
             return work()
-        begun.is_awaited.set()
-        return begun.future.result()
+        return begun.result()
 
 
 def _do(work: Callable[[], Any], begun: _Begun) -> None:
-    with events.listening_if(begun.is_awaited.is_set):
+    with events.holding_back(begun.hold):
         try:
             begun.future.set_result(work())
         except BaseException as error:  # noqa: BLE001 whoever asks for the result gets it
