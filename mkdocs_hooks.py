@@ -22,6 +22,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "benchmarks/README.md": "benchmarks.md",
     "benchmarks/jedi_differences.md": "jedi_differences.md",
+    "benchmarks/scip_differences.md": "scip_differences.md",
 }
 """The pages that lie outside of docs/, and where the site has them."""
 REFERENCE = (
