@@ -108,7 +108,7 @@ def page(project: Project) -> Iterator["Page"]:
     assert chromium, "there is no Chromium: apt-get install chromium, or set CHROMIUM to the path of one"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium)
-        tab = browser.new_page(base_url=project.url, viewport={"width": 2600, "height": 1200}, reduced_motion="reduce")
+        tab = browser.new_page(base_url=project.url, viewport={"width": 3200, "height": 1200}, reduced_motion="reduce")
         tab.set_default_timeout(PATIENCE_MS)
         yield tab
         browser.close()
