@@ -242,7 +242,7 @@ class CallSite(NamedTuple):
 class Import(NamedTuple):
     """A name of a module under a name here; all of it, or of a member; or of a namespace, as `using namespace` says."""
 
-    kind: OneOf["name", "all", "directive"]
+    kind: OneOf["name", "all", "directive", "left out"]  # the last: a name that is none of all
     scope: str
     name: str  # here; "" for the name of the module
     module: str

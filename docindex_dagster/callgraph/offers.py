@@ -29,8 +29,9 @@ from docindex_dagster.callgraph.ir import (
     New,
 )
 from docindex_dagster.callgraph.languages.lua_tables import bases_named
+from docindex_dagster.callgraph.nesting import CLASSES
 from docindex_dagster.callgraph.rules import Rules
-from docindex_dagster.callgraph.units import CLASSES, Unit, grouped
+from docindex_dagster.callgraph.units import Unit, grouped
 
 _Found = TypeVar("_Found")
 # What a file calls decides nothing of what its names mean, but for what it gives to functions.

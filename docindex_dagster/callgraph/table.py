@@ -8,7 +8,7 @@ columns of one hold follows from its sort:
 |---|---|---|---|---|---|
 | definitions | seen, local | its id | name | kind | `third` qualified, `fourth` parent, `fifth` returns (-1: nothing) |
 | calls | call, read, new, macro | scope | callee | | `arguments` |
-| imports | name, all, directive; passed on likewise | scope | name | module | `third` member |
+| imports | name, all, directive, left out; passed on likewise | scope | name | module | `third` member |
 | exports | | | name | value | |
 | assignments | bind, store, initial, test, instance | scope | target | value | |
 | parameters | plain, rest, block | scope | name | value | `third` label |
@@ -46,7 +46,7 @@ from docindex_dagster.callgraph.ir import (
 )
 
 # Raise it with every change of what is extracted from the same file, or of how a row holds it.
-REFERENCES_VERSION = "3"
+REFERENCES_VERSION = "4"
 # The key under which the metadata of a table hold what its rows were made with besides the bytes of the files.
 MADE_WITH = b"docindex.references"
 
@@ -83,7 +83,9 @@ REFERENCES = pa.schema(
 KINDS: Mapping[str, tuple[object, ...]] = {
     "definitions": (False, True),
     "calls": ("call", "read", "new", "macro"),
-    "imports": tuple((kind, passed_on) for passed_on in (False, True) for kind in ("name", "all", "directive")),
+    "imports": tuple(
+        (kind, passed_on) for passed_on in (False, True) for kind in ("name", "all", "directive", "left out")
+    ),
     "exports": ("",),
     "assignments": ("bind", "store", "initial", "test", "instance"),
     "parameters": ("", "rest", "block"),

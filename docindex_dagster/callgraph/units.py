@@ -9,29 +9,24 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
+from docindex_dagster.callgraph.contents import contents_of, contents_outside, filled, root_of, unpacked
 from docindex_dagster.callgraph.ir import (
     FILE,
     THIS,
-    Argument,
     Assignment,
     Attribute,
     Base,
-    Call,
     CallSite,
-    Collection,
     Decorator,
     Definition,
     Element,
     Expression,
     FileIR,
     Fill,
-    Function,
     Generic,
     Import,
     Instance,
-    Literal,
     Name,
-    NameOrCall,
     Parameter,
     TypeRef,
     Unknown,
@@ -39,11 +34,10 @@ from docindex_dagster.callgraph.ir import (
 )
 from docindex_dagster.callgraph.languages import rules_of
 from docindex_dagster.callgraph.languages.bash_functions import called_name, with_parameters
-from docindex_dagster.callgraph.languages.lua_tables import TABLE, assigned_fields, filled_variables, with_tables
+from docindex_dagster.callgraph.languages.lua_tables import assigned_fields, filled_variables, with_tables
+from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, around, holder
 from docindex_dagster.callgraph.rules import Rules
 
-CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
-FUNCTIONS = frozenset({"function", "method", "macro"})
 _CALL_ORDER = {"call": 0, "read": 1, "new": 2, "macro": 3}
 
 Values = Mapping[str, Mapping[str, Sequence[Expression]]]
@@ -177,7 +171,7 @@ class Unit:
 
     def around(self, scope: str) -> Iterator[Definition]:
         """The definitions around a place, the innermost first."""
-        return _around(self.definitions, scope)
+        return around(self.definitions, scope)
 
     def children_of(self, qualified: str, name: str) -> Sequence[Definition]:
         """What is defined in a definition under a name."""
@@ -186,7 +180,7 @@ class Unit:
 
     def holder(self, scope: str) -> tuple[str, bool]:
         """The qualified name of the class, constructor or literal whose `this` a place has; whether it is a literal."""
-        return _holder(self.definitions, scope)
+        return holder(self.definitions, scope)
 
     def class_around(self, scope: str) -> Definition | None:
         """The class whose member a place is in."""
@@ -201,15 +195,15 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
     placed = _beside(ir.definitions) if rules.has_protocols else ir.definitions
     definitions = {one.id: _as_class(one, rules) for one in placed}
     calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
-    contents = [*_contents(calls)]
+    contents, outside = [*contents_of(calls)], [*contents_outside(calls)]
     parameters, named_anew = _first_equations(ir.parameters) if rules.has_equations else (ir.parameters, ())
-    assignments = [*map(_unpacked, ir.assignments)] if rules.has_namespaces else (*ir.assignments, *named_anew)
-    attributed = [*_filled([*assignments, *contents], definitions)]
+    assignments = [*map(unpacked, ir.assignments)] if rules.has_namespaces else (*ir.assignments, *named_anew)
+    attributed = [*filled([*assignments, *contents], definitions)]
     is_included = rules.sharing == "included"
-    bound = [*_lifted(assignments, definitions), *_contents_outside(calls)] if is_included else attributed
+    bound = [*_lifted(assignments, definitions), *outside] if is_included else attributed
     imports = [one if one.is_passed_on else _with_scope(one, rules, definitions) for one in ir.imports]
     left_out = _left_out(imports)
-    imports = [one for one in imports if not one.name.startswith("-")]
+    imports = [one for one in imports if one.kind != "left out"]
     own, passed_on = ([one for one in imports if one.is_passed_on is passed] for passed in (False, True))
     return Unit(
         path=path,
@@ -255,14 +249,14 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         hidden=frozenset(ir.hidden),
         forwards=grouped((one.scope, one.name) for one in ir.forwards),
         filled=filled_variables(ir.assignments, partial(_scopes_around, definitions)) if rules.has_tables else {},
-        contents=[*contents, *_contents_outside(calls)],
+        contents=[*contents, *outside],
         ir=ir,
     )
 
 
 def _scopes_around(definitions: Mapping[str, Definition], scope: str) -> Iterator[str]:
     """A scope and those around it, the file last."""
-    yield from (around.id for around in _around(definitions, scope))
+    yield from (around.id for around in around(definitions, scope))
     yield FILE
 
 
@@ -312,7 +306,7 @@ def _is_variable(pattern: str) -> bool:
 
 def _left_out(imports: Iterable[Import]) -> frozenset[tuple[str, str, str]]:
     """Where all but some of a module is imported, the module, and each name that is not."""
-    return frozenset((one.scope, one.module, one.member) for one in imports if one.name.startswith("-"))
+    return frozenset((one.scope, one.module, one.member) for one in imports if one.kind == "left out")
 
 
 def _first_equations(parameters: Iterable[Parameter]) -> tuple[Sequence[Parameter], Sequence[Assignment]]:
@@ -356,83 +350,6 @@ def _children(definitions: Iterable[Definition], rules: Rules) -> dict[str, dict
     return found
 
 
-# Methods by which something is put into a collection; it is what they are given last.
-_FILLING_NAMES = """
-    append add push put set insert unshift register subscribe extend appendleft push_back emplace_back Add enqueue offer
-    addLast addFirst push_front emplace setdefault << on connect store prepend
-"""
-_FILLING = frozenset(_FILLING_NAMES.split())
-
-
-def _filling(calls: Iterable[CallSite]) -> Iterator[tuple[CallSite, Expression, Argument]]:
-    """The calls that put something into a collection, with the collection, and what they are given last."""
-    for call in calls:
-        if (
-            call.kind == "call"
-            and call.arguments
-            and isinstance(call.callee, Attribute)
-            and call.callee.name in _FILLING
-        ):
-            yield call, call.callee.of, call.arguments[-1]
-
-
-def _contents(calls: Iterable[CallSite]) -> Iterator[Assignment]:
-    """What is put into collections, as if it were assigned to one of their elements."""
-    for call, collection, given in _filling(calls):
-        if not given.is_block and not isinstance(given.value, Unknown | Literal | Function):
-            target = Element(_whole(collection))
-            yield Assignment("bind", call.scope, target, given.value, call.line, call.byte)
-
-
-def _contents_outside(calls: Iterable[CallSite]) -> Iterator[Assignment]:
-    """The same where attributes are not marked: as what is put into a name that is declared elsewhere."""
-    for call, collection, given in _filling(calls):
-        if isinstance(given.value, Unknown | Literal):
-            continue
-        target, value = _taken_out(collection, Collection((given.value,)))
-        if isinstance(target, Name | Attribute):
-            yield Assignment("store", call.scope, target, value, call.line, call.byte)
-
-
-def _whole(collection: Expression) -> Expression:
-    """A collection, of one of its elements; a variable that may be a call is taken for one."""
-    while isinstance(collection, Element):
-        collection = collection.of
-    return Name(collection.text) if isinstance(collection, NameOrCall) else collection
-
-
-def _taken_out(target: Expression, value: Expression) -> tuple[Expression, Expression]:
-    """What is put into elements of elements, as what is put into the collection."""
-    while isinstance(target, Element):
-        target, value = target.of, Collection((value,))
-    return target, value
-
-
-def _unpacked(one: Assignment) -> Assignment:
-    """An assignment to an element as one to the collection."""
-    if not isinstance(one.target, Element):
-        return one
-    target, value = _taken_out(one.target, one.value)
-    return one._replace(target=target, value=value)
-
-
-def _filled(assignments: Sequence[Assignment], definitions: Mapping[str, Definition]) -> Iterator[Assignment]:
-    """The same, with an assignment to an element as one to the collection, where that is an attribute or variable."""
-    known = {(one.scope, one.target) for one in assignments}
-    for one in assignments:
-        if not isinstance(one.target, Element):
-            yield one
-            continue
-        target, value, scope = _whole(one.target), Collection((one.value,)), one.scope
-        if not (isinstance(target, Attribute) and _root(target) == "this"):
-            scopes = [*(around.id for around in _around(definitions, scope)), FILE]
-            found = next((around for around in scopes if (around, target) in known), None)
-            if found is None:
-                continue
-            scope = found
-        yield Assignment("bind", scope, target, value, one.line, one.byte)
-
-
 def _lifted(assignments: Iterable[Assignment], definitions: Mapping[str, Definition]) -> Iterator[Assignment]:
     """With the name that a `typedef` gives a struct beside that struct, where it stands at its end."""
     types = {(one.parent, one.name) for one in definitions.values() if one.kind == "type"}
@@ -456,20 +373,10 @@ def _is_of_another(one: Assignment) -> bool:
     return target.of is not THIS and path_of(target).partition(".")[0] != "this"
 
 
-def _root(target: Expression) -> str:
-    """The name that an expression begins with; "" where it begins with none."""
-    while not isinstance(target, Name | NameOrCall):
-        if isinstance(target, Attribute | Element | Call):
-            target = target.of if not isinstance(target, Call) else target.callee
-        else:
-            return ""
-    return target.text
-
-
 def _roots(bound: Iterable[Assignment]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for one in bound:
-        found[one.scope].add(_root(one.target))
+        found[one.scope].add(root_of(one.target))
     return dict(found)
 
 
@@ -486,42 +393,14 @@ def _attributes(
         if not is_own or not target.name.lstrip("#%$").isidentifier():
             continue
         if rules.has_prototypes:
-            holder, _ = _holder(definitions, one.scope)
+            owner, _ = holder(definitions, one.scope)
         else:
-            around = (each for each in _around(definitions, one.scope) if each.kind in CLASSES or each.kind == "module")
-            holder = next((each.qualified for each in around), "")
-        if holder:
-            found.setdefault(holder, {}).setdefault(target.name, []).append((one.scope, one.value))
+            outer = around(definitions, one.scope)
+            classes = (each for each in outer if each.kind in CLASSES or each.kind == "module")
+            owner = next((each.qualified for each in classes), "")
+        if owner:
+            found.setdefault(owner, {}).setdefault(target.name, []).append((one.scope, one.value))
     return found
-
-
-def _around(definitions: Mapping[str, Definition], scope: str) -> Iterator[Definition]:
-    while scope:
-        definition = definitions.get(scope)
-        if definition is not None:
-            yield definition
-            scope = definition.parent
-        else:  # a literal or prototype
-            scope = scope.rpartition(".")[0]
-
-
-_PROTOTYPE = ".prototype"
-
-
-def _holder(definitions: Mapping[str, Definition], scope: str) -> tuple[str, bool]:
-    outermost = ""
-    for around in _around(definitions, scope):
-        if around.kind in CLASSES:
-            return around.qualified, False
-        if around.kind not in FUNCTIONS:
-            continue
-        outermost = around.qualified
-        if around.parent and around.parent not in definitions and not around.parent.endswith(".this"):
-            return around.parent.removesuffix(_PROTOTYPE), not around.parent.endswith(_PROTOTYPE)
-        outer = definitions.get(around.parent)
-        if around.kind == "method" and outer is not None and outer.kind in FUNCTIONS:
-            return around.parent, True
-    return outermost, False
 
 
 _BASE_ORDER = ("base", "implements", "companion")
@@ -544,8 +423,8 @@ def _with_scope(imported: Import, rules: Rules, definitions: Mapping[str, Defini
     """An import, in the definition around it that has imports of its own."""
     modules = {"module"} if rules.has_module_paths or rules.has_path_imports else set()
     kinds = modules | FUNCTIONS if rules.has_local_imports else modules
-    around = _around(definitions, imported.scope) if kinds else ()
-    importing = next((one for one in around if one.kind in kinds), None)
+    outer = around(definitions, imported.scope) if kinds else ()
+    importing = next((one for one in outer if one.kind in kinds), None)
     if importing is None:
         return imported._replace(scope=FILE) if imported.scope else imported
     # What is written in a function knows it by its name alone.

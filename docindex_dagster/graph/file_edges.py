@@ -22,10 +22,11 @@ from docindex_dagster.callgraph.ir import (
     Parameter,
 )
 from docindex_dagster.callgraph.languages.lua_tables import TABLE
+from docindex_dagster.callgraph.nesting import CLASSES
 from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.resolver import Resolver
 from docindex_dagster.callgraph.resolver.values import CONFIDENCE, NAMES, Value
-from docindex_dagster.callgraph.units import CLASSES, Unit
+from docindex_dagster.callgraph.units import Unit
 from docindex_dagster.graph.triple import EXTERNAL, FROM_PARSE, PACKAGE, UNRESOLVED, Node, Triple
 
 _SYMBOLS = frozenset({"function", "class"})

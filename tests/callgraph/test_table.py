@@ -61,7 +61,7 @@ def _kinds(sort: str) -> st.SearchStrategy[Any]:
     return st.sampled_from(KINDS[sort])
 
 
-_IMPORT = {"kind": st.sampled_from(["name", "all", "directive"]), "is_passed_on": st.booleans()}
+_IMPORT = {"kind": st.sampled_from(["name", "all", "directive", "left out"]), "is_passed_on": st.booleans()}
 FILES = st.builds(
     FileIR,
     definitions=_several(

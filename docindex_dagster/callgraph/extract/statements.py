@@ -283,8 +283,8 @@ def _imported(capture: str, parts: "Captured") -> Import | None:
     member = "default" if f"{capture}.default" in parts else _module(parts.get(f"{capture}.name"))
     if f"{capture}.all" not in parts:
         name = _module(parts.get(f"{capture}.alias")) or member
-        name = f"-{member}" if f"{capture}.hidden" in parts else name
-        return Import("name", FILE, name, module, member, capture == "reexport", 0, 0)
+        named: OneOf["name", "left out"] = "left out" if f"{capture}.hidden" in parts else "name"
+        return Import(named, FILE, name, module, member, capture == "reexport", 0, 0)
     kind: OneOf["all", "directive"] = "directive" if member == "namespace" else "all"
     return Import(kind, FILE, "", module, member if kind == "all" else "", capture == "reexport", 0, 0)
 

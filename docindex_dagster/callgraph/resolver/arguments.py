@@ -18,13 +18,14 @@ from docindex_dagster.callgraph.ir import (
     Name,
     NameOrCall,
 )
+from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.fixtures import fixture_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries, argument_at
 from docindex_dagster.callgraph.resolver.types import is_open, may_be_function, typed_for
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, collection, distinct
 from docindex_dagster.callgraph.rules import Rules
-from docindex_dagster.callgraph.units import FUNCTIONS, Unit
+from docindex_dagster.callgraph.units import Unit
 
 _FUNCTION_TYPES = frozenset({"fun", "Action", "Func", "Predicate", "Consumer", "Function", "BiConsumer", "BiFunction"})
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import dropwhile
 
 from docindex_dagster.callgraph.ir import THIS, Attribute, Call, CallSite, Decorator, Expression, Name, path_of
+from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import is_class, last_name
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import members, own_member
@@ -13,7 +14,7 @@ from docindex_dagster.callgraph.resolver.overloads import arguments_of, best_ove
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, external
-from docindex_dagster.callgraph.units import FUNCTIONS, Unit
+from docindex_dagster.callgraph.units import Unit
 
 
 def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:

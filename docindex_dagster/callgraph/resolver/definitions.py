@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from docindex_dagster.callgraph.ir import Call, Definition
 from docindex_dagster.callgraph.languages.lua_tables import TABLE
+from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import is_class, last_name
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, external_object
-from docindex_dagster.callgraph.units import FUNCTIONS, Unit
+from docindex_dagster.callgraph.units import Unit
 
 
 def defined(q: Queries, unit: Unit, definition: Definition, how: How) -> Values:

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import Base, Definition, Expression, Instance
+from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver.homes import space_of
 from docindex_dagster.callgraph.resolver.queries import BASE_KINDS, Part, Queries
 from docindex_dagster.callgraph.resolver.values import How, Value, Values, distinct
-from docindex_dagster.callgraph.units import FUNCTIONS, Unit
+from docindex_dagster.callgraph.units import Unit
 
 _MOST_DERIVED = 40  # classes
 _NO_BASES = frozenset({"external", "literal", "record"})

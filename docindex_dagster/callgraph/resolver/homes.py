@@ -19,8 +19,9 @@ from docindex_dagster.callgraph.ir import (
     New,
     TypeRef,
 )
+from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS
 from docindex_dagster.callgraph.offers import is_class
-from docindex_dagster.callgraph.units import CLASSES, FUNCTIONS, Unit
+from docindex_dagster.callgraph.units import Unit
 
 _NOT_ELSEWHERE = frozenset({"super", "crate", "class", "Self", "self", "static"})
 _WITH_FIXTURE = frozenset({"TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_P", "BENCHMARK_F", "BENCHMARK_DEFINE_F"})

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from docindex_dagster.callgraph.ir import FILE, Definition
+from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.resolver.classes import members
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed, class_around, derived_classes
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
 from docindex_dagster.callgraph.resolver.values import Value, Values
-from docindex_dagster.callgraph.units import FUNCTIONS, Unit
+from docindex_dagster.callgraph.units import Unit
 
 
 def of_itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:  # noqa: PLR0911 one a word

@@ -6,13 +6,14 @@ A namespace is followed as a module whose value has the path of the file that se
 from collections.abc import Iterator, Sequence
 
 from docindex_dagster.callgraph.ir import ROOT, Attribute, Definition, Expression, Instance, Name, Parameter, TypeRef
+from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS
 from docindex_dagster.callgraph.offers import full_name, with_parents
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors
 from docindex_dagster.callgraph.resolver.queries import Part, Queries
 from docindex_dagster.callgraph.resolver.types import builtin
 from docindex_dagster.callgraph.resolver.values import How, Value, Values, distinct, external, is_known
 from docindex_dagster.callgraph.rules import Rules
-from docindex_dagster.callgraph.units import CLASSES, FUNCTIONS, Unit
+from docindex_dagster.callgraph.units import Unit
 
 _MOST_ASSIGNED = 60  # places that put something into a field
 

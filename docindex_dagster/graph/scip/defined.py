@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.extract.file import symbol_ids
-from docindex_dagster.callgraph.units import CLASSES, FUNCTIONS
+from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS
 from docindex_dagster.core.schemas import COMMIT
 
 _CALLABLE = CLASSES | FUNCTIONS
