@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 from docindex_dagster.chunking.commits import commit_chunks, commit_texts
 from docindex_dagster.chunking.cutting import Wanted, cut
 from docindex_dagster.chunking.inputs import DECISIVE, MADE_FROM, REFRESHED, SAME_FILE, ChunkInputs, made_with
+from docindex_dagster.chunking.jobs import ChunkedFiles
 from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
 from docindex_dagster.chunking.verify import verify_chunks
-from docindex_dagster.chunking.worker import ChunkedFiles
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings

@@ -3,7 +3,9 @@
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +15,7 @@ from docindex_dagster.cli.asking import check_folder
 from docindex_dagster.cli.common import Json, Yes, has_record, listed, name_in, normal
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.cli.sources import remove
-from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.errors import SourceError, StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
@@ -174,11 +176,13 @@ def index_sources(
     report_failure: Callable[[str], None] = console.failure,
 ) -> list[dict[str, Any]]:
     """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
+    layout = Layout(settings.home)
+    if settings.storage.url is None:
+        _load_ahead(layout, wanted)
     from docindex_dagster.cli import launch
     from docindex_dagster.stores import link_files, maintenance
 
     summaries = []
-    layout = Layout(settings.home)
     with launch.instance(settings) as instance:
         asked = launch.ask_for_all(settings, wanted, instance, full=full, verify=verify)
         for number, (key, names) in enumerate(wanted.items(), start=1):
@@ -205,6 +209,18 @@ def index_sources(
         if not asked:
             link_files.bring_up_to_date(layout)
     return summaries
+
+
+def _load_ahead(layout: Layout, wanted: Collection[str]) -> None:
+    """Let parsing workers and the detector of secrets start while this process loads Dagster."""
+    from docindex_dagster.chunking import pool
+    from docindex_dagster.sources import secrets
+    from docindex_dagster.stores.generation import read_generation
+
+    with suppress(StoreError):  # which the run reports
+        generation = read_generation(layout)
+        pool.start_ahead(for_much=generation is None or not generation.sources.keys() >= set(wanted))
+        Thread(target=secrets.load_detector, name="start of the detector of secrets", daemon=True).start()
 
 
 def _file(argument: str) -> tuple[str, str] | None:
