@@ -387,53 +387,9 @@ Statement = (
 )
 
 
-def with_expressions(statement: Statement, change: "Callable[[Expression], Expression]") -> Statement:
-    """The statement with what `change` gives for each of its expressions."""
-    match statement:
-        case CallSite():
-            callee, given = change(statement.callee), with_values(statement.arguments, change)
-            is_same = callee is statement.callee and given is statement.arguments
-            return statement if is_same else statement._replace(callee=callee, arguments=given)
-        case Assignment():
-            return statement._replace(target=change(statement.target), value=change(statement.value))
-        case Fill():
-            return statement._replace(arguments=with_values(statement.arguments, change))
-        case Generic():
-            return statement._replace(bound=change(statement.bound))
-        case Parameter() | Return() | Base() | Decorator() | Export():
-            return statement._replace(value=change(statement.value))
-        case _:
-            return statement
-
-
-def expressions_of(statement: Statement) -> "tuple[Expression, ...]":
-    """The expressions of a statement."""
-    match statement:
-        case CallSite():
-            return (statement.callee, *[argument.value for argument in statement.arguments])
-        case Assignment():
-            return statement.target, statement.value
-        case Parameter() | Return() | Base() | Decorator() | Export():
-            return (statement.value,)
-        case Fill():
-            return tuple([argument.value for argument in statement.arguments])
-        case Generic():
-            return (statement.bound,)
-        case _:
-            return ()
-
-
 def scope_of(statement: Statement) -> str:
     """Where a statement stands; what is exported stands in the file."""
     return FILE if isinstance(statement, Export) else statement.scope
-
-
-def with_values(arguments: tuple[Argument, ...], change: "Callable[[Expression], Expression]") -> tuple[Argument, ...]:
-    """Arguments with what `change` gives for each of their values; the same ones where that is the same."""
-    values = [change(one.value) for one in arguments]
-    if all(value is one.value for value, one in zip(values, arguments, strict=True)):
-        return arguments
-    return tuple([Argument(value, *one[1:]) for value, one in zip(values, arguments, strict=True)])
 
 
 def children(expression: Expression) -> "tuple[Expression, ...]":
@@ -465,35 +421,6 @@ _CHILDREN: Mapping[type[Expression], Callable[[Any], tuple[Expression, ...]]] = 
     Implicit: lambda one: one.receivers,
     Record: lambda one: tuple([part for _, part in one.fields]),
 }
-
-
-def rewritten(  # noqa: C901, PLR0911 one a form
-    expression: Expression, leaf: Callable[[Expression], Expression]
-) -> Expression:
-    """The expression with each part that is made of no other replaced by what `leaf` gives for it."""
-    if type(expression) not in _CHILDREN:
-        return leaf(expression)
-    match expression:
-        case Attribute(of, name):
-            return Attribute(rewritten(of, leaf), name)
-        case Element(of):
-            return Element(rewritten(of, leaf))
-        case CallbackArgument(of, argument, position):
-            return CallbackArgument(rewritten(of, leaf), argument, position)
-        case Call(of):
-            return Call(rewritten(of, leaf))
-        case New(of):
-            return New(rewritten(of, leaf))
-        case Union(parts):
-            return Union(tuple(rewritten(part, leaf) for part in parts))
-        case Collection(parts):
-            return Collection(tuple(rewritten(part, leaf) for part in parts))
-        case Implicit(parts, text):
-            return Implicit(tuple(rewritten(part, leaf) for part in parts), text)
-        case Record(fields):
-            return Record(tuple((name, rewritten(part, leaf)) for name, part in fields))
-        case _:
-            return expression
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

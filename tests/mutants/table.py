@@ -1,8 +1,10 @@
 """The mechanisms of the call graph, each with what it does, where it is, and what it returns when it is taken out."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from docindex_dagster.callgraph.extract.statements import BASES, MARKS
 from docindex_dagster.callgraph.ir import THIS, UNKNOWN
 from docindex_dagster.callgraph.languages import RULES as RULES_OF_LANGUAGES
 from tests.mutants.mutant import Argument, Mutant
@@ -28,12 +30,15 @@ def without(rule: str, nothing: Any = NONE) -> Any:
     return {language: replace(rules, **{rule: nothing}) for language, rules in RULES_OF_LANGUAGES.items()}
 
 
+def without_capture(captures: Mapping[str, Any], capture: str) -> Any:
+    """What is made of captures, without one of them."""
+    return {name: made for name, made in captures.items() if name != capture}
+
+
 MUTANTS = (
     # Scopes.
     Mutant("scopes", "a name is looked for in the scopes around it", f"{SCOPES}:_in_scope", None),
-    Mutant(
-        "unique names", "a block hides variables for its own length", f"{READ}.shadows:with_unique_names", Argument(0)
-    ),
+    Mutant("unique names", "a block hides variables for its own length", f"{READ}.shadows:region_of", None),
     Mutant("written functions", "functions that are elements of a collection", f"{SCOPES}:function_named"),
     Mutant("bare names", "a name of Ruby may be a call", f"{SCOPES}:name_or_call"),
     Mutant("names of itself", "`this`, `super`, `self`, `crate`", f"{SELVES}:of_itself", None),
@@ -46,8 +51,18 @@ MUTANTS = (
         "declared or given", "of C, C++ and PHP: a variable by its type or value", f"{CLASSES}:declared_or_given", []
     ),
     Mutant("functions of members", "names in a function that is a member elsewhere", f"{SCOPES}:_in_member", None),
-    Mutant("hidden names", "names of function expressions are seen in them alone", f"{STATEMENTS}:_hidden", None),
-    Mutant("defaults", "what a default calls runs outside of the function", f"{STATEMENTS}:_outer", None),
+    Mutant(
+        "hidden names",
+        "names of function expressions are seen in them alone",
+        f"{STATEMENTS}:MARKS",
+        without_capture(MARKS, "hidden"),
+    ),
+    Mutant(
+        "defaults",
+        "what a default calls runs outside of the function",
+        f"{STATEMENTS}:MARKS",
+        without_capture(MARKS, "outer"),
+    ),
     # Imports.
     Mutant("imports", "a name is that of what is imported", f"{IMPORTS}:imported"),
     Mutant("modules", "what a module has under a name", f"{IMPORTS}:_of_module"),
@@ -94,7 +109,9 @@ MUTANTS = (
     Mutant("super", "what the class inherits", f"{SELVES}:_super"),
     Mutant("super of Ruby", "the method of the same name", f"{SELVES}:_inherited_method"),
     Mutant("super of modules", "the method behind a module in those that include it", f"{SELVES}:_behind"),
-    Mutant("mixins", "members before those of base classes", f"{STATEMENTS}:_mixin", None),
+    Mutant(
+        "mixins", "members before those of base classes", f"{STATEMENTS}:BASES", without_capture(BASES, "base.mixin")
+    ),
     Mutant("class methods", "`ClassMethods` of a module of Ruby", f"{HIERARCHY}:_extension"),
     Mutant("overriding", "a method that a class calls on itself", f"{CALLS}:_overriding"),
     Mutant("overriding by use", "not where only objects of others run it", f"{CALLS}:_may_run_in", True),
@@ -108,7 +125,12 @@ MUTANTS = (
     Mutant("traits for the library", "a trait adds methods to a type of the library", f"{MEMBERS}:_added", []),
     Mutant("deref", "an object of Rust that stands for another", f"{MEMBERS}:_of_deref", []),
     Mutant("makers of Ruby", "`new` of a class, or its own", f"{MEMBERS}:_maker"),
-    Mutant("companions", "a companion of Kotlin is named by its class", f"{STATEMENTS}:_companion", None),
+    Mutant(
+        "companions",
+        "a companion of Kotlin is named by its class",
+        f"{STATEMENTS}:BASES",
+        without_capture(BASES, "base.companion"),
+    ),
     Mutant("constants of enums", "a constant of an enumeration is an object of it", f"{MEMBERS}:_without_member"),
     Mutant("bodies of constants", "`super` in a constant of an enumeration", f"{SELVES}:_is_of_constant", False),
     Mutant("classes without name", "what a function's class inherits", f"{HIERARCHY}:bases_of_unnamed"),
@@ -200,7 +222,7 @@ MUTANTS = (
     Mutant("decorators", "what a decorator makes of a function", f"{DEFINITIONS}:_decorated"),
     Mutant("overloads of decorators", "of several declarations each counts", f"{DEFINITIONS}:_is_overload", False),
     Mutant("properties", "a method that is read as an attribute", f"{CLASSES}:_is_property", False),
-    Mutant("accessors", "`get` of a property of ECMAScript", f"{STATEMENTS}:_property", None),
+    Mutant("accessors", "`get` of a property of ECMAScript", f"{STATEMENTS}:MARKS", without_capture(MARKS, "property")),
     Mutant("fixtures", "pytest's fixtures", "callgraph.resolver.fixtures:fixture_of", None),
     # Overloads and extensions.
     Mutant("overloads", "of functions of one name the one that fits", f"{CALLS}:chosen", Argument(3)),

@@ -42,8 +42,9 @@ A statement gets its scope, line and byte in `scopes.py`. The queries of `langua
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 from typing import Literal as OneOf
 
 from docindex_dagster.callgraph.extract import declarations
@@ -88,15 +89,28 @@ if TYPE_CHECKING:
     Captured = Mapping[str, list[Node]]
 
 
+_Marks = OneOf["property", "hidden", "initial", "outer", "namespace"]
+_Bases = OneOf["base", "implements", "mixin", "companion"]
+
+
 class Mark(NamedTuple):
     """What a place says of the definition around it, or of the file."""
 
-    kind: OneOf["property", "hidden", "initial", "outer", "namespace"]
+    kind: _Marks
     name: str = ""
 
 
 Found = Statement | Mark | None
 
+MARKS = {kind: Mark(kind) for kind in get_args(_Marks) if kind != "namespace"}
+"""Captures that say one word of the definition around them."""
+BASES: "Mapping[str, _Bases]" = {
+    "base": "base",
+    "base.implements": "implements",
+    "base.mixin": "mixin",
+    "base.companion": "companion",
+}
+"""What a class is made from, by captures."""
 _MOST_ARGUMENTS = 8
 _QUOTES = frozenset("\"'`")
 _MOST_FIELDS = 40
@@ -267,15 +281,7 @@ def _named(argument: "Node") -> "tuple[str, Node]":
     return text_of(name).rstrip(": "), value
 
 
-def _import(parts: "Captured", _: Reader) -> Found:
-    return _imported("import", parts)
-
-
-def _reexport(parts: "Captured", _: Reader) -> Found:
-    return _imported("reexport", parts)
-
-
-def _imported(capture: str, parts: "Captured") -> Import | None:
+def _import(capture: str, parts: "Captured", _: Reader) -> Import | None:
     module = _module(parts.get(f"{capture}.module"))
     module = f"./{module}" if f"{capture}.beside" in parts else module
     if len(module) > _LONGEST_MODULE:
@@ -342,25 +348,13 @@ def _return(parts: "Captured", reader: Reader) -> Found:
     return None if isinstance(head(value), Literal) or value is UNKNOWN else Return(FILE, value)
 
 
-def _base(parts: "Captured", reader: Reader) -> Found:
-    return _inherited("base", "base", parts, reader)
+def _mark(capture: str, *_: object) -> Mark | None:
+    return MARKS.get(capture)
 
 
-def _implements(parts: "Captured", reader: Reader) -> Found:
-    return _inherited("base.implements", "implements", parts, reader)
-
-
-def _mixin(parts: "Captured", reader: Reader) -> Found:
-    return _inherited("base.mixin", "mixin", parts, reader)
-
-
-def _companion(parts: "Captured", reader: Reader) -> Found:
-    return _inherited("base.companion", "companion", parts, reader)
-
-
-def _inherited(
-    capture: str, kind: OneOf["base", "implements", "mixin", "companion"], parts: "Captured", reader: Reader
-) -> Base | None:
+def _base(capture: str, parts: "Captured", reader: Reader) -> Base | None:
+    if capture not in BASES:
+        return None
     node = parts[capture][0]
     of = declared_name(text_of(parts["base.of"][0])) if "base.of" in parts else ""
     if node.type in reader.syntax.calls:
@@ -372,28 +366,12 @@ def _inherited(
         if declared is None:
             return None
         written = Instance(declared)
-    return Base(kind, FILE, of.removesuffix(".prototype"), written, 0, 0)
-
-
-def _property(_parts: "Captured", _: Reader) -> Found:
-    return Mark("property")
-
-
-def _hidden(_parts: "Captured", _: Reader) -> Found:
-    return Mark("hidden")
+    return Base(BASES[capture], FILE, of.removesuffix(".prototype"), written, 0, 0)
 
 
 def _receiver(parts: "Captured", _: Reader) -> Found:
     declared = declared_type(text_of(parts["receiver"][0]))
     return Receiver(FILE, declared) if declared else None
-
-
-def _initial(_parts: "Captured", _: Reader) -> Found:
-    return Mark("initial")
-
-
-def _outer(_parts: "Captured", _: Reader) -> Found:
-    return Mark("outer")
 
 
 def _decorator(parts: "Captured", reader: Reader) -> Found:
@@ -443,9 +421,9 @@ ONE: "Mapping[str, Callable[[Captured, Reader], Found]]" = {
     "read": _read,
     "new": _new,
     "macro": _macro,
-    "import.module": _import,
+    "import.module": partial(_import, "import"),
     "import.path": _import_path,
-    "reexport.module": _reexport,
+    "reexport.module": partial(_import, "reexport"),
     "use": _use,
     "export.value": _export,
     "export": _export,
@@ -454,17 +432,11 @@ ONE: "Mapping[str, Callable[[Captured, Reader], Found]]" = {
     "parameter": parameter,
     "fill": _fill,
     "return": _return,
-    "base": _base,
-    "base.implements": _implements,
-    "base.mixin": _mixin,
-    "property": _property,
-    "hidden": _hidden,
-    "base.companion": _companion,
     "receiver": _receiver,
     "generic": generic,
-    "initial": _initial,
-    "outer": _outer,
     "decorator": _decorator,
     "namespace": _namespace,
+    **{capture: partial(_base, capture) for capture in BASES},
+    **{capture: partial(_mark, capture) for capture in MARKS},
 }
 """What makes one statement of a place."""
