@@ -4,6 +4,7 @@
 what they point at. `::name` begins with the namespace around all others.
 """
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from docindex_dagster.callgraph.ir import (
     path,
     path_of,
 )
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
 if TYPE_CHECKING:
@@ -162,6 +164,20 @@ CPP_SYNTAX = Syntax(
     _ANONYMOUS,
     frozenset({"init_declarator"}),
     stores_paths=True,
+)
+
+_STANDARD_HEADERS = """
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
+    stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype unistd fcntl dirent
+    pthread poll sched semaphore dlfcn glob grp pwd regex syslog termios utime strings getopt malloc memory alloca
+    windows winsock2 io direct process
+"""
+
+MODULES = Search(
+    ("{}",),
+    near=re.compile(rf"(?:{'|'.join(_STANDARD_HEADERS.split())})\.h$"),
+    climbs=False,
+    anywhere=("",),
 )
 
 _BUILTINS = """

@@ -4,6 +4,7 @@ A table is its own class: `setmetatable(object, Class)` stands for its last argu
 """
 
 from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
@@ -39,6 +40,12 @@ _BUILTINS = """
     rawget rawlen rawset redis require select setfenv setmetatable string table tonumber tostring type unpack utf8 vim
     warn xpcall
 """
+
+MODULES = Search(
+    tuple(f"{folder}{{}}{end}" for folder in ("", "lua/", "src/", "lib/", "app/") for end in (".lua", "/init.lua")),
+    ending=".lua",
+    is_dotted=True,
+)
 
 RULES = Rules(
     "lua",

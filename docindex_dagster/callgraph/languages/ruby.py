@@ -1,6 +1,9 @@
 """Ruby: what its grammar calls expressions and statements."""
 
+import re
+
 from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
@@ -62,6 +65,8 @@ _BUILTINS = """
     readline refine require require_relative respond_to? select sleep spawn sprintf srand system tap test throw trap
     using warn
 """
+
+MODULES = Search(("{}.rb", "lib/{}.rb", "app/{}.rb"), ending=".rb", near=re.compile(r"\."))
 
 RULES = Rules(
     "ruby",

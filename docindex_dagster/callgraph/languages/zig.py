@@ -4,6 +4,7 @@ A chain such as `list.items[0].?.run()` is one node with its parts in a row, rea
 whose names begin with a capital letter give types; pointers, optionals and slices are taken for what they hold.
 """
 
+import re
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import text_of
@@ -22,6 +23,7 @@ from docindex_dagster.callgraph.ir import (
     TypeRef,
     path_of,
 )
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
 if TYPE_CHECKING:
@@ -192,6 +194,11 @@ _BUILTINS = """
     Array anyerror anyframe anyopaque anytype bool c_char c_int c_long c_short c_uint c_ulong comptime_float
     comptime_int f128 f16 f32 f64 f80 func i128 i16 i32 i64 i8 isize noreturn type u1 u128 u16 u32 u64 u8 usize void
 """
+
+MODULES = Search(
+    ("{}", "src/{}.zig", "{}.zig", "{}/src/root.zig", "{}/{}.zig"),
+    near=re.compile(r"(?:std|builtin|.*\.zig)$"),
+)
 
 RULES = Rules(
     "zig",
