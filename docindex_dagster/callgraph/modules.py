@@ -11,6 +11,12 @@ from typing import Any, TypeVar
 _Made = TypeVar("_Made")
 _UP = re.compile(r"(?:\.\.?/)+")
 _NONE = re.compile(r"(?!)")
+_CONFIGURATIONS = frozenset({"go.mod", "Cargo.toml", "tsconfig.json", "jsconfig.json", "package.json"})
+
+
+def is_configuration(path: str) -> bool:
+    """Whether a file says where imports lead."""
+    return posixpath.basename(path) in _CONFIGURATIONS
 
 
 @dataclass(frozen=True, eq=False)

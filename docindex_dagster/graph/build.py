@@ -23,8 +23,7 @@ from docindex_dagster.callgraph.chunk_symbols import definitions_of
 from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT, Limits, OverLimitError, Table
 from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import has_calls
-from docindex_dagster.callgraph.languages.modules import is_configuration
-from docindex_dagster.callgraph.modules import Modules
+from docindex_dagster.callgraph.modules import Modules, is_configuration
 from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.resolver import Resolver
 from docindex_dagster.callgraph.table_reading import References

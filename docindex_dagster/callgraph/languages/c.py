@@ -173,7 +173,7 @@ _STANDARD_HEADERS = """
     windows winsock2 io direct process
 """
 
-MODULES = Search(
+_MODULES = Search(
     ("{}",),
     near=re.compile(rf"(?:{'|'.join(_STANDARD_HEADERS.split())})\.h$"),
     climbs=False,
@@ -187,6 +187,7 @@ _BUILTINS = """
 
 CPP_RULES = Rules(
     "c",
+    find=_MODULES.find,
     sharing="included",
     has_implicit_members=True,
     has_namespaces=True,

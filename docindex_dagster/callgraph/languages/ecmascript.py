@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.callgraph.extract.expressions import text_of
 from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
+from docindex_dagster.callgraph.languages import ecmascript_modules
 from docindex_dagster.callgraph.rules import Rules
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ _BUILTINS = """
 
 TYPESCRIPT_RULES = Rules(
     "ecmascript",
+    find=ecmascript_modules.find,
     constructors=frozenset({"constructor"}),
     wrappers=frozenset({"Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited"}),
     callers=frozenset({"call", "apply"}),

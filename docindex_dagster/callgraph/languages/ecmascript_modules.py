@@ -13,7 +13,6 @@ _INDEX = ("/index.ts", "/index.tsx", "/index.js", "/index.jsx", "/index.mjs", "/
 _WRITTEN = re.compile(r"\.(?:m|c)?jsx?$")
 _COMMENTS = re.compile(r"//[^\n\"]*$|/\*.*?\*/|,(?=\s*[}\]])", re.MULTILINE | re.DOTALL)
 _MAIN = ("src/index", "index", "src/main", "lib/index")
-CONFIGURATIONS = frozenset({"tsconfig.json", "jsconfig.json", "package.json"})
 
 _Alias = tuple[str, str, str]
 """The folder in which it is known, a pattern, and what it stands for."""

@@ -1,6 +1,7 @@
 """Go: what its grammar calls expressions and statements."""
 
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Syntax
+from docindex_dagster.callgraph.languages import go_modules
 from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
@@ -74,6 +75,7 @@ _BUILTINS = """
 
 RULES = Rules(
     "go",
+    find=go_modules.find,
     sharing="folder",
     has_open_classes=True,
     has_named_types=True,

@@ -89,10 +89,11 @@ _BUILTINS = """
     Float Char Bool Maybe Either IO Ordering
 """
 
-MODULES = Search(is_dotted=True, climbs=False, anywhere=(".hs", ".lhs", ".hsc"))
+_MODULES = Search(is_dotted=True, climbs=False, anywhere=(".hs", ".lhs", ".hsc"))
 
 RULES = Rules(
     "haskell",
+    find=_MODULES.find,
     has_class_scope=False,
     calls_classes=False,
     has_protocols=True,

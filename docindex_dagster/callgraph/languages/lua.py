@@ -41,7 +41,7 @@ _BUILTINS = """
     warn xpcall
 """
 
-MODULES = Search(
+_MODULES = Search(
     tuple(f"{folder}{{}}{end}" for folder in ("", "lua/", "src/", "lib/", "app/") for end in (".lua", "/init.lua")),
     ending=".lua",
     is_dotted=True,
@@ -49,6 +49,7 @@ MODULES = Search(
 
 RULES = Rules(
     "lua",
+    find=_MODULES.find,
     sharing="global",
     redefines=True,
     has_class_scope=False,

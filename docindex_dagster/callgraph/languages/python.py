@@ -3,6 +3,7 @@
 import builtins
 
 from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.languages import python_modules
 from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
@@ -41,6 +42,7 @@ SYNTAX = Syntax(("python",), _EXPRESSIONS, has_selves=True)
 
 RULES = Rules(
     "python",
+    find=python_modules.find,
     redefines=True,
     runs=("__call__",),
     constructors=frozenset({"__init__", "__new__"}),

@@ -66,10 +66,11 @@ _BUILTINS = """
     using warn
 """
 
-MODULES = Search(("{}.rb", "lib/{}.rb", "app/{}.rb"), ending=".rb", near=re.compile(r"\."))
+_MODULES = Search(("{}.rb", "lib/{}.rb", "app/{}.rb"), ending=".rb", near=re.compile(r"\."))
 
 RULES = Rules(
     "ruby",
+    find=_MODULES.find,
     sharing="global",
     has_implicit_members=True,
     has_open_classes=True,

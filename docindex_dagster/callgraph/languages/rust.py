@@ -1,6 +1,7 @@
 """Rust: what its grammar calls expressions and statements."""
 
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Syntax
+from docindex_dagster.callgraph.languages import rust_modules
 from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
@@ -93,6 +94,7 @@ _BUILTINS = """
 
 RULES = Rules(
     "rust",
+    find=rust_modules.find,
     calls_classes=False,
     has_module_paths=True,
     has_impls=True,

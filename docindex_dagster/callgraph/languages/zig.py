@@ -195,13 +195,14 @@ _BUILTINS = """
     comptime_int f128 f16 f32 f64 f80 func i128 i16 i32 i64 i8 isize noreturn type u1 u128 u16 u32 u64 u8 usize void
 """
 
-MODULES = Search(
+_MODULES = Search(
     ("{}", "src/{}.zig", "{}.zig", "{}/src/root.zig", "{}/{}.zig"),
     near=re.compile(r"(?:std|builtin|.*\.zig)$"),
 )
 
 RULES = Rules(
     "zig",
+    find=_MODULES.find,
     has_implicit_members=True,
     has_class_scope=False,
     has_filled_fields=True,
