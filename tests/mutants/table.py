@@ -133,7 +133,7 @@ MUTANTS = (
     Mutant("several results", "of Go: each goes to a variable", f"{READ}.patterns:assigned_part", UNKNOWN),
     Mutant("either type", "one of several declared types", f"{READ}.types:_one_of", None),
     Mutant("objects or functions", "what is declared as either", f"{TYPES}:may_be_function", False),
-    Mutant("bounds of Python", "what a type parameter is bound by", f"{EXPRESSIONS}:_bound", None),
+    Mutant("bounds of Python", "what a type parameter is bound by", f"{READ}.library:bounded", None),
     Mutant("parts of tuples", "of Python: each goes to a name", f"{READ}.patterns:unpacked", UNKNOWN),
     Mutant("wrappers", "types whose members are those of what they hold", RULES, without("wrappers")),
     Mutant("leading arguments", "of Rust: Result holds its first argument", RULES, without("leading")),
@@ -159,7 +159,7 @@ MUTANTS = (
     Mutant("results of Rust", "what methods of standard types give", "callgraph.resolver.rust_std:rust_result"),
     Mutant("plain results", "texts and numbers of the library", f"{BUILTINS}:plain_result", None),
     Mutant("mapped elements", "what a mapping makes of all elements", f"{LAMBDAS}:mapped", None),
-    Mutant("copies", "sorted and its like give the same", f"{EXPRESSIONS}:_copied", UNKNOWN),
+    Mutant("copies", "sorted and its like give the same", f"{READ}.library:last", UNKNOWN),
     Mutant("tables of C", "functions in rows", f"{DECLARATIONS}:_rows", NOTHING),
     Mutant("filled structs of C", "what is put into fields in their order", f"{DECLARATIONS}:_filled", NOTHING),
     # Callbacks.

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.declarations import qualified_name
-from docindex_dagster.callgraph.extract.expression_rules import instance_of
 from docindex_dagster.callgraph.extract.expressions import parts_of, text_of
+from docindex_dagster.callgraph.extract.library import instance_of
 from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (

@@ -3,8 +3,11 @@
 from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arithmetic, mapped
+from docindex_dagster.callgraph.extract.library import collected
 from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
 from docindex_dagster.callgraph.languages import jvm
+
+_COLLECTING = "List.of Set.of Arrays.asList Stream.of Optional.of Optional.ofNullable"
 
 SYNTAX = Syntax(
     ("java",),
@@ -13,7 +16,7 @@ SYNTAX = Syntax(
         members={"field_access": ("object", "field"), "method_reference": ("0", "-1")},
         methods={"method_invocation": ("object", "name")},
         new={"object_creation_expression": "type"},
-        collecting=frozenset({"List.of", "Set.of", "Arrays.asList", "Stream.of", "Optional.of", "Optional.ofNullable"}),
+        library=dict.fromkeys(_COLLECTING.split(), collected),
         items={"array_access": "array"},
         through={"parenthesized_expression": "", "generic_type": "", "array_creation_expression": "value"},
         either={

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.callgraph.extract.callees import call_around, method_of, what_is_given
 from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, text_of
 from docindex_dagster.callgraph.extract.lambdas import AROUND_ARGUMENTS, ITEMS_TO_FUNCTIONS, arithmetic, mapped
+from docindex_dagster.callgraph.extract.library import collected
 from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -48,6 +49,7 @@ _LIBRARY_NAMES = """
 """
 _LIBRARY = frozenset(_LIBRARY_NAMES.split())
 _AROUND_FUNCTIONS = frozenset({"function_declaration", "class_body", "source_file"})
+_COLLECTING = "listOf mutableListOf arrayListOf setOf mutableSetOf arrayOf sequenceOf listOfNotNull"
 _DEEPEST = 4  # functions in functions
 _MOST_OBJECTS = 3
 _COLLECTION = re.compile(r"(?:mutable|linked|hash|empty|array)?(List|Set|Map)(?:Of)?|(list|set|map|array)Of")
@@ -183,18 +185,7 @@ SYNTAX = Syntax(
         names=frozenset({"simple_identifier", "type_identifier", "identifier", "user_type"}),
         members={"navigation_expression": ("0", "-1"), "callable_reference": ("0", "-1")},
         calls={"call_expression": "0"},
-        collecting=frozenset(
-            {
-                "listOf",
-                "mutableListOf",
-                "arrayListOf",
-                "setOf",
-                "mutableSetOf",
-                "arrayOf",
-                "sequenceOf",
-                "listOfNotNull",
-            }
-        ),
+        library=dict.fromkeys(_COLLECTING.split(), collected),
         methods={"infix_expression": ("0", "1")},
         items={"indexing_expression": "0"},
         through={

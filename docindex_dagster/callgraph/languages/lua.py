@@ -3,6 +3,7 @@
 A table is its own class: `setmetatable(object, Class)` stands for its last argument, in which members are looked for.
 """
 
+from docindex_dagster.callgraph.extract.library import last, module
 from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
@@ -18,8 +19,7 @@ _EXPRESSIONS = Expressions(
     keys={"field": "name", "bracket_index_expression": "field"},
     labels={"field": "name"},
     written=frozenset({"function_definition"}),
-    modules=frozenset({"require"}),
-    copies=frozenset({"setmetatable", "ipairs", "pairs"}),
+    library={"require": module, **dict.fromkeys(("setmetatable", "ipairs", "pairs"), last)},
     literals={"string": "string", "number": "number", "true": "boolean", "false": "boolean", "nil": "nil"},
     words={"self": "this"},
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.callgraph.extract.callees import callee, method_of, what_is_given
 from docindex_dagster.callgraph.extract.expressions import Reader, text_of
 from docindex_dagster.callgraph.extract.lambdas import body_of
+from docindex_dagster.callgraph.extract.library import collected
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -186,7 +187,7 @@ _EXPRESSIONS = Expressions(
     either={"if_expression": ("consequence", "alternative")},
     branches={"match_expression": ("body", "body")},
     collections={"tuple_expression": ""},
-    collecting=frozenset({"List", "Seq", "Vector", "Set", "Array", "Some", "Option", "Right", "Iterator"}),
+    library=dict.fromkeys(["List", "Seq", "Vector", "Set", "Array", "Some", "Option", "Right", "Iterator"], collected),
     literals={
         "string": "String",
         "interpolated_string_expression": "String",

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import nodes_around, text_of
+from docindex_dagster.callgraph.extract.library import last, module
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Read, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -18,7 +19,6 @@ from docindex_dagster.callgraph.ir import (
     Element,
     Expression,
     Instance,
-    Module,
     Name,
     TypeRef,
     path_of,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _DECLARED = frozenset({"VarDecl", "ContainerField"})
 _OUTSIDE = frozenset({"Decl", "Block", "FnCallArguments", "InitList", "source_file"})
-_CASTS = frozenset({"@ptrCast", "@alignCast", "@constCast", "@volatileCast"})
+_OWN = {"@import": module, **dict.fromkeys(("@ptrCast", "@alignCast", "@constCast", "@volatileCast"), last)}
 _MOST_PARTS = 60  # of a chain, which is read again for each call in it
 _FUNCTION = Instance(TypeRef("func"))
 
@@ -113,11 +113,10 @@ def _of_own(function: str, given: "list[Node]", read: Read) -> Expression:
     """What a function of the language's own gives: a module, the type around, or what is cast."""
     if function == "@This":
         return THIS
-    if function == "@import" and given:
-        return Module(text_of(given[0]).strip('"'))
     if function == "@as" and given:
         return _declared(text_of(given[0]))
-    return read(given[-1]) if function in _CASTS and given else UNKNOWN
+    gives = _OWN.get(function)
+    return (gives(given, read) or UNKNOWN) if gives is not None else UNKNOWN
 
 
 def _type_with(chain: "Node") -> "Node | None":
