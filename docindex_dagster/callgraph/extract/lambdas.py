@@ -52,9 +52,21 @@ _ARITHMETIC = frozenset({*"+-*/%", ""})  # Kotlin has nodes of their own for the
 STRING = Literal("String")
 
 
+def object_and_method(call: "Node", syntax: Expressions) -> "tuple[Node | None, str]":
+    """The object of which a call names a method, and its name; None of any other call."""
+    named: Node | None = call
+    names = syntax.methods.get(call.type)
+    if names is None:
+        named = part_of(call, syntax.calls[call.type])
+        names = syntax.members.get(named.type) if named is not None else None
+    if named is None or names is None:
+        return None, ""
+    return part_of(named, names[0]), text_of(part_of(named, names[1])).lstrip(".?")
+
+
 def mapped(call: "Node", reader: Reader) -> Expression | None:
     """A collection of what a call makes of what its object holds; None of other calls, or where nothing is known."""
-    owner, method = _object_and_method(call, reader.syntax)
+    owner, method = object_and_method(call, reader.syntax)
     if owner is None or method not in _MAPPING:
         return None
     function = call.child_by_field_name("arguments") or call.named_children[-1]
@@ -68,18 +80,6 @@ def mapped(call: "Node", reader: Reader) -> Expression | None:
     if not is_known(made):
         return None
     return Collection((Element(made) if method in _FLATTENING else made,))
-
-
-def _object_and_method(call: "Node", syntax: Expressions) -> "tuple[Node | None, str]":
-    """The object of which a call names a method, and its name; None of any other call."""
-    named: Node | None = call
-    names = syntax.methods.get(call.type)
-    if names is None:
-        named = part_of(call, syntax.calls[call.type])
-        names = syntax.members.get(named.type) if named is not None else None
-    if named is None or names is None:
-        return None, ""
-    return part_of(named, names[0]), text_of(part_of(named, names[1])).lstrip(".?")
 
 
 def body_of(function: "Node", given: Expression, reader: Reader) -> Expression:

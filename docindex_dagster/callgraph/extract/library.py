@@ -44,7 +44,12 @@ def given_to(call: "Node", syntax: "Expressions") -> "list[Node]":
 
 def instance_of(node: "Node | None") -> Expression:
     """Something of the type that a node declares."""
-    declared = declared_type(text_of(node))
+    return something(text_of(node))
+
+
+def something(written: str) -> Expression:
+    """Something of a type as it is written."""
+    declared = declared_type(written)
     return Instance(declared) if declared else UNKNOWN
 
 

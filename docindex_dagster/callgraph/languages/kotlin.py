@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from docindex_dagster.callgraph.extract.callees import call_around, method_of, what_is_given
 from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, text_of
 from docindex_dagster.callgraph.extract.lambdas import AROUND_ARGUMENTS, ITEMS_TO_FUNCTIONS, arithmetic, mapped
-from docindex_dagster.callgraph.extract.library import collected
+from docindex_dagster.callgraph.extract.library import collected, something
 from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
-from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     ANY,
     THIS,
@@ -21,10 +20,8 @@ from docindex_dagster.callgraph.ir import (
     CallbackArgument,
     Expression,
     Implicit,
-    Instance,
     Literal,
     Name,
-    TypeRef,
     Union,
     either,
 )
@@ -84,8 +81,7 @@ def _made(node: "Node", reader: Reader) -> Expression | None:
     name = text_of(called)
     if collection := _COLLECTION.fullmatch(name):
         name = (collection[1] or collection[2]).capitalize()
-    declared = declared_type(name + text_of(types)) if name[:1].isupper() else None
-    return Instance(declared) if declared else None
+    return something(name + text_of(types)) if name[:1].isupper() else None
 
 
 def _it(node: "Node", reader: Reader) -> Expression | None:
@@ -116,8 +112,7 @@ def _this(node: "Node", reader: Reader) -> Expression:
 def _object(node: "Node", _: Reader) -> Expression:
     """Of an object that has no class with a name, the first type that it is made from."""
     first = next((child for child in node.named_children if child.type == "delegation_specifier"), None)
-    name = text_of(first).partition("(")[0].partition("<")[0].strip()
-    return Instance(TypeRef(name)) if first is not None else UNKNOWN
+    return something(text_of(first).partition("(")[0].partition("<")[0])
 
 
 def _objects_around(node: "Node", reader: Reader) -> list[Expression]:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from docindex_dagster.callgraph.extract.callees import method_of, what_is_given
 from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, outside, text_of
 from docindex_dagster.callgraph.extract.lambdas import mapped
+from docindex_dagster.callgraph.extract.library import instance_of
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Syntax
-from docindex_dagster.callgraph.extract.types import declared_name, declared_type
+from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
     CallbackArgument,
     Element,
     Expression,
-    Instance,
     Union,
     path,
 )
@@ -88,8 +88,7 @@ def _call(node: "Node", reader: Reader) -> Expression | None:
     if called.type == "call_expression" and suffix.named_children and suffix.named_children[0].type == "lambda_literal":
         return reader.expression(called)  # a closure behind the arguments, as the grammar reads it at times
     if called.type in {"array_literal", "dictionary_literal"}:
-        declared = declared_type(text_of(called))
-        return Instance(declared) if declared else UNKNOWN
+        return instance_of(called)
     return mapped(node, reader)
 
 

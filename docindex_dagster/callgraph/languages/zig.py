@@ -8,9 +8,8 @@ import re
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import nodes_around, text_of
-from docindex_dagster.callgraph.extract.library import last, module
+from docindex_dagster.callgraph.extract.library import last, module, something
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Read, Syntax
-from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     THIS,
     UNKNOWN,
@@ -132,8 +131,7 @@ def _type_with(chain: "Node") -> "Node | None":
 
 def _declared(written: str) -> Expression:
     """Something of a declared type, whose arguments stand in round brackets."""
-    declared = None if "@" in written else declared_type(written.replace("(", "<").replace(")", ">"))
-    return Instance(declared) if declared else UNKNOWN
+    return UNKNOWN if "@" in written else something(written.replace("(", "<").replace(")", ">"))
 
 
 def _expected(chain: "Node") -> Expression:
