@@ -1,13 +1,13 @@
 """What collections hold, by the calls and assignments that put something into them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from docindex_dagster.callgraph.ir import (
     FILE,
     Argument,
     Assignment,
     Attribute,
-    Call,
     CallSite,
     Collection,
     Definition,
@@ -18,6 +18,8 @@ from docindex_dagster.callgraph.ir import (
     Name,
     NameOrCall,
     Unknown,
+    head,
+    whole,
 )
 from docindex_dagster.callgraph.nesting import around
 
@@ -45,8 +47,7 @@ def contents_of(calls: Iterable[CallSite]) -> Iterator[Assignment]:
     """What is put into collections, as if it were assigned to one of their elements."""
     for call, collection, given in _filling(calls):
         if not given.is_block and not isinstance(given.value, Unknown | Literal | Function):
-            target = Element(_whole(collection))
-            yield Assignment("bind", call.scope, target, given.value, call.line, call.byte)
+            yield Assignment("bind", call.scope, Element(whole(collection)), given.value, call.line, call.byte)
 
 
 def contents_outside(calls: Iterable[CallSite]) -> Iterator[Assignment]:
@@ -57,13 +58,6 @@ def contents_outside(calls: Iterable[CallSite]) -> Iterator[Assignment]:
         target, value = _taken_out(collection, Collection((given.value,)))
         if isinstance(target, Name | Attribute):
             yield Assignment("store", call.scope, target, value, call.line, call.byte)
-
-
-def _whole(collection: Expression) -> Expression:
-    """A collection, of one of its elements; a variable that may be a call is taken for one."""
-    while isinstance(collection, Element):
-        collection = collection.of
-    return Name(collection.text) if isinstance(collection, NameOrCall) else collection
 
 
 def _taken_out(target: Expression, value: Expression) -> tuple[Expression, Expression]:
@@ -88,21 +82,38 @@ def filled(assignments: Sequence[Assignment], definitions: Mapping[str, Definiti
         if not isinstance(one.target, Element):
             yield one
             continue
-        target, value, scope = _whole(one.target), Collection((one.value,)), one.scope
-        if not (isinstance(target, Attribute) and root_of(target) == "this"):
-            scopes = [*(outer.id for outer in around(definitions, scope)), FILE]
-            found = next((outer for outer in scopes if (outer, target) in known), None)
-            if found is None:
-                continue
-            scope = found
-        yield Assignment("bind", scope, target, value, one.line, one.byte)
+        target = whole(one.target)
+        is_own = isinstance(target, Attribute) and root_of(target) == "this"
+        scope = one.scope if is_own else _declaring(one.scope, target, known, definitions)
+        if scope is not None:
+            yield Assignment("bind", scope, target, Collection((one.value,)), one.line, one.byte)
+
+
+def _declaring(
+    scope: str, target: Expression, known: AbstractSet[tuple[str, Expression]], definitions: Mapping[str, Definition]
+) -> str | None:
+    """The innermost scope around a place in which something is known to be assigned; None where it is in none."""
+    scopes = [*(outer.id for outer in around(definitions, scope)), FILE]
+    return next((outer for outer in scopes if (outer, target) in known), None)
+
+
+def filled_outside(
+    assignments: Sequence[Assignment], definitions: Mapping[str, Definition]
+) -> Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]:
+    """What functions put into collections of the scopes around them: by scope and name, where it is put and what."""
+    known = {(one.scope, one.target) for one in assignments if isinstance(one.target, Name)}
+    found: dict[str, dict[str, list[tuple[str, Expression]]]] = {}
+    for one in assignments:
+        target = whole(one.target)
+        if isinstance(one.target, Element) and isinstance(target, Name) and not isinstance(one.value, Unknown):
+            scope = _declaring(one.scope, target, known, definitions)
+            if scope not in {None, one.scope}:
+                put = found.setdefault(scope or FILE, {}).setdefault(target.text, [])
+                put.append((one.scope, Collection((one.value,))))
+    return found
 
 
 def root_of(target: Expression) -> str:
     """The name that an expression begins with; "" where it begins with none."""
-    while not isinstance(target, Name | NameOrCall):
-        if isinstance(target, Attribute | Element | Call):
-            target = target.of if not isinstance(target, Call) else target.callee
-        else:
-            return ""
-    return target.text
+    begin = head(target)
+    return begin.text if isinstance(begin, Name | NameOrCall) else ""

@@ -439,6 +439,13 @@ def head(expression: Expression) -> Expression:
     return expression
 
 
+def whole(collection: Expression) -> Expression:
+    """A collection, of one of its elements; a variable that may be a call is taken for one."""
+    while isinstance(collection, Element):
+        collection = collection.of
+    return Name(collection.text) if isinstance(collection, NameOrCall) else collection
+
+
 def either(expressions: Iterable[Expression]) -> Expression:
     """One of some, of which those that are unknown are left out."""
     known = tuple(one for one in dict.fromkeys(expressions) if one is not UNKNOWN)

@@ -49,7 +49,12 @@ def method_of(called: Expression) -> tuple[Expression | None, str]:
 def what_is_given(node: "Node", reader: Reader, position: int = 1) -> Expression:
     """What a function without a name is given by the call that it stands in; `node` is it, or its parameters."""
     given = reader.syntax.given
-    call = call_around(node, given) if given is not None else None
+    return given_by(call_around(node, given), reader, position) if given is not None else UNKNOWN
+
+
+def given_by(call: "Node | None", reader: Reader, position: int = 1) -> Expression:
+    """What a call gives to a function without a name."""
+    given = reader.syntax.given
     called = callee(call, reader) if call is not None else UNKNOWN
     if given is None or called is UNKNOWN:
         return UNKNOWN

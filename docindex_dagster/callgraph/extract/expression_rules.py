@@ -4,11 +4,12 @@ Rules take the node, the reader of its file and how deep it stands; before these
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import Reader, Rule, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.library import given_to, instance_of, listed
 from docindex_dagster.callgraph.extract.syntax import Expressions, Read
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -22,7 +23,6 @@ from docindex_dagster.callgraph.ir import (
     Function,
     Instance,
     Literal,
-    Module,
     Name,
     NameOrCall,
     New,
@@ -142,16 +142,8 @@ def _bare_name(node: "Node", reader: Reader, _: int) -> Expression:
 
 
 def _call(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
-    syntax = reader.syntax
     called = _part(node, name, reader, depth)
-    written = path_of(called)
-    if written in syntax.modules and (module := _module(node)):
-        return module
-    if written in syntax.elements:
-        return Collection((Element(_copied(node, reader, depth)),))
-    if written in syntax.collecting:
-        return _collected(node, reader)
-    return _called(node, Element(called) if _is_indexed(node, syntax) else called, reader, depth)
+    return _called(node, Element(called) if _is_indexed(node, reader.syntax) else called, reader, depth)
 
 
 def _item(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
@@ -184,12 +176,6 @@ def _cast(name: str, node: "Node", *_: object) -> Expression:
     return instance_of(part_of(node, name))
 
 
-def instance_of(node: "Node | None") -> Expression:
-    """Something of the type that a node declares."""
-    declared = declared_type(text_of(node))
-    return Instance(declared) if declared else UNKNOWN
-
-
 def _branches(cases: str, name: str, node: "Node", reader: Reader, depth: int) -> Expression:
     body = part_of(node, cases)
     arms = body.named_children[:_MOST] if body is not None else []
@@ -208,8 +194,6 @@ def _block(node: "Node", reader: Reader, depth: int) -> Expression:
 def _method(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> Expression:
     """A call that names object and method itself; of `send(:go)` the method that it names."""
     called, is_run = named_method(owner, name, node, reader, depth)
-    if path_of(called) in reader.syntax.collecting:
-        return _collected(node, reader)
     return _called(node, called, reader, depth) if is_run else called
 
 
@@ -230,49 +214,11 @@ def named_method(owner: str, name: str, node: "Node", reader: Reader, depth: int
 
 
 def _called(node: "Node", called: Expression, reader: Reader, depth: int) -> Expression:
-    """What a call gives; of some functions that is what they are given."""
-    syntax, written = reader.syntax, path_of(called)
-    if written in syntax.copies:
-        return _copied(node, reader, depth)
-    if written in syntax.holding:
-        held = _copied(node, reader, depth)
-        return UNKNOWN if held is UNKNOWN or isinstance(held, Literal) else Collection((held,))
-    if written in syntax.classes:
-        return _class_of(node, called, syntax.classes[written], reader, depth)
-    if written in syntax.bounded:
-        return _bound(node) or Call(called)
-    if written in syntax.first or written in syntax.typed or written in syntax.joined:
-        return _by_first(node, written, reader, depth)
-    return _mapped(node, called, reader, depth) if syntax.lambdas else Call(called)
-
-
-def _by_first(node: "Node", written: str, reader: Reader, depth: int) -> Expression:
-    """What a function gives by what it is given first: the same, something of this type, or a longer collection."""
+    """What a call gives; of some functions that follows from what they are given."""
     syntax = reader.syntax
-    arguments = node.child_by_field_name("arguments")
-    first, *others = arguments.named_children if arguments is not None and arguments.named_children else [None]
-    if written in syntax.typed:
-        return instance_of(first)
-    given = reader.part(first, depth + 1)
-    if written in syntax.first:
-        return given
-    return either((given, _elements(reader.part(other, depth + 1) for other in others)))
-
-
-def _class_of(node: "Node", called: Expression, attribute: str, reader: Reader, depth: int) -> Expression:
-    """The class of the one thing that a function is given."""
-    is_one = len(parts_of(node.child_by_field_name("arguments"))) == 1
-    of = _copied(node, reader, depth) if is_one else UNKNOWN
-    return Call(called) if of is UNKNOWN else Attribute(of, attribute)
-
-
-def _bound(node: "Node") -> Expression | None:
-    """Something of the type that bounds a type parameter; None where none does."""
-    arguments = node.child_by_field_name("arguments")
-    named = [one for one in arguments.named_children if one.type == "keyword_argument"] if arguments is not None else []
-    bounds = (one.child_by_field_name("value") for one in named if text_of(one.child_by_field_name("name")) == "bound")
-    declared = declared_type(text_of(next(bounds, None)))
-    return Instance(declared) if declared else None
+    gives = syntax.library.get(path_of(called)) if syntax.library else None
+    known = gives(given_to(node, syntax), lambda part: reader.part(part, depth + 1)) if gives is not None else None
+    return known or (_mapped(node, called, reader, depth) if syntax.lambdas else Call(called))
 
 
 def _mapped(node: "Node", called: Expression, reader: Reader, depth: int) -> Expression:
@@ -301,14 +247,6 @@ def _result_of(function: "Node | None", reader: Reader, depth: int) -> Expressio
     return UNKNOWN if isinstance(head(result), Literal) else result
 
 
-def _module(node: "Node") -> Module | None:
-    """The module that a call gives, where its name is a literal."""
-    arguments = node.child_by_field_name("arguments")
-    children = arguments.named_children if arguments is not None else []
-    name = text_of(children[0]) if len(children) == 1 else ""
-    return Module(name[1:-1]) if _LITERAL_MODULE.fullmatch(name) else None
-
-
 def _key(node: "Node", reader: Reader) -> str:
     """The name by which an element is looked up, where it is a literal; of one that is written with it, this one."""
     labels = reader.syntax.labels
@@ -329,21 +267,7 @@ def _composite(declared: str, elements: str, node: "Node", reader: Reader, depth
     if body is None or kind.name not in {"Array", "map"} or not kind.arguments:
         return Instance(kind)
     children = (child.child_by_field_name("value") or child for child in body.named_children[:_MOST])
-    return either((Instance(kind), _elements(reader.part(child, depth + 1) for child in children)))
-
-
-def _copied(node: "Node", reader: Reader, depth: int) -> Expression:
-    """What the last argument is."""
-    arguments = node.child_by_field_name("arguments")
-    children = arguments.named_children if arguments is not None else []
-    return reader.part(children[-1], depth + 1) if children else Collection(())
-
-
-def _collected(node: "Node", reader: Reader) -> Expression:
-    """A collection of all arguments."""
-    listed = node.child_by_field_name("arguments") or node.named_children[-1]
-    inner = next((child for child in listed.named_children if child.type == "value_arguments"), listed)
-    return _collection("", inner, reader, 0)
+    return either((Instance(kind), listed(reader.part(child, depth + 1) for child in children)))
 
 
 def _made(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
@@ -403,20 +327,10 @@ def _listed(macro: str, syntax: Expressions) -> Expression:
         return UNKNOWN
     if first := _FIRST_LISTED.match(macro):
         made = first[2].replace("::", ".")
-        if made in syntax.copies | syntax.holding:
+        if made in syntax.library:
             return UNKNOWN
         return Collection((Instance(TypeRef(made)) if first[3] == "{" else Call(path(made)),))
-    return _elements(path(name.replace("::", ".")) for name in _NAME_LISTED.findall(macro[:_LONGEST_MACRO]))
-
-
-def _elements(values: Iterable[Expression]) -> Expression:
-    """A collection of what is known."""
-    known = tuple(
-        value
-        for value in dict.fromkeys(values)
-        if value is not UNKNOWN and not isinstance(head(value), Literal | Instance)
-    )
-    return Collection(known) if known else UNKNOWN
+    return listed(path(name.replace("::", ".")) for name in _NAME_LISTED.findall(macro[:_LONGEST_MACRO]))
 
 
 def _is_indexed(call: "Node", syntax: Expressions) -> bool:
@@ -449,7 +363,6 @@ _FLATTENING = frozenset({"flatMap", "flat_map", "then"})
 _FOLDING = frozenset({"reduce", "reduceRight", "inject", "each_with_object"})
 _MAKING = _MAPPING | _FLATTENING | _FOLDING
 _KEY = re.compile(r"#?[^\W\d]\w*[?!]?")
-_LITERAL_MODULE = re.compile(r"([\"'`])[^\"'`$\n]+\1")
 
 
 def _plain(made: Expression) -> Expression:

@@ -4,7 +4,8 @@ A `Reader` holds what is known of one file. What follows no name (arithmetic, a 
 is what is too large.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -103,3 +104,16 @@ def parts_of(node: "Node | None") -> "list[Node]":
 def text_of(node: "Node | None") -> str:
     """The text of a node."""
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+
+
+def nodes_around(node: "Node") -> "Iterator[Node]":
+    """The nodes around one, the innermost first."""
+    around = node.parent
+    while around is not None:
+        yield around
+        around = around.parent
+
+
+def outside(node: "Node", kinds: AbstractSet[str]) -> "Node | None":
+    """The first node around one that is of none of some types."""
+    return next((around for around in nodes_around(node) if around.type not in kinds), None)

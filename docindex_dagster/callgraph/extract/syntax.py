@@ -3,7 +3,7 @@
 Each module of `languages/` gives one; how they are read is the same for all languages.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -63,8 +63,9 @@ class Expressions:
     written: frozenset[str] = frozenset()  # functions that are written as elements of a collection, with a `name`
     sequences: frozenset[str] = frozenset()  # what stands for its last part
     bare: frozenset[str] = frozenset()  # names that may be calls
-    modules: frozenset[str] = frozenset()  # functions that give the module that they are given the name of
     named: Mapping[str, bool] = field(default_factory=dict)  # calls of what their first argument names; whether it runs
+    library: "Mapping[str, Callable[[Sequence[Node], Read], Expression | None]]" = field(default_factory=dict)
+    # What functions give by what they are given, by their names; of None what any call does.
     lambdas: frozenset[str] = frozenset()  # functions whose body is what they give
     values: frozenset[str] = frozenset()  # what may be given that is no function
     spreads: frozenset[str] = frozenset()  # elements that stand for all elements of a collection
@@ -72,18 +73,9 @@ class Expressions:
     literals: Mapping[str, str] = field(default_factory=dict)  # the name of the type
     composites: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # the type, the elements
     received: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # an item where a sign is before the part
-    typed: frozenset[str] = frozenset()  # functions that give something of the type that they are given first
-    classes: Mapping[str, str] = field(default_factory=dict)  # functions that give an attribute of what they are given
-    bounded: frozenset[str] = frozenset()  # functions that give a type parameter, which may have a bound
-    first: frozenset[str] = frozenset()  # functions that give what they are given first
-    holding: frozenset[str] = frozenset()  # functions that give something that holds what they are given
     branches: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # what holds the cases, the value of each
     blocks: frozenset[str] = frozenset()  # that stand for an expression, where they hold nothing else
     listing: Mapping[str, str] = field(default_factory=dict)  # macros that give a collection, by the type of node
-    joined: frozenset[str] = frozenset()  # functions that give a collection with more elements
-    copies: frozenset[str] = frozenset()  # functions that give what they are given, or a collection of the same
-    elements: frozenset[str] = frozenset()  # functions that give a collection of the elements of what they are given
-    collecting: frozenset[str] = frozenset()  # functions that give a collection of what they are given
     words: Mapping[str, str] = field(default_factory=dict)  # types of nodes, or names, that stand for another name
     given: Lambdas | None = None
     applied: Applied | None = None

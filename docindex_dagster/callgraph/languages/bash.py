@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.callgraph.extract.expressions import text_of
 from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, Name
+from docindex_dagster.callgraph.languages import bash_modules
 from docindex_dagster.callgraph.languages.bash_functions import REST
 from docindex_dagster.callgraph.rules import Rules
 
@@ -62,6 +63,7 @@ SYNTAX = Syntax(("bash",), _EXPRESSIONS)
 
 RULES = Rules(
     "bash",
+    find=bash_modules.find,
     sharing="loaded",
     redefines=True,
     has_class_scope=False,

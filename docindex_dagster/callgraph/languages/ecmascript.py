@@ -4,8 +4,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import text_of
+from docindex_dagster.callgraph.extract.library import elements, last, module
 from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
+from docindex_dagster.callgraph.languages import ecmascript_modules
 from docindex_dagster.callgraph.rules import Rules
 
 if TYPE_CHECKING:
@@ -48,12 +50,14 @@ _EXPRESSIONS = Expressions(
     collections={"array": "", "object": "value", "class_body": "value"},
     keys={"pair": "key", "subscript_expression": "index"},
     written=frozenset({"method_definition", "arrow_function", "function_expression", "generator_function"}),
-    modules=frozenset({"require", "import"}),
     lambdas=frozenset({"arrow_function"}),
     values=frozenset({"identifier", "call_expression", "new_expression", "member_expression", "object", "array"}),
     spreads=frozenset({"spread_element"}),
-    copies=frozenset({"Object.freeze", "Object.seal"}),
-    elements=frozenset({"Object.values", "Array.from", "Promise.all"}),
+    library={
+        **dict.fromkeys(("require", "import"), module),
+        **dict.fromkeys(("Object.values", "Array.from", "Promise.all"), elements),
+        **dict.fromkeys(("Object.freeze", "Object.seal"), last),
+    },
     literals={
         "string": "String",
         "template_string": "String",
@@ -101,6 +105,7 @@ _BUILTINS = """
 
 TYPESCRIPT_RULES = Rules(
     "ecmascript",
+    find=ecmascript_modules.find,
     constructors=frozenset({"constructor"}),
     wrappers=frozenset({"Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited"}),
     callers=frozenset({"call", "apply"}),

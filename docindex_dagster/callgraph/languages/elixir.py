@@ -6,17 +6,15 @@ A variable and a function may have one name: `names.(x)` calls what the variable
 
 from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import Reader, part_of, text_of
+from docindex_dagster.callgraph.extract.library import first, item, last
 from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
-    Call,
-    Element,
     Expression,
     Function,
     Name,
-    path_of,
 )
 from docindex_dagster.callgraph.rules import Rules
 
@@ -26,25 +24,8 @@ if TYPE_CHECKING:
 _LAST = frozenset({"|>", "=", "||", "&&", "or", "and"})
 """Operators whose value is that of what stands behind them, or may be."""
 
-_ITEM = frozenset(
-    {
-        "Enum.at",
-        "Enum.find",
-        "Enum.random",
-        "Keyword.fetch!",
-        "Keyword.get",
-        "List.first",
-        "Map.fetch!",
-        "Map.get",
-        "hd",
-    }
-)
-"""Functions that give one of what they are given first."""
-_SAME = frozenset(
-    {"Enum.filter", "Enum.reject", "Enum.reverse", "Enum.sort", "Enum.take", "Enum.to_list", "Map.values"}
-)
-_DEFAULT = frozenset({"Application.compile_env", "Application.get_env"})
-"""Functions that may give what they are given last."""
+_ITEM = "Enum.at Enum.find Enum.random Keyword.fetch! Keyword.get List.first Map.fetch! Map.get hd"
+_SAME = "Enum.filter Enum.reject Enum.reverse Enum.sort Enum.take Enum.to_list Map.values"
 
 
 def _operator(node: "Node", read: Read) -> Expression:
@@ -73,30 +54,12 @@ def _member(node: "Node", read: Read) -> Expression:
     return Attribute(of, name or "call")
 
 
-def _call(node: "Node", read: Read) -> Expression:
-    """What a call gives; without brackets, a field of anything but a module."""
+def _field(node: "Node", reader: Reader) -> Expression | None:
+    """A field of anything but a module, which is written as a call without brackets; None of other calls."""
     target = node.child_by_field_name("target")
     owner = target.child_by_field_name("left") if target is not None and target.type == "dot" else None
-    is_field = owner is not None and owner.type != "alias" and not any(one.type == "arguments" for one in node.children)
-    if is_field:
-        return read(target)
-    called = read(target)
-    written = path_of(called)
-    if written in _ITEM:
-        return Element(read(_given(node, 0)))
-    if written in _SAME | _DEFAULT:
-        return read(_given(node, 0 if written in _SAME else -1))
-    return Call(called)
-
-
-def _given(call: "Node", at: int) -> "Node | None":
-    """What a call is given first or last, which may be piped to it."""
-    listed = next((one for one in call.children if one.type == "arguments"), None)
-    given = parts_of(listed)
-    pipe = call.parent
-    if pipe is not None and pipe.type == "binary_operator" and text_of(pipe.child_by_field_name("operator")) == "|>":
-        given = [*filter(None, [pipe.child_by_field_name("left")]), *given]
-    return given[at] if given else None
+    is_call = owner is None or owner.type == "alias" or any(one.type == "arguments" for one in node.children)
+    return None if is_call else reader.expression(target)
 
 
 def _delegate(node: "Node", reader: Reader) -> Expression | None:
@@ -119,6 +82,11 @@ _EXPRESSIONS = Expressions(
     members={"arguments": ("0", "1")},
     items={"access_call": "target"},
     calls={"call": "target"},
+    library={
+        **dict.fromkeys(_ITEM.split(), item),
+        **dict.fromkeys(_SAME.split(), first),
+        **dict.fromkeys(("Application.compile_env", "Application.get_env"), last),
+    },
     collections={"list": "", "keywords": "value"},
     casts={"struct": ""},
     through={"pair": "value", "block": "-1", "map": "", "map_content": ""},
@@ -135,10 +103,9 @@ _EXPRESSIONS = Expressions(
         "binary_operator": _operator,
         "unary_operator": _signed,
         "dot": _member,
-        "call": _call,
         "keyword": _key,
     },
-    special={"keywords": _delegate},
+    special={"keywords": _delegate, "call": _field},
     piped=("binary_operator", "|>"),
 )
 

@@ -1,6 +1,8 @@
 """Go: what its grammar calls expressions and statements."""
 
+from docindex_dagster.callgraph.extract.library import joined, typed
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Syntax
+from docindex_dagster.callgraph.languages import go_modules
 from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
@@ -34,8 +36,7 @@ _EXPRESSIONS = Expressions(
         "false": "bool",
         "nil": "nil",
     },
-    typed=frozenset({"make", "new"}),
-    joined=frozenset({"append"}),
+    library={"make": typed, "new": typed, "append": joined},
 )
 
 SYNTAX = Syntax(
@@ -74,6 +75,7 @@ _BUILTINS = """
 
 RULES = Rules(
     "go",
+    find=go_modules.find,
     sharing="folder",
     has_open_classes=True,
     has_named_types=True,

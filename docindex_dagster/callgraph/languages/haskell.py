@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.callgraph.extract.expressions import text_of
 from docindex_dagster.callgraph.extract.syntax import Applied, Expressions, Read, Syntax
 from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Call, Expression, Name
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
 if TYPE_CHECKING:
@@ -88,8 +89,11 @@ _BUILTINS = """
     Float Char Bool Maybe Either IO Ordering
 """
 
+_MODULES = Search(is_dotted=True, climbs=False, anywhere=(".hs", ".lhs", ".hsc"))
+
 RULES = Rules(
     "haskell",
+    find=_MODULES.find,
     has_class_scope=False,
     calls_classes=False,
     has_protocols=True,

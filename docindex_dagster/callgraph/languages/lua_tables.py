@@ -5,7 +5,7 @@ bases as a class has; objects that are made with it as their metatable stand for
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from docindex_dagster.callgraph.ir import (
@@ -16,7 +16,6 @@ from docindex_dagster.callgraph.ir import (
     Base,
     Collection,
     Definition,
-    Element,
     Expression,
     FileIR,
     Fill,
@@ -31,6 +30,7 @@ from docindex_dagster.callgraph.ir import (
     children,
     path,
     path_of,
+    whole,
 )
 
 TABLE = "table"
@@ -59,25 +59,7 @@ def with_tables(ir: FileIR) -> FileIR:
 def assigned_fields(assignments: Iterable[Assignment]) -> list[Assignment]:
     """What is put into fields of any table."""
     known = (one for one in assignments if not isinstance(one.value, Unknown))
-    return [one for one in known if isinstance(_whole(one.target), Attribute)]
-
-
-def filled_variables(
-    assignments: Iterable[Assignment], around: Callable[[str], Iterable[str]]
-) -> Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]:
-    """What functions put into collections of the scopes around them: by scope and name, where it is put and what."""
-    assignments = [*assignments]
-    known = {(one.scope, one.target) for one in assignments if isinstance(one.target, Name)}
-    found: dict[str, dict[str, list[tuple[str, Expression]]]] = {}
-    for one in assignments:
-        target = _whole(one.target)
-        if not isinstance(one.target, Element) or not isinstance(target, Name) or isinstance(one.value, Unknown):
-            continue
-        scope = next((scope for scope in around(one.scope) if (scope, target) in known), None)
-        if scope is not None and scope != one.scope:
-            value = Collection((one.value,))
-            found.setdefault(scope, {}).setdefault(target.text, []).append((one.scope, value))
-    return found
+    return [one for one in known if isinstance(whole(one.target), Attribute)]
 
 
 def bases_named(base: Expression) -> Iterator[str]:
@@ -206,9 +188,3 @@ def _qualified(scope: str, target: Expression) -> str:
     first, dot, rest = written.partition(".")
     written = f"self{dot}{rest}" if first == "this" else written
     return f"{scope}.{written}" if written and scope != FILE else written
-
-
-def _whole(target: Expression) -> Expression:
-    while isinstance(target, Element):
-        target = target.of
-    return target

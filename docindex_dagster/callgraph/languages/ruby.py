@@ -1,6 +1,9 @@
 """Ruby: what its grammar calls expressions and statements."""
 
+import re
+
 from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
@@ -63,8 +66,11 @@ _BUILTINS = """
     using warn
 """
 
+_MODULES = Search(("{}.rb", "lib/{}.rb", "app/{}.rb"), ending=".rb", near=re.compile(r"\."))
+
 RULES = Rules(
     "ruby",
+    find=_MODULES.find,
     sharing="global",
     has_implicit_members=True,
     has_open_classes=True,

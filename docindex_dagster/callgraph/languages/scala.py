@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.callees import callee, method_of, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Reader, text_of
-from docindex_dagster.callgraph.extract.lambdas import body_of
+from docindex_dagster.callgraph.extract.callees import given_by, what_is_given
+from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, outside, parts_of, text_of
+from docindex_dagster.callgraph.extract.lambdas import body_of, object_and_method
+from docindex_dagster.callgraph.extract.library import collected, something
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
-    ANY,
     UNKNOWN,
     Attribute,
     Call,
@@ -52,12 +52,11 @@ def _generic(node: "Node", reader: Reader) -> Expression:
     while called is not None and called.type == "infix_expression":  # of `a + b[T]` the grammar reads `a + b` first
         called = called.child_by_field_name("right")
     named = called.child_by_field_name("field") if called is not None and called.type == "field_expression" else called
-    if text_of(named) not in _CASTS:
-        around, made = node.parent, reader.expression(called)
-        is_called = around is not None and around.type == "call_expression" and around.named_children[0].id == node.id
-        return made if is_called or made is UNKNOWN else Call(made)
-    declared = declared_type(text_of(node.child_by_field_name("type_arguments")).strip("[]"))
-    return Instance(declared) if declared else UNKNOWN
+    if text_of(named) in _CASTS:
+        return something(text_of(node.child_by_field_name("type_arguments")).strip("[]"))
+    made, around = reader.expression(called), node.parent
+    is_called = around is not None and around.type == "call_expression" and around.named_children[0].id == node.id
+    return made if is_called or made is UNKNOWN else Call(made)
 
 
 def _joined(node: "Node", reader: Reader) -> Expression | None:
@@ -73,13 +72,11 @@ def _joined(node: "Node", reader: Reader) -> Expression | None:
 
 def _mapped(node: "Node", reader: Reader) -> Expression | None:
     """A call that makes something of each element, by what its function gives; None of other calls."""
-    called, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-    if called is None or given is None or called.type != "field_expression":
+    of, method = object_and_method(node, reader.syntax)
+    given = parts_of(node.child_by_field_name("arguments"))
+    if of is None or method not in _MAPPING or len(given) != 1:
         return None
-    method = text_of(called.child_by_field_name("field"))
-    if method not in _MAPPING or given.named_child_count != 1:
-        return None
-    function, owner = given.named_children[0], reader.expression(called.child_by_field_name("value"))
+    function, owner = given[0], reader.expression(of)
     if function.type == "lambda_expression":
         made = body_of(function, Element(owner), reader)
     else:
@@ -94,20 +91,11 @@ def _mapped(node: "Node", reader: Reader) -> Expression | None:
 
 def _placeholder(node: "Node", reader: Reader) -> Expression:
     """What `_` stands for in an argument that is a function by it."""
-    function = node
-    while function.parent is not None and not _is_argument(function):
-        function = function.parent
-    call = function.parent
-    if call is not None and call.type in _GIVEN.between:
-        call = call.parent
+    function = next((inner for inner in (node, *nodes_around(node)) if _is_argument(inner)), node)
+    call = outside(function, _GIVEN.between)
     if call is None or call.type not in {"call_expression", "infix_expression"} or function.id == node.id:
         return UNKNOWN
-    called = callee(call, reader)
-    if called is UNKNOWN:
-        return UNKNOWN
-    owner, method = method_of(called)
-    argument = CallbackArgument(called, ANY, 1)
-    return Union((Element(owner), argument)) if owner is not None and method in _ITEMS else argument
+    return given_by(call, reader)
 
 
 def _is_argument(node: "Node") -> bool:
@@ -144,7 +132,7 @@ def _subject(around: "Node", reader: Reader) -> Expression:
     if around.type != "case_clause":
         if (whole := around.child_by_field_name("value")) is not None:
             return reader.expression(whole)
-        value = reader.expression(around.named_children[1] if around.named_child_count > 1 else None)
+        value = reader.expression(around.named_child(1))
         return value if value is UNKNOWN else Element(value)
     cases = around.parent
     match = cases.parent if cases is not None else None
@@ -186,7 +174,7 @@ _EXPRESSIONS = Expressions(
     either={"if_expression": ("consequence", "alternative")},
     branches={"match_expression": ("body", "body")},
     collections={"tuple_expression": ""},
-    collecting=frozenset({"List", "Seq", "Vector", "Set", "Array", "Some", "Option", "Right", "Iterator"}),
+    library=dict.fromkeys(["List", "Seq", "Vector", "Set", "Array", "Some", "Option", "Right", "Iterator"], collected),
     literals={
         "string": "String",
         "interpolated_string_expression": "String",
