@@ -268,7 +268,7 @@ MUTANTS = (
     Mutant("macros of C", "a macro, where it is included", f"{SPACES}:_macros", []),
     Mutant("objects in C++", "what looks like a function and makes an object", f"{DECLARATIONS}:_is_made", False),
     # Elixir and Haskell.
-    Mutant("pipes", "what is piped to a call is given first", f"{STATEMENTS}:_with_piped", Argument(1)),
+    Mutant("pipes", "what is piped to a call is given first", f"{LANGUAGE}.elixir:_piped_to", None),
     Mutant("ignored places", "heads and types are no calls", f"{PLACES}:_outside", Argument(0)),
     Mutant("paths of Elixir", "imports in their module, by paths", RULES, without("has_path_imports", False)),
     Mutant("names of functions", "what is called is no variable", RULES, without("has_function_names", False)),
@@ -281,7 +281,7 @@ MUTANTS = (
     Mutant("callbacks of modules", "a module in a variable has its callbacks", f"{CALLS}:_declared"),
     Mutant("fields without types", "what structs are written with", RULES, without("has_untyped_fields", False)),
     Mutant("names that are left out", "`hiding` and `except`", f"{UNITS}:_left_out", frozenset[tuple[str, str, str]]()),
-    Mutant("applications", "one argument after the other, and operators", f"{READ}.applications:applied_to", NOTHING),
+    Mutant("applications", "one argument after the other, and operators", f"{LANGUAGE}.haskell:_applied_to", NOTHING),
     Mutant("export lists", "a module gives others what it lists", RULES, without("has_export_lists", False)),
     Mutant("free methods", "a method of a type class needs no class", RULES, without("has_free_methods", False)),
     Mutant("equations", "each names the parameters anew", RULES, without("has_equations", False)),

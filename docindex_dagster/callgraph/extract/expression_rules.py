@@ -49,33 +49,13 @@ def reader_of(syntax: Expressions) -> Reader:
 
 @cache
 def _rules(syntax: Expressions) -> dict[str, Rule]:
-    """How each type of node is read; where two of the groups know one, the later in this list does."""
-    groups: list[Mapping[str, Rule]] = [
-        {kind: partial(_always, Literal(name)) for kind, name in syntax.literals.items()},
-        {kind: partial(_collection, name) for kind, name in syntax.collections.items()},
-        {kind: partial(_composite, *names) for kind, names in syntax.composites.items()},
-        dict.fromkeys(syntax.blocks, _block),
-        dict.fromkeys(syntax.listing, _macro),
-        {kind: partial(_branches, *names) for kind, names in syntax.branches.items()},
-        {kind: partial(_cast, name) for kind, name in syntax.casts.items()},
-        {kind: partial(_one_of, names) for kind, names in syntax.either.items()},
-        {kind: partial(_through, name) for kind, name in syntax.through.items()},
-        dict.fromkeys(syntax.sequences, _last),
-    ]
-    rules = {kind: rule for group in groups for kind, rule in group.items()}
-    rules |= {kind: partial(_received, mentioned, rules.get(kind)) for kind, mentioned in syntax.received.items()}
-    groups = [
-        {kind: partial(_item, name) for kind, name in syntax.items.items()},
-        {kind: partial(_made, name) for kind, name in syntax.new.items()},
-        {kind: partial(_call, name) for kind, name in syntax.calls.items()},
-        {kind: partial(_method, *names) for kind, names in syntax.methods.items()},
-        {kind: partial(member, *names) for kind, names in syntax.members.items()},
-        {kind: partial(_always, path(word)) for kind, word in syntax.words.items()},
-        dict.fromkeys(syntax.names - syntax.bare, _name),
-        dict.fromkeys(syntax.names & syntax.bare, _bare_name),
-        dict.fromkeys(syntax.attributes, _attribute),
-    ]
-    rules |= {kind: rule for group in groups for kind, rule in group.items()}
+    """How each type of node is read."""
+    rules: dict[str, Rule] = {}
+    for name, rule in _SORTS.items():
+        sort = getattr(syntax, name)
+        for kind in sort:
+            fields = sort[kind] if isinstance(sort, Mapping) else ()
+            rules[kind] = partial(rule, *([fields] if isinstance(fields, str) else fields))
     rules |= {kind: partial(_special, read, rules.get(kind)) for kind, read in syntax.special.items()}
     rules |= {kind: partial(_by_reader, read) for kind, read in syntax.readers.items()}
     if not syntax.special:
@@ -86,14 +66,13 @@ def _rules(syntax: Expressions) -> dict[str, Rule]:
 
 @cache
 def _constants(syntax: Expressions) -> dict[str, Expression]:
-    always = {kind: rule for kind, rule in _rules(syntax).items() if isinstance(rule, partial) and rule.func is _always}
-    return {kind: rule.args[0] for kind, rule in always.items()}
+    literals = {kind: Literal(name) for kind, name in syntax.literals.items()}
+    return literals | {kind: path(word) for kind, word in syntax.words.items()}
 
 
 @cache
 def _leaves(syntax: Expressions) -> frozenset[str]:
-    leaves = {*syntax.names, *syntax.literals, *syntax.words, *syntax.attributes}
-    return frozenset(leaves.difference(syntax.special, syntax.readers))
+    return (syntax.names | syntax.attributes).difference(syntax.special, syntax.readers)
 
 
 def _once(rule: Rule, node: "Node", reader: Reader, depth: int) -> Expression:
@@ -121,24 +100,17 @@ def _special(
     return first(node, reader) or (rule(node, reader, depth) if rule is not None else UNKNOWN)
 
 
-def _always(found: Expression, *_: object) -> Expression:
-    return found
-
-
 def _attribute(node: "Node", *_: object) -> Expression:
     return Attribute(THIS, f"%{text_of(node).lstrip('@')}")
 
 
 def _name(node: "Node", reader: Reader, _: int) -> Expression:
     name = text_of(node)
-    name = reader.syntax.words.get(name) or name
+    if word := reader.syntax.words.get(name):
+        return path(word)
+    if node.type in reader.syntax.bare:
+        return NameOrCall(name)
     return path(name) if "." in name else Name(name) if name else UNKNOWN
-
-
-def _bare_name(node: "Node", reader: Reader, _: int) -> Expression:
-    name = text_of(node)
-    word = reader.syntax.words.get(name)
-    return path(word) if word else NameOrCall(name)
 
 
 def _call(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
@@ -152,13 +124,6 @@ def _item(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
     return Attribute(owner, key) if key else Element(owner)
 
 
-def _received(mentioned: tuple[str, str], rule: Rule | None, node: "Node", reader: Reader, depth: int) -> Expression:
-    sign, name = mentioned
-    if text_of(node).startswith(sign):
-        return Element(_part(node, name, reader, depth))
-    return rule(node, reader, depth) if rule is not None else UNKNOWN
-
-
 def _last(node: "Node", reader: Reader, depth: int) -> Expression:
     parts = parts_of(node)
     return reader.part(parts[-1], depth + 1) if parts else UNKNOWN
@@ -168,8 +133,8 @@ def _through(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
     return reader.part(part_of(node, name), depth + 1)
 
 
-def _one_of(names: tuple[str, ...], node: "Node", reader: Reader, depth: int) -> Expression:
-    return either(_part(node, name, reader, depth) for name in names)
+def _one_of(first: str, second: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    return either((_part(node, first, reader, depth), _part(node, second, reader, depth)))
 
 
 def _cast(name: str, node: "Node", *_: object) -> Expression:
@@ -180,10 +145,6 @@ def _branches(cases: str, name: str, node: "Node", reader: Reader, depth: int) -
     body = part_of(node, cases)
     arms = body.named_children[:_MOST] if body is not None else []
     return either(_part(arm, name, reader, depth) for arm in arms if not arm.is_extra)
-
-
-def _macro(node: "Node", reader: Reader, _: int) -> Expression:
-    return _listed(text_of(node), reader.syntax)
 
 
 def _block(node: "Node", reader: Reader, depth: int) -> Expression:
@@ -321,13 +282,14 @@ _FIRST_LISTED = re.compile(r"(\w+)!\s*[\[(]\s*&?((?:\w+::)*[^\W\d]\w*)\s*([({])"
 _NAME_LISTED = re.compile(r"(?<=[\[(,])\s*&?((?:\w+::)*[^\W\d]\w*)\s*(?=[,\])])")
 
 
-def _listed(macro: str, syntax: Expressions) -> Expression:
+def _listed(name: str, node: "Node", reader: Reader, _: int) -> Expression:
     """The collection that a macro gives, whose arguments the grammar leaves unread."""
-    if macro.partition("!")[0] not in syntax.listing.values():
+    macro = text_of(node)
+    if macro.partition("!")[0] != name:
         return UNKNOWN
     if first := _FIRST_LISTED.match(macro):
         made = first[2].replace("::", ".")
-        if made in syntax.library:
+        if made in reader.syntax.library:
             return UNKNOWN
         return Collection((Instance(TypeRef(made)) if first[3] == "{" else Call(path(made)),))
     return listed(path(name.replace("::", ".")) for name in _NAME_LISTED.findall(macro[:_LONGEST_MACRO]))
@@ -374,3 +336,24 @@ def _plain(made: Expression) -> Expression:
             return Attribute(of, name.partition("<")[0] or name)
         case _:
             return made
+
+
+_SORTS: Mapping[str, Callable[..., Expression]] = {
+    "collections": _collection,
+    "composites": _composite,
+    "blocks": _block,
+    "listing": _listed,
+    "branches": _branches,
+    "casts": _cast,
+    "either": _one_of,
+    "through": _through,
+    "sequences": _last,
+    "items": _item,
+    "new": _made,
+    "calls": _call,
+    "methods": _method,
+    "members": member,
+    "names": _name,
+    "attributes": _attribute,
+}
+"""How nodes of each sort in `Expressions` are read, with the fields that are said there."""

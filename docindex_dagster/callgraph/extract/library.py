@@ -32,14 +32,11 @@ _LITERAL_MODULE = re.compile(r"([\"'`])[^\"'`$\n]+\1")
 
 
 def given_to(call: "Node", syntax: "Expressions") -> "list[Node]":
-    """What a call is given, behind what is piped to it."""
+    """What a call is given."""
     listed = call.child_by_field_name("arguments") or call.named_children[-1]
-    given = parts_of(next((child for child in listed.named_children if child.type == "value_arguments"), listed))
-    pipe = call.parent
-    if pipe is None or syntax.piped is None or pipe.type != syntax.piped[0]:
-        return given
-    left, sign = pipe.child_by_field_name("left"), text_of(pipe.child_by_field_name("operator"))
-    return [left, *given] if left is not None and sign == syntax.piped[1] else given
+    if syntax.listed is not None:
+        return [*syntax.listed(call, listed)]
+    return parts_of(next((child for child in listed.named_children if child.type == "value_arguments"), listed))
 
 
 def instance_of(node: "Node | None") -> Expression:

@@ -43,23 +43,20 @@ A statement gets its scope, line and byte in `scopes.py`. The queries of `langua
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, get_args
 from typing import Literal as OneOf
 
 from docindex_dagster.callgraph.extract import declarations
-from docindex_dagster.callgraph.extract.applications import applied_to
+from docindex_dagster.callgraph.extract.arguments import MOST_FIELDS, arguments_of, written_in
 from docindex_dagster.callgraph.extract.callees import called_method, callee
 from docindex_dagster.callgraph.extract.docblocks import types_in
-from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import Reader, text_of
 from docindex_dagster.callgraph.extract.types import declared_name, declared_type
 from docindex_dagster.callgraph.extract.variables import binding, bound, generic, parameter
 from docindex_dagster.callgraph.ir import (
     FILE,
     UNKNOWN,
-    Argument,
     Assignment,
-    Attribute,
     Base,
     Call,
     CallSite,
@@ -111,11 +108,8 @@ BASES: "Mapping[str, _Bases]" = {
     "base.companion": "companion",
 }
 """What a class is made from, by captures."""
-_MOST_ARGUMENTS = 8
 _QUOTES = frozenset("\"'`")
-_MOST_FIELDS = 40
 _LONGEST_MODULE = 300  # characters
-_FUNCTION = Literal("fun")
 # Calls that are captured whole, since what is called is no node of its own.
 _WHOLE_CALLS = frozenset(
     {
@@ -125,34 +119,14 @@ _WHOLE_CALLS = frozenset(
         "scoped_call_expression",
     }
 )
-# Their types of nodes, and the fields that hold the names.
-_NAMED_ARGUMENTS = {
-    "keyword_argument": "name",
-    "argument": "name",
-    "value_argument": "name",
-    "pair": "key",
-    "keyed_element": "key",
-    "field_initializer": "field",
-}
 
 
 def _call(parts: "Captured", reader: Reader) -> Found:
-    node = parts["call"][0]
+    node, listed = parts["call"][0], parts.get("arguments")
     called = _callee(node, reader)
-    if called is UNKNOWN or _is_destructor(called):
+    if called is UNKNOWN:
         return None
-    syntax = reader.syntax
-    if syntax.applied is not None:
-        listed = islice(applied_to(node, syntax.applied), _MOST_ARGUMENTS)
-        return CallSite("call", FILE, called, tuple(_given(one, reader) for one in listed), 0, 0)
-    given = _with_piped(node, _arguments(parts, reader), reader)
-    if (
-        given
-        and syntax.named
-        and node.type in syntax.methods
-        and text_of(part_of(node, syntax.methods[node.type][1])) in syntax.named
-    ):
-        given = given[1:]  # without the name of what is called
+    given = arguments_of(node, listed[0] if listed else None, reader)
     return CallSite("call", FILE, Element(called) if "call.item" in parts else called, given, 0, 0)
 
 
@@ -161,23 +135,6 @@ def _read(parts: "Captured", reader: Reader) -> Found:
     if called is UNKNOWN:
         return None
     return CallSite("read", FILE, NameOrCall(called.text) if isinstance(called, Name) else called, (), 0, 0)
-
-
-def _with_piped(node: "Node", given: tuple[Argument, ...], reader: Reader) -> tuple[Argument, ...]:
-    """What a call is given, behind what is piped to it."""
-    if reader.syntax.piped is None:
-        return given
-    kind, sign = reader.syntax.piped
-    call = node.parent if node.parent is not None and node.parent.type in reader.syntax.calls else node
-    pipe = call.parent
-    if pipe is None or pipe.type != kind or text_of(pipe.child_by_field_name("operator")) != sign:
-        return given
-    first = pipe.child_by_field_name("left")
-    return given if first is None or first.id == call.id else (_given(first, reader), *given)
-
-
-def _is_destructor(called: Expression) -> bool:
-    return "~" in (called.name if isinstance(called, Attribute) else called.text if isinstance(called, Name) else "")
 
 
 def _callee(node: "Node", reader: Reader) -> Expression:
@@ -202,83 +159,12 @@ def _new(parts: "Captured", reader: Reader) -> Found:
         made = Instance(TypeRef(made.type.name))
     elif "<" in (name := path_of(made)):
         made = path(name.partition("<")[0])
-    return CallSite("new", FILE, made, _arguments(parts, reader), 0, 0)
+    listed = parts.get("arguments")
+    return CallSite("new", FILE, made, written_in(listed[0] if listed else None, reader), 0, 0)
 
 
 def _macro(parts: "Captured", _: Reader) -> Found:
     return CallSite("macro", FILE, path(text_of(parts["macro"][0]).replace("::", ".")), (), 0, 0)
-
-
-def _arguments(parts: "Captured", reader: Reader) -> tuple[Argument, ...]:
-    """What is given by position and by name."""
-    if "arguments" not in parts:
-        return ()
-    node, most = parts["arguments"][0], _MOST_FIELDS if "fill" in parts else _MOST_ARGUMENTS
-    if not reader.may_be_repeated(node):
-        return _all_given(node, most, reader)
-    key = (most, node.type, node.text)
-    known = reader.arguments.get(key)
-    if known is None:
-        known = reader.arguments[key] = _all_given(node, most, reader)
-    return known
-
-
-def _all_given(node: "Node", most: int, reader: Reader) -> tuple[Argument, ...]:
-    beside = reader.syntax.beside
-    return tuple([_given(child, reader) for child in _listed(node) if child.type not in beside][:most])
-
-
-def _given(argument: "Node", reader: Reader) -> Argument:
-    kind = argument.type
-    if kind == "shorthand_field_initializer":
-        return Argument(path(text_of(argument)), text_of(argument))
-    if kind == "block_argument":
-        return Argument(reader.expression(argument), is_block=True)
-    if kind in reader.syntax.labels:
-        return _labelled(argument, reader)
-    if kind not in _NAMED_ARGUMENTS:
-        return Argument(_FUNCTION if _is_function(kind, reader) else reader.expression(argument))
-    name, value = _named(argument)
-    if name and not name.isidentifier():
-        return Argument(UNKNOWN)
-    return Argument(_FUNCTION if _is_function(value.type, reader) else reader.expression(value), name)
-
-
-def _labelled(argument: "Node", reader: Reader) -> Argument:
-    """An argument whose name is written without quotes, if it has one."""
-    name = text_of(argument.child_by_field_name(reader.syntax.labels[argument.type]))
-    value = reader.expression(argument.child_by_field_name("value") or argument.named_children[-1])
-    return Argument(value, name if name.isidentifier() else "")
-
-
-def _is_function(kind: str, reader: Reader) -> bool:
-    given = reader.syntax.given
-    return given is not None and (kind in given.functions or kind == "annotated_lambda")
-
-
-def _listed(node: "Node") -> "list[Node]":
-    """What is in brackets, with a function that stands behind them."""
-    if node.type != "call_suffix":
-        return parts_of(node)
-    found: list[Node] = []
-    for child in node.named_children:
-        if child.type == "value_arguments":
-            found += child.named_children
-        elif not child.is_extra and child.type != "type_arguments":
-            found.append(child)
-    return found
-
-
-def _named(argument: "Node") -> "tuple[str, Node]":
-    """The name and the value of an argument."""
-    if not argument.named_children:
-        return "", argument
-    parts = parts_of(argument)
-    name = argument.child_by_field_name(_NAMED_ARGUMENTS[argument.type])
-    if name is None and len(parts) > 1 and argument.type == "value_argument":
-        name = parts[0]
-    value = argument.child_by_field_name("value") or (parts[-1] if parts else argument)
-    return text_of(name).rstrip(": "), value
 
 
 def _import(capture: str, parts: "Captured", _: Reader) -> Import | None:
@@ -338,7 +224,8 @@ def _export(parts: "Captured", reader: Reader) -> Found:
 
 def _fill(parts: "Captured", reader: Reader) -> Found:
     filled = declared_name(text_of(parts["fill"][0]))
-    given = _arguments(parts, reader)
+    listed = parts.get("arguments")
+    given = written_in(listed[0] if listed else None, reader, MOST_FIELDS)
     is_known = any(one.name or one.value is not UNKNOWN for one in given)
     return Fill(FILE, filled, given) if filled and is_known else None
 

@@ -3,7 +3,7 @@
 Each module of `languages/` gives one; how they are read is the same for all languages.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,17 +28,6 @@ class Lambdas:
     items: frozenset[str] = frozenset()  # methods that give what their object holds
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """How functions are given arguments one after the other, or by operators."""
-
-    chains: Mapping[str, tuple[str, str]]  # types of nodes: what is called, and what it is given
-    infixes: Mapping[str, tuple[str, str, str]]  # what stands before an operator, the operator, what stands behind it
-    before: frozenset[str]  # operators that give what is behind them to what is before them
-    behind: frozenset[str]  # operators that give what is before them to what is behind them
-    around: frozenset[str]  # types of nodes that stand for what is in them
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Expressions:
     """The types of nodes that are expressions.
@@ -54,7 +43,7 @@ class Expressions:
     new: Mapping[str, str] = field(default_factory=dict)  # the type
     items: Mapping[str, str] = field(default_factory=dict)  # the collection
     through: Mapping[str, str] = field(default_factory=dict)  # what stands for a part of itself
-    either: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    either: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # either of two parts
     casts: Mapping[str, str] = field(default_factory=dict)  # the type
     collections: Mapping[str, str] = field(default_factory=dict)  # by the field of an element's value, or ""
     keys: Mapping[str, str] = field(default_factory=dict)  # the field of the name of an element or of an item
@@ -72,14 +61,12 @@ class Expressions:
     attributes: frozenset[str] = frozenset()  # names of attributes of the object
     literals: Mapping[str, str] = field(default_factory=dict)  # the name of the type
     composites: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # the type, the elements
-    received: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # an item where a sign is before the part
     branches: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # what holds the cases, the value of each
     blocks: frozenset[str] = frozenset()  # that stand for an expression, where they hold nothing else
     listing: Mapping[str, str] = field(default_factory=dict)  # macros that give a collection, by the type of node
     words: Mapping[str, str] = field(default_factory=dict)  # types of nodes, or names, that stand for another name
     given: Lambdas | None = None
-    applied: Applied | None = None
-    piped: tuple[str, str] | None = None  # the node and sign by which a call is given what stands before it
+    listed: "Callable[[Node, Node | None], Iterable[Node]] | None" = None  # arguments, where not those in brackets
     special: "Mapping[str, Callable[[Node, Reader], Expression | None]]" = field(default_factory=dict)  # read first
     readers: Mapping[str, Callable[["Node", Read], Expression]] = field(default_factory=dict)  # what no rule above fits
     matching: "Callable[[Node, Reader], Expression] | None" = None  # what a name in a pattern is

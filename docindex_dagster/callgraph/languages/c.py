@@ -41,7 +41,9 @@ _COPIES = frozenset({"move", "forward", "ref", "cref", "as_const", "addressof", 
 
 
 def _path(node: "Node", _: Read) -> Expression:
-    return path(qualified_name(node))
+    """A name with its scopes; a destructor is not followed."""
+    name = qualified_name(node)
+    return UNKNOWN if "~" in name else path(name)
 
 
 def _member(node: "Node", read: Read) -> Expression:
@@ -51,9 +53,10 @@ def _member(node: "Node", read: Read) -> Expression:
     owner = read(node.child_by_field_name("argument"))
     if operator == "->" and owner is not THIS:
         owner = Element(owner)
-    for name in qualified_name(field).removeprefix("template").split("."):
+    names = qualified_name(field).removeprefix("template").split(".")
+    for name in names:
         owner = Attribute(owner, name)
-    return owner
+    return UNKNOWN if "~" in names[-1] else owner
 
 
 def _pointed(node: "Node", read: Read) -> Expression:

@@ -43,6 +43,7 @@ SYNTAX = Syntax(
         through={
             "await_expression": "",
             "parenthesized_expression": "",
+            "assignment_expression": "right",
             "postfix_unary_expression": "",
             "generic_name": "",
             "argument": "-1",
@@ -55,7 +56,6 @@ SYNTAX = Syntax(
         either={
             "conditional_expression": ("consequence", "alternative"),
             "binary_expression": ("left", "right"),
-            "assignment_expression": ("right",),
         },
         casts={"cast_expression": "type", "as_expression": "right"},
         collections={"initializer_expression": "", "collection_expression": ""},

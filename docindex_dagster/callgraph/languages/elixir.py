@@ -6,7 +6,7 @@ A variable and a function may have one name: `names.(x)` calls what the variable
 
 from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.expressions import Reader, part_of, text_of
+from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
 from docindex_dagster.callgraph.extract.library import first, item, last
 from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
 from docindex_dagster.callgraph.ir import (
@@ -77,6 +77,23 @@ def _key(node: "Node", _: Read) -> Expression:
     return Name(text_of(node).strip(": "))
 
 
+def _listed(called: "Node", listed: "Node | None") -> "list[Node]":
+    """What a call is given, behind what is piped to it."""
+    around = called.parent
+    is_call = called.type == "call" or around is None or around.type != "call"
+    first = _piped_to(called if is_call or around is None else around)
+    return [*filter(None, [first]), *parts_of(listed)]
+
+
+def _piped_to(call: "Node") -> "Node | None":
+    """What is piped to a call, if anything is."""
+    pipe = call.parent
+    if pipe is None or pipe.type != "binary_operator" or text_of(pipe.child_by_field_name("operator")) != "|>":
+        return None
+    first = pipe.child_by_field_name("left")
+    return None if first is None or first.id == call.id else first
+
+
 _EXPRESSIONS = Expressions(
     names=frozenset({"identifier", "alias"}),
     members={"arguments": ("0", "1")},
@@ -106,7 +123,7 @@ _EXPRESSIONS = Expressions(
         "keyword": _key,
     },
     special={"keywords": _delegate, "call": _field},
-    piped=("binary_operator", "|>"),
+    listed=_listed,
 )
 
 _ANONYMOUS = frozenset({"anonymous_function"})

@@ -3,10 +3,11 @@
 A function takes one argument after the other: `pick longer words` is `pick()()`, where `pick()` may be `pick` still.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import text_of
-from docindex_dagster.callgraph.extract.syntax import Applied, Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
 from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Call, Expression, Name
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
@@ -40,6 +41,34 @@ def _section(node: "Node", read: Read) -> Expression:
     return UNKNOWN if text_of(operator) in _APPLYING else Call(read(operator))
 
 
+def _applied_to(function: "Node", *_: object) -> "Iterator[Node]":
+    """What a function is given where it stands, or an operator: one argument after the other."""
+    node = function
+    while (outer := node.parent) is not None:
+        if outer.type == "apply":
+            called, given = outer.child_by_field_name("function"), outer.child_by_field_name("argument")
+            if called is None or given is None or called.id != node.id:
+                return
+            yield given
+        elif outer.type == "infix":
+            yield from _operands(node, outer)
+            return
+        elif outer.type not in {"infix_id", "parens"}:
+            return
+        node = outer
+
+
+def _operands(node: "Node", infix: "Node") -> "Iterator[Node]":
+    """What stands on both sides of an operator, or what it hands to the function on its other side."""
+    left, operator, right = map(infix.child_by_field_name, ("left_operand", "operator", "right_operand"))
+    if operator is not None and operator.id == node.id:
+        yield from filter(None, (left, right))
+    elif left is not None and right is not None and left.id == node.id and text_of(operator) in _APPLYING:
+        yield right
+    elif left is not None and right is not None and right.id == node.id and text_of(operator) == "&":
+        yield left
+
+
 _EXPRESSIONS = Expressions(
     names=frozenset({"variable", "operator", "module", "name", "constructor"}),
     calls={"apply": "function"},
@@ -62,13 +91,7 @@ _EXPRESSIONS = Expressions(
         "left_section": _section,
         "right_section": _section,
     },
-    applied=Applied(
-        {"apply": ("function", "argument")},
-        {"infix": ("left_operand", "operator", "right_operand")},
-        before=frozenset({"$", "$!"}),
-        behind=frozenset({"&"}),
-        around=frozenset({"infix_id", "parens"}),
-    ),
+    listed=_applied_to,
 )
 
 SYNTAX = Syntax(("haskell",), _EXPRESSIONS)

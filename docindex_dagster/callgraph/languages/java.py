@@ -18,10 +18,14 @@ SYNTAX = Syntax(
         new={"object_creation_expression": "type"},
         library=dict.fromkeys(_COLLECTING.split(), collected),
         items={"array_access": "array"},
-        through={"parenthesized_expression": "", "generic_type": "", "array_creation_expression": "value"},
+        through={
+            "parenthesized_expression": "",
+            "assignment_expression": "right",
+            "generic_type": "",
+            "array_creation_expression": "value",
+        },
         either={
             "ternary_expression": ("consequence", "alternative"),
-            "assignment_expression": ("right",),
         },
         casts={"cast_expression": "type"},
         collections={"array_initializer": ""},

@@ -1,10 +1,25 @@
 """Ruby: what its grammar calls expressions and statements."""
 
 import re
+from typing import TYPE_CHECKING
 
+from docindex_dagster.callgraph.extract.expressions import parts_of, text_of
 from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_NAMED = {"send": True, "public_send": True, "__send__": True, "method": False, "public_method": False}
+
+
+def _listed(call: "Node", listed: "Node | None") -> "list[Node]":
+    """What a call is given, without the name of what is called."""
+    given = parts_of(listed)
+    method = call.child_by_field_name("method") if given else None
+    return given[1:] if method is not None and text_of(method) in _NAMED else given
+
 
 _EXPRESSIONS = Expressions(
     names=frozenset({"identifier", "constant", "global_variable"}),
@@ -40,7 +55,8 @@ _EXPRESSIONS = Expressions(
     },
     words={"self": "this", "super": "super", "yield": "yield"},
     bare=frozenset({"identifier"}),
-    named={"send": True, "public_send": True, "__send__": True, "method": False, "public_method": False},
+    named=_NAMED,
+    listed=_listed,
     attributes=frozenset({"instance_variable", "class_variable"}),
     lambdas=frozenset({"block", "do_block"}),
     values=frozenset({"identifier", "call", "instance_variable", "array", "hash", "constant"}),
