@@ -7,10 +7,10 @@ compared and hashed by identity. What a language means by a name is not here.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass
-from threading import Lock
+from threading import RLock
 from typing import Any, NamedTuple
 from typing import Literal as OneOf
-from weakref import WeakValueDictionary
+from weakref import ref
 
 FILE = ""  # the scope around all others
 ROOT = "\\"  # the namespace around all others, where a language writes it
@@ -28,26 +28,45 @@ class _HashConsed(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
-        cls._instances: WeakValueDictionary[tuple[object, ...], object] = WeakValueDictionary()
-        cls._references = cls._instances.data  # type: ignore[attr-defined]  # its own look-up takes three times as long
+        known = cls._known = dict[tuple[object, ...], _Reference]()  # a `WeakValueDictionary` takes three times as long
         # A class with slots is made again once its fields are known.
         fields: dict[str, Field[object]] = namespace.get("__dataclass_fields__", {})
         cls._defaults = tuple(field.default for field in fields.values())
 
+        def forget(reference: _Reference) -> None:
+            with _MAKING:
+                if known.get(reference.parts) is reference:
+                    del known[reference.parts]
+
+        cls._forget = forget
+
     def __call__(cls, *parts: object) -> object:
         if len(parts) < len(cls._defaults):
             parts += cls._defaults[len(parts) :]
-        reference = cls._references.get(parts)
+        reference = cls._known.get(parts)
         known = reference() if reference is not None else None
         return cls._made(parts) if known is None else known
 
     def _made(cls, parts: tuple[object, ...]) -> object:
         made = super().__call__(*parts)
+        reference = _Reference(made, cls._forget)
+        reference.parts = parts
         with _MAKING:  # another thread may have made one, too
-            return cls._instances.setdefault(parts, made)
+            known = cls._known.get(parts)
+            other = known() if known is not None else None
+            if other is None:
+                cls._known[parts] = reference
+        return made if other is None else other
 
 
-_MAKING = Lock()
+class _Reference(ref[object]):
+    """A weak reference that knows of what its object is made."""
+
+    __slots__ = ("parts",)
+    parts: tuple[object, ...]
+
+
+_MAKING = RLock()  # since what is collected while one is made is forgotten there
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
