@@ -5,7 +5,6 @@ from collections.abc import Set as AbstractSet
 
 from docindex_dagster.callgraph.ir import (
     FILE,
-    Argument,
     Assignment,
     Attribute,
     CallSite,
@@ -31,48 +30,29 @@ _FILLING_NAMES = """
 _FILLING = frozenset(_FILLING_NAMES.split())
 
 
-def _filling(calls: Iterable[CallSite]) -> Iterator[tuple[CallSite, Expression, Argument]]:
-    """The calls that put something into a collection, with the collection, and what they are given last."""
-    for call in calls:
-        if (
-            call.kind == "call"
-            and call.arguments
-            and isinstance(call.callee, Attribute)
-            and call.callee.name in _FILLING
-        ):
-            yield call, call.callee.of, call.arguments[-1]
-
-
 def contents_of(calls: Iterable[CallSite]) -> Iterator[Assignment]:
     """What is put into collections, as if it were assigned to one of their elements."""
-    for call, collection, given in _filling(calls):
-        if not given.is_block and not isinstance(given.value, Unknown | Literal | Function):
-            yield Assignment("bind", call.scope, Element(whole(collection)), given.value, call.line, call.byte)
-
-
-def contents_outside(calls: Iterable[CallSite]) -> Iterator[Assignment]:
-    """The same where attributes are not marked: as what is put into a name that is declared elsewhere."""
-    for call, collection, given in _filling(calls):
-        if isinstance(given.value, Unknown | Literal):
+    for call in calls:
+        callee, given = call.callee, call.arguments[-1] if call.arguments else None
+        if call.kind != "call" or given is None or not isinstance(callee, Attribute) or callee.name not in _FILLING:
             continue
-        target, value = _taken_out(collection, Collection((given.value,)))
-        if isinstance(target, Name | Attribute):
-            yield Assignment("store", call.scope, target, value, call.line, call.byte)
+        if not given.is_block and not isinstance(given.value, Unknown | Literal | Function):
+            yield Assignment("bind", call.scope, Element(callee.of), given.value, call.line, call.byte)
 
 
-def _taken_out(target: Expression, value: Expression) -> tuple[Expression, Expression]:
-    """What is put into elements of elements, as what is put into the collection."""
-    while isinstance(target, Element):
-        target, value = target.of, Collection((value,))
-    return target, value
+def contents_outside(contents: Iterable[Assignment]) -> Iterator[Assignment]:
+    """The same where attributes are not marked: as what is put into a name that is declared elsewhere."""
+    for one in map(unpacked, contents):
+        if isinstance(one.target, Name | Attribute):
+            yield one._replace(role="store")
 
 
 def unpacked(one: Assignment) -> Assignment:
-    """An assignment to an element as one to the collection."""
-    if not isinstance(one.target, Element):
-        return one
-    target, value = _taken_out(one.target, one.value)
-    return one._replace(target=target, value=value)
+    """An assignment to an element, or to one of an element, as one to the collection."""
+    target, value = one.target, one.value
+    while isinstance(target, Element):
+        target, value = target.of, Collection((value,))
+    return one if target is one.target else one._replace(target=target, value=value)
 
 
 def filled(assignments: Sequence[Assignment], definitions: Mapping[str, Definition]) -> Iterator[Assignment]:

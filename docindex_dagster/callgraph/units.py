@@ -195,12 +195,12 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
     placed = _beside(ir.definitions) if rules.has_protocols else ir.definitions
     definitions = {one.id: _as_class(one, rules) for one in placed}
     calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
-    contents, outside = [*contents_of(calls)], [*contents_outside(calls)]
+    contents = [*contents_of(calls)]
     parameters, named_anew = _first_equations(ir.parameters) if rules.has_equations else (ir.parameters, ())
     assignments = [*map(unpacked, ir.assignments)] if rules.has_namespaces else (*ir.assignments, *named_anew)
     attributed = [*filled([*assignments, *contents], definitions)]
     is_included = rules.sharing == "included"
-    bound = [*_lifted(assignments, definitions), *outside] if is_included else attributed
+    bound = [*_lifted(assignments, definitions), *contents_outside(contents)] if is_included else attributed
     imports = [one if one.is_passed_on else _with_scope(one, rules, definitions) for one in ir.imports]
     left_out = _left_out(imports)
     imports = [one for one in imports if one.kind != "left out"]
@@ -249,7 +249,7 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         hidden=frozenset(ir.hidden),
         forwards=grouped((one.scope, one.name) for one in ir.forwards),
         filled=filled_outside(ir.assignments, definitions) if rules.has_tables else {},
-        contents=[*contents, *outside],
+        contents=contents,
         ir=ir,
     )
 

@@ -7,6 +7,7 @@ from docindex_dagster.callgraph.extract.callees import given_by, what_is_given
 from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, outside, parts_of, text_of
 from docindex_dagster.callgraph.extract.lambdas import body_of, object_and_method
 from docindex_dagster.callgraph.extract.library import collected, something
+from docindex_dagster.callgraph.extract.patterns import HELD, Step, position, with_steps
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -17,8 +18,6 @@ from docindex_dagster.callgraph.ir import (
     Collection,
     Element,
     Expression,
-    Instance,
-    TypeRef,
     Union,
     either,
     is_known,
@@ -43,6 +42,7 @@ _GIVEN = Lambdas(
 _HOLDERS = frozenset({"Some", "Right", "Success", "List", "Seq", "Vector"})
 _MAPPING = frozenset({"map", "flatMap"})
 _JOINING = frozenset({"::", ":::", "+:", ":+", "++"})
+_MATCHING = frozenset({"case_clause", "val_definition", "var_definition", "enumerator"})
 _CASTS = frozenset({"asInstanceOf", "summon", "implicitly", "super"})
 
 
@@ -108,21 +108,21 @@ def _is_argument(node: "Node") -> bool:
 
 def _matched(name: "Node", reader: Reader) -> Expression:
     """What a name in a pattern stands for: the part of the value to which the pattern is matched."""
-    steps: list[tuple[TypeRef | None, str]] = []  # the class of a pattern, and the step into it; "" for an element
+    steps: list[Step] = []
     node = name
-    while (outer := node.parent) is not None:
+    for outer in nodes_around(name):
         parts = [child for child in outer.named_children if child.type != "type_arguments"]
-        at = next((index for index, part in enumerate(parts) if part.id == node.id), 0)
+        at = position(node, parts)
         if outer.type == "case_class_pattern":
             cls = declared_type(text_of(outer.child_by_field_name("type")))
             last = cls.name.rpartition(".")[2] if cls else ""
-            steps.append((None, "") if last in _HOLDERS else (cls, f"{last}#{at - 1}"))
+            steps.append(HELD if last in _HOLDERS else Step(f"{last}#{at - 1}", cls=cls))
         elif outer.type == "tuple_pattern":
-            steps.append((None, f"{at}$" if at == len(parts) - 1 else str(at)))
+            steps.append(Step(str(at), at == len(parts) - 1))
         elif outer.type == "infix_pattern" and at == 0:
-            steps.append((None, ""))
-        elif outer.type in {"case_clause", "val_definition", "var_definition", "enumerator"}:
-            return _with(_subject(outer, reader), steps)
+            steps.append(HELD)
+        elif outer.type in _MATCHING:
+            return with_steps(_subject(outer, reader), steps)
         node = outer
     return UNKNOWN
 
@@ -141,17 +141,6 @@ def _subject(around: "Node", reader: Reader) -> Expression:
     if match.type == "match_expression":
         return reader.expression(match.child_by_field_name("value"))
     return what_is_given(cases, reader)
-
-
-def _with(value: Expression, steps: list[tuple[TypeRef | None, str]]) -> Expression:
-    """A value with the steps to a part of it, from what classes in the pattern tell where the value tells nothing."""
-    for cls, step in reversed(steps):
-        part: Expression = Attribute(value, step.rstrip("$")) if step else Element(value)
-        part = UNKNOWN if value is UNKNOWN else part
-        if step.endswith("$") and isinstance(value, Element | Union):
-            part = either([part, value])
-        value = either([part, Attribute(Instance(cls), step) if cls else UNKNOWN])
-    return value
 
 
 _EXPRESSIONS = Expressions(

@@ -10,6 +10,7 @@ from docindex_dagster.callgraph.extract.callees import method_of, what_is_given
 from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, outside, text_of
 from docindex_dagster.callgraph.extract.lambdas import mapped
 from docindex_dagster.callgraph.extract.library import instance_of
+from docindex_dagster.callgraph.extract.patterns import position
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Syntax
 from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import (
@@ -116,7 +117,7 @@ def _pattern(node: "Node", reader: Reader) -> Expression:
     if around is None:
         return UNKNOWN
     parts = around.named_children
-    at = next((index for index, part in enumerate(parts) if part.id == node.id), 0)
+    at = position(node, parts)
     first = at
     while first >= 0 and parts[first].type == "pattern":
         first -= 1
