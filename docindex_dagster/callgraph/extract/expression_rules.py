@@ -57,11 +57,7 @@ def _rules(syntax: Expressions) -> dict[str, Rule]:
             fields = sort[kind] if isinstance(sort, Mapping) else ()
             rules[kind] = partial(rule, *([fields] if isinstance(fields, str) else fields))
     rules |= {kind: partial(_special, read, rules.get(kind)) for kind, read in syntax.special.items()}
-    rules |= {kind: partial(_by_reader, read) for kind, read in syntax.readers.items()}
-    if not syntax.special:
-        return rules
-    leaves = _leaves(syntax)
-    return {kind: rule if kind in leaves else partial(_once, rule) for kind, rule in rules.items()}
+    return rules | {kind: partial(_by_reader, read) for kind, read in syntax.readers.items()}
 
 
 @cache
@@ -75,21 +71,6 @@ def _leaves(syntax: Expressions) -> frozenset[str]:
     return (syntax.names | syntax.attributes).difference(syntax.special, syntax.readers)
 
 
-def _once(rule: Rule, node: "Node", reader: Reader, depth: int) -> Expression:
-    """What a rule gives; a part that others have read is not read again."""
-    before = reader.depth
-    if before == 0 == depth:
-        reader.known.clear()
-    known = reader.known.get(node.id)
-    if known is None:
-        reader.depth = depth + 1
-        try:
-            known = reader.known[node.id] = rule(node, reader, depth)
-        finally:
-            reader.depth = before
-    return known
-
-
 def _by_reader(read: "Callable[[Node, Read], Expression]", node: "Node", reader: Reader, depth: int) -> Expression:
     return read(node, lambda part: reader.part(part, depth + 1))
 
@@ -97,7 +78,16 @@ def _by_reader(read: "Callable[[Node, Read], Expression]", node: "Node", reader:
 def _special(
     first: "Callable[[Node, Reader], Expression | None]", rule: Rule | None, node: "Node", reader: Reader, depth: int
 ) -> Expression:
-    return first(node, reader) or (rule(node, reader, depth) if rule is not None else UNKNOWN)
+    """What a language says of a sort, else what the rule says; read once, since both read parts of it."""
+    known = reader.known.get(node.id)
+    if known is None:
+        before, reader.depth = reader.depth, depth + 1
+        try:
+            known = first(node, reader) or (rule(node, reader, depth) if rule is not None else UNKNOWN)
+        finally:
+            reader.depth = before
+        reader.known[node.id] = known
+    return known
 
 
 def _attribute(node: "Node", *_: object) -> Expression:

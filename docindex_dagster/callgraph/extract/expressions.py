@@ -41,6 +41,8 @@ class Reader:
 
     def expression(self, node: "Node | None") -> Expression:
         """What a node is; unknown where it cannot be followed, or is too large."""
+        if self.depth == 0 and self.known:
+            self.known.clear()
         found = self.part(node, self.depth)
         is_small = self.sizes.get(found)
         if is_small is None:

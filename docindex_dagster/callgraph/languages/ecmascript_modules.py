@@ -18,32 +18,20 @@ _Alias = tuple[str, str, str]
 """The folder in which it is known, a pattern, and what it stands for."""
 
 
-def _configurations(modules: Modules) -> list[tuple[str, Mapping[str, Any]]]:
-    """What the configurations say that can be read, by their paths."""
-    found: list[tuple[str, Mapping[str, Any]]] = []
+def _configured(modules: Modules) -> tuple[list[_Alias], Mapping[str, str]]:
+    """What the configurations stand for that can be read, and the folders of the packages of the source, by name."""
+    aliases: list[_Alias] = []
+    packages: dict[str, str] = {}
     for path, text in modules.texts.items():
         try:
-            values = json.loads(_COMMENTS.sub("", text))
+            values = _mapping(json.loads(_COMMENTS.sub("", text)))
         except ValueError:
             continue
-        if isinstance(values, dict):
-            found.append((path, values))
-    return found
-
-
-def _packages(modules: Modules) -> Mapping[str, str]:
-    """The folders of the packages of the source, by their names."""
-    packages = [one for one in modules.derived(_configurations) if posixpath.basename(one[0]) == "package.json"]
-    return {name: posixpath.dirname(path) for path, values in packages if isinstance(name := values.get("name"), str)}
-
-
-def _aliases(modules: Modules) -> list[_Alias]:
-    """What configurations stand for."""
-    found: list[_Alias] = []
-    for path, values in modules.derived(_configurations):
-        of = _of_package if posixpath.basename(path) == "package.json" else _of_options
-        found += of(values, posixpath.dirname(path))
-    return found
+        folder, file = posixpath.split(path)
+        aliases += (_of_package if file == "package.json" else _of_options)(values, folder)
+        if file == "package.json" and isinstance(name := values.get("name"), str):
+            packages[name] = folder
+    return aliases, packages
 
 
 def _of_options(values: Mapping[str, Any], folder: str) -> Iterator[_Alias]:
@@ -95,14 +83,15 @@ def _stems(modules: Modules, importer: str, module: str) -> Iterator[str]:
     if module.startswith("."):
         yield posixpath.join(posixpath.dirname(importer), module)
         return
-    for folder, pattern, target in modules.derived(_aliases):
+    aliases, packages = modules.derived(_configured)
+    for folder, pattern, target in aliases:
         before, star, after = pattern.partition("*")
         is_meant = module == pattern or (star and module.startswith(before) and module.endswith(after))
         if is_meant and importer.startswith(posixpath.join(folder, "")):
             yield target.replace("*", module[len(before) : len(module) - len(after)] if star else "")
     parts = module.split("/")
     for length in (2, 1):
-        root = modules.derived(_packages).get("/".join(parts[:length]))
+        root = packages.get("/".join(parts[:length]))
         rest = "/".join(parts[length:])
         if root is not None:
             yield from (posixpath.join(root, inside) for inside in ((rest, f"src/{rest}") if rest else _MAIN))

@@ -30,7 +30,6 @@ from docindex_dagster.callgraph.ir import (
     children,
     path,
     path_of,
-    rewritten,
     whole,
 )
 
@@ -48,7 +47,7 @@ def with_tables(ir: FileIR) -> FileIR:
     tables = _tables(ir)
     assignments = [*ir.assignments, *(one for fill in ir.fills for one in _fields(fill))]
     written = _written(ir.definitions)
-    assignments = [_by_id(one, written) if isinstance(one.value, Record) else one for one in assignments]
+    assignments = [_by_id(one, one.value, written) if isinstance(one.value, Record) else one for one in assignments]
     objects = _objects(assignments, ir, tables)
     return replace(
         ir,
@@ -110,7 +109,7 @@ def _written(definitions: Iterable[Definition]) -> Mapping[tuple[str, str], Sequ
     return found
 
 
-def _by_id(one: Assignment, written: Mapping[tuple[str, str], Sequence[Definition]]) -> Assignment:
+def _by_id(one: Assignment, value: Record, written: Mapping[tuple[str, str], Sequence[Definition]]) -> Assignment:
     """An assignment of a table, in which functions stand that have no other name, with these by their ids."""
 
     def named(part: Expression) -> Expression:
@@ -118,7 +117,7 @@ def _by_id(one: Assignment, written: Mapping[tuple[str, str], Sequence[Definitio
         at = next((inside for inside in known if inside.line >= one.line), None)
         return Function(at.id) if at else part
 
-    return one._replace(value=rewritten(one.value, named))
+    return one._replace(value=Record(tuple((name, named(part)) for name, part in value.fields)))
 
 
 def _objects(
