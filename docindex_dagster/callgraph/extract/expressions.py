@@ -94,6 +94,12 @@ def parts_of(node: "Node | None") -> "list[Node]":
     return [child for child in node.named_children if not child.is_extra] if node is not None else []
 
 
+def captured(parts: "Mapping[str, list[Node]]", capture: str) -> "Node | None":
+    """The first node of a capture, if it has one."""
+    nodes = parts.get(capture)
+    return nodes[0] if nodes else None
+
+
 def text_of(node: "Node | None") -> str:
     """The text of a node."""
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from docindex_dagster.callgraph.extract.callees import passed
-from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of
+from docindex_dagster.callgraph.extract.expressions import Reader, captured, part_of, parts_of
 from docindex_dagster.callgraph.extract.renaming import renamed
 from docindex_dagster.callgraph.extract.shadows import Region, region_of
 from docindex_dagster.callgraph.extract.statements import MANY, ONE, Mark
@@ -132,10 +132,10 @@ def _place(capture: str, parts: "Captured", node: "Node", syntax: Syntax, reader
         return None
     if capture not in _VARIABLES:
         return Place(start, end, line, found)
-    region, within = None, parts.get("bind.within")
+    region = None
     if syntax.blocks is not None:
-        region = region_of(syntax.blocks, parts[capture][0], within[0] if within else None)
-    return Place(start, end, line, found, region, _end_of_function(parts, reader) if "bind.given" in parts else 0)
+        region = region_of(syntax.blocks, parts[capture][0], captured(parts, "bind.within"))
+    return Place(start, end, line, found, region, _end_of_function(captured(parts, "bind.given"), reader))
 
 
 @lru_cache(maxsize=1_000)
@@ -145,12 +145,12 @@ def _main_captures(captures: tuple[str, ...]) -> tuple[str, str]:
     return capture, f"{capture}.within" if f"{capture}.within" in captures else capture
 
 
-def _end_of_function(parts: "Captured", reader: Reader) -> int:
-    """Where the function without a name ends that what is bound is given to."""
-    node: Node | None = parts["bind.given"][0]
-    while node is not None and (reader.syntax.given is None or node.type not in reader.syntax.given.functions):
-        node = node.parent
-    return node.end_byte if node is not None else 0
+def _end_of_function(given: "Node | None", reader: Reader) -> int:
+    """Where the function without a name ends that what is bound is given to; 0 of what is given to none."""
+    functions = reader.syntax.given.functions if reader.syntax.given is not None else frozenset()
+    while given is not None and given.type not in functions:
+        given = given.parent
+    return given.end_byte if given is not None else 0
 
 
 def _renamed(places: list[Place], syntax: Syntax) -> Iterable[Place]:

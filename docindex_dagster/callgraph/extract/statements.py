@@ -51,7 +51,8 @@ from docindex_dagster.callgraph.extract.arguments import MOST_FIELDS, arguments_
 from docindex_dagster.callgraph.extract.callees import called_method
 from docindex_dagster.callgraph.extract.docblocks import types_in
 from docindex_dagster.callgraph.extract.expression_rules import member
-from docindex_dagster.callgraph.extract.expressions import Reader, text_of
+from docindex_dagster.callgraph.extract.expressions import Reader, captured, text_of
+from docindex_dagster.callgraph.extract.library import instance_of
 from docindex_dagster.callgraph.extract.types import declared_name, declared_type
 from docindex_dagster.callgraph.extract.variables import binding, bound, generic, parameter
 from docindex_dagster.callgraph.ir import (
@@ -123,11 +124,11 @@ _WHOLE_CALLS = frozenset(
 
 
 def _call(parts: "Captured", reader: Reader) -> Found:
-    node, listed = parts["call"][0], parts.get("arguments")
+    node = parts["call"][0]
     called = _callee(node, reader)
     if called is UNKNOWN:
         return None
-    given = arguments_of(node, listed[0] if listed else None, reader)
+    given = arguments_of(node, captured(parts, "arguments"), reader)
     return CallSite("call", FILE, Element(called) if "call.item" in parts else called, given, 0, 0)
 
 
@@ -151,17 +152,15 @@ def _callee(node: "Node", reader: Reader) -> Expression:
 def _new(parts: "Captured", reader: Reader) -> Found:
     node = parts["new"][0]
     made = reader.expression(node)
-    if made is UNKNOWN:
-        name = declared_name(text_of(node))
-        if not name:
-            return None
-        made = path(name)
-    elif isinstance(made, Instance):
+    if isinstance(made, Instance):
         made = Instance(TypeRef(made.type.name))
+    elif made is UNKNOWN and (name := declared_name(text_of(node))):
+        made = path(name)
     elif "<" in (name := path_of(made)):
         made = path(name.partition("<")[0])
-    listed = parts.get("arguments")
-    return CallSite("new", FILE, made, written_in(listed[0] if listed else None, reader), 0, 0)
+    if made is UNKNOWN:
+        return None
+    return CallSite("new", FILE, made, written_in(captured(parts, "arguments"), reader), 0, 0)
 
 
 def _macro(parts: "Captured", _: Reader) -> Found:
@@ -217,16 +216,14 @@ def _module(nodes: "list[Node] | None") -> str:
 
 
 def _export(parts: "Captured", reader: Reader) -> Found:
-    value = parts.get("export.value")
-    name = _module(parts.get("export")) or "default"
-    written = reader.expression(value[0]) if value else path(name)
+    value, name = captured(parts, "export.value"), _module(parts.get("export")) or "default"
+    written = path(name) if value is None else reader.expression(value)
     return None if written is UNKNOWN else Export(name, written)
 
 
 def _fill(parts: "Captured", reader: Reader) -> Found:
     filled = declared_name(text_of(parts["fill"][0]))
-    listed = parts.get("arguments")
-    given = written_in(listed[0] if listed else None, reader, MOST_FIELDS)
+    given = written_in(captured(parts, "arguments"), reader, MOST_FIELDS)
     is_known = any(one.name or one.value is not UNKNOWN for one in given)
     return Fill(FILE, filled, given) if filled and is_known else None
 
@@ -244,16 +241,12 @@ def _base(capture: str, parts: "Captured", reader: Reader) -> Base | None:
     if capture not in BASES:
         return None
     node = parts[capture][0]
-    of = declared_name(text_of(parts["base.of"][0])) if "base.of" in parts else ""
+    of = declared_name(text_of(captured(parts, "base.of")))
     if node.type in reader.syntax.calls:
         written = reader.expression(node)
-        if name := path_of(written):
-            written = Instance(TypeRef(name))
-    else:
-        declared = declared_type(text_of(node))
-        if declared is None:
-            return None
-        written = Instance(declared)
+        written = Instance(TypeRef(name)) if (name := path_of(written)) else written
+    elif (written := instance_of(node)) is UNKNOWN:
+        return None
     return Base(BASES[capture], FILE, of.removesuffix(".prototype"), written, 0, 0)
 
 

@@ -7,7 +7,7 @@ from typing import Literal as OneOf
 
 from docindex_dagster.callgraph.extract.callees import called_method, passed, what_is_given
 from docindex_dagster.callgraph.extract.docblocks import type_after
-from docindex_dagster.callgraph.extract.expressions import Reader, text_of
+from docindex_dagster.callgraph.extract.expressions import Reader, captured, text_of
 from docindex_dagster.callgraph.extract.patterns import assigned_part, matched, repeated_type, unpacked
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -142,7 +142,7 @@ def parameter(parts: "Captured", reader: Reader) -> Parameter:
     """A parameter, with its type and default."""
     node = parts["parameter"][0]
     name = _pattern_name(node) if node.type in _PATTERNS else text_of(node).lstrip("&*:")
-    label = text_of(parts["parameter.label"][0]) if "parameter.label" in parts else ""
+    label = text_of(captured(parts, "parameter.label"))
     value = value_of(parts, "parameter", reader)
     if "parameter.rest" not in parts and not _takes_the_rest(node):
         return Parameter("block" if "parameter.block" in parts else "", FILE, name, value, label, 0, 0)
