@@ -8,7 +8,7 @@ compared and hashed by identity. What a language means by a name is not here.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from typing import Literal as OneOf
 from weakref import ref
 
@@ -23,6 +23,9 @@ NameSpace = OneOf["", "function", "type"]
 """What a name can only be, in languages in which functions, types and variables of one name stand side by side."""
 
 
+_MAKING = RLock()  # since what is collected while one is made is forgotten there
+
+
 class _HashConsed(type):
     """Of classes whose equal instances are one object."""
 
@@ -33,8 +36,8 @@ class _HashConsed(type):
         fields: dict[str, Field[object]] = namespace.get("__dataclass_fields__", {})
         cls._defaults = tuple(field.default for field in fields.values())
 
-        def forget(reference: _Reference) -> None:
-            with _MAKING:
+        def forget(reference: _Reference, making: RLock = _MAKING) -> None:  # also when the module is gone
+            with making:
                 if known.get(reference.parts) is reference:
                     del known[reference.parts]
 
@@ -64,9 +67,6 @@ class _Reference(ref[object]):
 
     __slots__ = ("parts",)
     parts: tuple[object, ...]
-
-
-_MAKING = RLock()  # since what is collected while one is made is forgotten there
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -440,6 +440,20 @@ _CHILDREN: Mapping[type[Expression], Callable[[Any], tuple[Expression, ...]]] = 
     Implicit: lambda one: one.receivers,
     Record: lambda one: tuple([part for _, part in one.fields]),
 }
+
+
+def rewritten(expression: Expression, leaf: Callable[[Expression], Expression]) -> Expression:
+    """The expression with each part that is made of no other replaced by what `leaf` gives for it."""
+    form: Any = type(expression)
+    if form not in _CHILDREN:
+        return leaf(expression)
+
+    def part(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple([part(one) for one in value])
+        return value if isinstance(value, str | int) else rewritten(value, leaf)
+
+    return cast("Expression", form(*[part(getattr(expression, name)) for name in form.__match_args__]))
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

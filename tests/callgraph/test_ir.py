@@ -3,6 +3,7 @@
 import pytest
 
 from docindex_dagster.callgraph.ir import (
+    THIS,
     Attribute,
     Call,
     CallbackArgument,
@@ -16,6 +17,8 @@ from docindex_dagster.callgraph.ir import (
     Union,
     path,
     path_of,
+    rewritten,
+    walk,
 )
 
 ORDER = Name("order")
@@ -45,6 +48,23 @@ def test_what_is_left_out_is_what_it_is_by_default():
 def test_a_name_of_which_the_sort_is_given_is_another_expression():
     assert Name("order", "type") is not ORDER
     assert Name("order", "type") is Name("order", "type")
+
+
+def test_names_are_replaced_in_all_parts_and_nothing_else_is():
+    before = Call(Attribute(Union((Name("self"), ORDER)), "self"))
+
+    after = rewritten(before, lambda part: THIS if part is Name("self") else part)
+
+    assert after is Call(Attribute(Union((THIS, ORDER)), "self"))
+    assert THIS in walk(after)
+
+
+def test_what_stands_beside_expressions_stays():
+    before = Record((("self", CallbackArgument(ORDER, 2, 1)),))
+
+    after = rewritten(before, lambda part: THIS if part is ORDER else part)
+
+    assert after is Record((("self", CallbackArgument(THIS, 2, 1)),))
 
 
 def test_a_path_is_written_as_it_is_read():

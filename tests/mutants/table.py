@@ -191,7 +191,7 @@ MUTANTS = (
     Mutant("library callbacks", "methods of the library give elements", f"{BUILTINS}:gives_elements", False),
     Mutant("given lambdas", "what a lambda is given", f"{READ}.callees:what_is_given", UNKNOWN),
     Mutant("given blocks", "what a block of Ruby is given", f"{VARIABLES}:_block_given", UNKNOWN),
-    Mutant("folds", "what a fold begins with", f"{VARIABLES}:folded", UNKNOWN),
+    Mutant("folds", "what a fold begins with", f"{READ}.callees:_start_of", UNKNOWN),
     Mutant("handed functions", "what those give that are given a function", f"{ARGUMENTS}:_by_takers"),
     Mutant("given functions", "functions that are given for a declared parameter", f"{ARGUMENTS}:_given_functions"),
     Mutant(

@@ -54,12 +54,9 @@ class Reader:
         if node is None or depth > _DEPTH:
             return UNKNOWN
         kind = node.type
-        constant = self.constants.get(kind)
-        if constant is not None:
-            return constant
         rule = self.rules.get(kind)
         if rule is None:
-            return UNKNOWN
+            return self.constants.get(kind, UNKNOWN)
         if kind not in self.leaves and (depth > _SHALLOW or not self.may_be_repeated(node)):
             return rule(node, self, depth)
         key = (kind, node.text)

@@ -74,7 +74,7 @@ def read_file(tree: "Tree", language: Language, symbols: Sequence[Symbol]) -> Fi
         functions = (identifier for symbol, identifier in zip(symbols, ids, strict=True) if symbol.kind in CALLABLE)
         statements = with_unique_names([*placed], frozenset(functions))
     else:
-        statements = [one.statement for one in placed]
+        statements = [one for one, _, _ in placed]
     if syntax.has_selves:
         statements = with_this([*statements])
     by_type: dict[type, list[Any]] = defaultdict(list)

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
-from docindex_dagster.callgraph.extract.renaming import with_names
 from docindex_dagster.callgraph.extract.syntax import Expressions
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
@@ -16,6 +15,7 @@ from docindex_dagster.callgraph.ir import (
     Unknown,
     head,
     is_known,
+    rewritten,
 )
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def body_of(function: "Node", given: Expression, reader: Reader) -> Expression:
     parameter = text_of(parts[0]).strip("() ")
     if not parameter.isidentifier():
         return UNKNOWN
-    renamed: Expression = with_names(made, {Name(parameter): given})
-    return renamed
+    name = Name(parameter)
+    return rewritten(made, lambda leaf: given if leaf is name else leaf)
 
 
 def arithmetic(node: "Node", reader: Reader) -> Expression | None:

@@ -12,17 +12,17 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from docindex_dagster.callgraph.extract.callees import passed
 from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of
 from docindex_dagster.callgraph.extract.renaming import renamed
 from docindex_dagster.callgraph.extract.shadows import Region, region_of
 from docindex_dagster.callgraph.extract.statements import MANY, ONE, Mark
 from docindex_dagster.callgraph.extract.syntax import Syntax
-from docindex_dagster.callgraph.extract.variables import bound, folded
+from docindex_dagster.callgraph.extract.variables import bound
 from docindex_dagster.callgraph.ir import (
-    LAST_ARGUMENT,
+    BLOCK,
     UNKNOWN,
     Assignment,
-    CallbackArgument,
     Expression,
     Name,
     Parameter,
@@ -200,15 +200,14 @@ def _given(within: "Node", node: "Node", function: "Node", reader: Reader) -> Ex
     """What a function without a name is given by the one whose argument it is."""
     arguments, calls = function.parent, reader.syntax.calls
     call = arguments.parent if arguments is not None and arguments.type == "arguments" else None
-    if call is None or arguments is None or call.type not in calls:
+    if call is None or call.type not in calls:
         return UNKNOWN
     while node.parent is not None and within.id not in {node.parent.id, node.id}:
         node = node.parent
-    listed = [child.id for child in parts_of(within)]
-    position = listed.index(node.id) if node.id in listed else 0
-    at = [child.id for child in parts_of(arguments)].index(function.id)
     called = reader.expression(part_of(call, calls[call.type]))
-    if (start := folded(call, called, position, reader)) is not UNKNOWN:
-        return start
-    is_far = position > LAST_ARGUMENT or at > LAST_ARGUMENT
-    return UNKNOWN if called is UNKNOWN or is_far else CallbackArgument(called, at, position)
+    at, position = _place_among(parts_of(arguments), function), _place_among(parts_of(within), node)
+    return passed(call, called, at, position, reader) if at != BLOCK else UNKNOWN
+
+
+def _place_among(nodes: "Sequence[Node]", node: "Node") -> int:
+    return next((at for at, one in enumerate(nodes) if one.id == node.id), 0)

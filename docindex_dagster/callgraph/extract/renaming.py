@@ -16,9 +16,10 @@ from docindex_dagster.callgraph.ir import (
     Statement,
     TypeRef,
     children,
+    rewritten,
 )
 
-Names = Mapping[Name, Expression]
+Names = Mapping[Expression, Expression]
 """What is written in place of names."""
 
 
@@ -44,22 +45,19 @@ def expressions_of(statement: Statement) -> Sequence[Expression]:
 
 def renamed(statement: _Statement, names: Names) -> _Statement:
     """The statement with other names."""
-    return tuple.__new__(type(statement), [with_names(part, names) for part in statement])
+    return tuple.__new__(type(statement), [_with_names(part, names) for part in statement])
 
 
-def with_names(part: Any, names: Names) -> Any:
-    """An expression, or another part of a statement, with other names."""
+def _with_names(part: Any, names: Names) -> Any:
     match part:
         case str() | int() | TypeRef():
             return part
-        case Name():
-            return names.get(part, part)
         case Argument(value):
-            return part._replace(value=with_names(value, names))
+            return part._replace(value=_with_names(value, names))
         case tuple():
-            return tuple([with_names(one, names) for one in part])
+            return tuple([_with_names(one, names) for one in part])
         case _:
-            return type(part)(*[with_names(getattr(part, name), names) for name in part.__match_args__])
+            return rewritten(part, lambda leaf: names.get(leaf, leaf))
 
 
 class NamesIn(dict[Expression, tuple[str, ...]]):

@@ -124,10 +124,10 @@ class Scoping:
             self._variables.add((scope, found.name))
         elif isinstance(found, Decorator):
             self._decorated = place.end
-            return Placed(Decorator(self._outer, scope, found.value, place.line, start), start)
+            return Decorator(self._outer, scope, found.value, place.line, start), start, None
         elif not is_outside and (isinstance(found, Export) or (isinstance(found, Import) and found.is_passed_on)):
             scope, region = FILE, None
-        return Placed(_at(found, self._outer if is_outside else scope, place.line, start), start, region)
+        return _at(found, self._outer if is_outside else scope, place.line, start), start, region
 
     def _go_to(self, start: int) -> None:
         upcoming, around = self._upcoming, self._open

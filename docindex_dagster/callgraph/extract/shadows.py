@@ -38,12 +38,8 @@ class Region(NamedTuple):
     block: int  # the node around it; 0 where each declaration hides those before it
 
 
-class Placed(NamedTuple):
-    """A statement, its first byte, and where what it declares is seen."""
-
-    statement: Statement
-    start: int
-    region: Region | None = None
+Placed = tuple[Statement, int, Region | None]
+"""A statement, its first byte, and where what it declares is seen."""
 
 
 def region_of(blocks: Blocks, name: "Node", within: "Node | None") -> Region | None:
@@ -93,8 +89,8 @@ def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> It
     uses = [*_uses(places, declared)]
     known = {(one.scope, one.name) for one in declared if one is not None}
     outside = {
-        (scope_of(place.statement), name)
-        for place, used in zip(places, uses, strict=True)
+        (scope_of(statement), name)
+        for (statement, _, _), used in zip(places, uses, strict=True)
         for name, seen in used.items()
         if seen is None
     }
@@ -106,7 +102,9 @@ def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> It
         if one is not None and (one.number > 1 or (one.scope, one.name) in outside)
     }
     for (statement, _, _), own, used in zip(places, declared, uses, strict=True):
-        names = {Name(name): others[seen] for name, seen in used.items() if seen is not None and seen in others}
+        names: dict[Expression, Expression] = {
+            Name(name): others[seen] for name, seen in used.items() if seen is not None and seen in others
+        }
         one = renamed(statement, names) if names else statement
         if isinstance(one, Assignment) and own is not None and (names or own in others):
             yield one._replace(target=others.get(own, Name(own.name)))
@@ -144,15 +142,15 @@ def _uses(places: Iterable[Placed], declared: Sequence[_Declared | None]) -> Ite
     upcoming = sorted(filter(None, declared), key=itemgetter(0))[::-1]
     names_in = NamesIn({one.name for one in upcoming})
     around: dict[str, list[_Declared]] = defaultdict(list)  # by name, the last one at the end
-    for place, own in zip(places, declared, strict=True):
-        while upcoming and upcoming[-1].start <= place.start:
+    for (statement, start, _), own in zip(places, declared, strict=True):
+        while upcoming and upcoming[-1].start <= start:
             one = upcoming.pop()
             around[one.name].append(one)
         used: dict[str, _Declared | None] = {}
-        for expression in _read(place.statement, is_declared=own is not None):
+        for expression in _read(statement, is_declared=own is not None):
             for name in names_in[expression]:
                 seen = around[name]
-                while seen and seen[-1].end <= place.start:
+                while seen and seen[-1].end <= start:
                     seen.pop()
                 used[name] = seen[-1] if seen else None
         yield used

@@ -48,8 +48,9 @@ from typing import Literal as OneOf
 
 from docindex_dagster.callgraph.extract import declarations
 from docindex_dagster.callgraph.extract.arguments import MOST_FIELDS, arguments_of, written_in
-from docindex_dagster.callgraph.extract.callees import called_method, callee
+from docindex_dagster.callgraph.extract.callees import called_method
 from docindex_dagster.callgraph.extract.docblocks import types_in
+from docindex_dagster.callgraph.extract.expression_rules import member
 from docindex_dagster.callgraph.extract.expressions import Reader, text_of
 from docindex_dagster.callgraph.extract.types import declared_name, declared_type
 from docindex_dagster.callgraph.extract.variables import binding, bound, generic, parameter
@@ -138,9 +139,9 @@ def _read(parts: "Captured", reader: Reader) -> Found:
 
 
 def _callee(node: "Node", reader: Reader) -> Expression:
-    kind = node.type
-    if kind in reader.syntax.methods:
-        return called_method(node, reader) if reader.syntax.named else callee(node, reader)
+    kind, syntax = node.type, reader.syntax
+    if kind in syntax.methods:
+        return called_method(node, reader) if syntax.named else member(*syntax.methods[kind], node, reader, 0)
     called = reader.expression(node)
     if kind not in _WHOLE_CALLS:
         return called

@@ -1,6 +1,6 @@
 """Names are replaced in all parts of an expression or statement."""
 
-from docindex_dagster.callgraph.extract.renaming import NamesIn, renamed, with_names
+from docindex_dagster.callgraph.extract.renaming import NamesIn, renamed
 from docindex_dagster.callgraph.ir import (
     FILE,
     THIS,
@@ -9,26 +9,11 @@ from docindex_dagster.callgraph.ir import (
     Call,
     CallSite,
     Name,
-    Record,
     Return,
     Union,
-    walk,
 )
 
 ORDER, SELF = Name("order"), Name("self")
-
-
-def test_names_are_replaced_in_all_parts_and_nothing_else_is():
-    before = Call(Attribute(Union((SELF, ORDER)), "self"))
-
-    after = with_names(before, {SELF: THIS})
-
-    assert after is Call(Attribute(Union((THIS, ORDER)), "self"))
-    assert THIS in walk(after)
-
-
-def test_the_parts_of_a_record_keep_their_keys():
-    assert with_names(Record((("self", SELF),)), {SELF: THIS}) is Record((("self", THIS),))
 
 
 def test_a_statement_stays_where_it_is():
