@@ -1,20 +1,16 @@
 """JavaScript and TypeScript: what their grammars call expressions and statements."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import text_of
 from docindex_dagster.callgraph.extract.library import elements, last, module
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
 from docindex_dagster.callgraph.languages import ecmascript_modules
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
-
-def _class_expression(node: "Node", _: Read) -> Expression:
+def _class_expression(node: Node, _: Read) -> Expression:
     """A class that is an expression: its name, or the methods in the function around it."""
     name = node.child_by_field_name("name")
     return Name(text_of(name) if name is not None else "class")
