@@ -75,19 +75,15 @@ _NAMING = frozenset(
 )
 
 
-def _syntax(*queries: str) -> Syntax:
-    return Syntax(
-        queries,
-        _EXPRESSIONS,
-        _FUNCTIONS | _ANONYMOUS,
-        _ANONYMOUS,
-        _NAMING,
-        frozenset({"function_type"}),
-    )
-
-
-JAVASCRIPT_SYNTAX = _syntax("ecmascript", "javascript")
-TYPESCRIPT_SYNTAX = _syntax("ecmascript", "typescript")
+JAVASCRIPT_SYNTAX = Syntax(
+    ("ecmascript", "javascript"),
+    _EXPRESSIONS,
+    _FUNCTIONS | _ANONYMOUS,
+    _ANONYMOUS,
+    _NAMING,
+    frozenset({"function_type"}),
+)
+TYPESCRIPT_SYNTAX = replace(JAVASCRIPT_SYNTAX, queries=("ecmascript", "typescript"))
 
 _BUILTINS = """
     Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity
