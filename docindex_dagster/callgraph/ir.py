@@ -18,6 +18,7 @@ ANY = -1  # argument: whichever takes a function
 EITHER = "+"  # the name of a type that is one of its arguments
 BLOCK = 9  # argument: the block behind the others
 LAST_ARGUMENT = 8  # those behind it count as one
+_LONGEST_PATH = 64  # names
 
 NameSpace = OneOf["", "function", "type"]
 """What a name can only be, in languages in which functions, types and variables of one name stand side by side."""
@@ -498,8 +499,10 @@ def types_in(declared: TypeRef) -> Iterator[TypeRef]:
 
 
 def path(text: str) -> Expression:
-    """A dotted path as an expression."""
-    first, *others = text.split(".")
+    """A dotted path as an expression; unknown where it is longer than anyone writes."""
+    first, *others = text.split(".", _LONGEST_PATH)
+    if len(others) == _LONGEST_PATH:
+        return UNKNOWN
     found: Expression = Name(first)
     for name in others:
         found = Attribute(found, name)

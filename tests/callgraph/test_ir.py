@@ -4,6 +4,7 @@ import pytest
 
 from docindex_dagster.callgraph.ir import (
     THIS,
+    UNKNOWN,
     Attribute,
     Call,
     CallbackArgument,
@@ -70,3 +71,8 @@ def test_what_stands_beside_expressions_stays():
 def test_a_path_is_written_as_it_is_read():
     assert path_of(path("shop.cart.Order")) == "shop.cart.Order"
     assert path_of(Call(ORDER)) == ""
+
+
+def test_a_path_that_is_too_long_is_not_followed():
+    assert path(".".join("a" * 64)) is not UNKNOWN
+    assert path(".".join("a" * 100_000)) is UNKNOWN

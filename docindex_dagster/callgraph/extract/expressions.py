@@ -25,6 +25,15 @@ Rule = Callable[["Node", "Reader", int], Expression]
 """Gives the expression of a node that stands so deep in another one."""
 
 
+class _Sizes(dict[Expression, int]):
+    """By expression, of how many it is made."""
+
+    def __missing__(self, whole: Expression) -> int:
+        """Count them."""
+        found = self[whole] = 1 + sum([self[part] for part in children(whole)])
+        return found
+
+
 @dataclass(slots=True, eq=False)
 class Reader:
     """A file that is being read, and the expression in it that is, by functions that read parts of it anew."""
@@ -36,7 +45,7 @@ class Reader:
     texts: dict[tuple[str, bytes | None], Expression] = field(default_factory=dict)  # by type and text
     arguments: dict[tuple[int, str, bytes | None], tuple[Argument, ...]] = field(default_factory=dict)
     known: dict[int, Expression] = field(default_factory=dict)  # parts of the expression by the ids of nodes
-    sizes: dict[Expression, bool] = field(default_factory=dict)  # whether an expression is small
+    sizes: _Sizes = field(default_factory=_Sizes)
     depth: int = 0
 
     def expression(self, node: "Node | None") -> Expression:
@@ -44,10 +53,7 @@ class Reader:
         if self.depth == 0 and self.known:
             self.known.clear()
         found = self.part(node, self.depth)
-        is_small = self.sizes.get(found)
-        if is_small is None:
-            is_small = self.sizes[found] = _is_small(found)
-        return found if is_small else UNKNOWN
+        return found if self.sizes[found] <= _MOST_NODES else UNKNOWN
 
     def part(self, node: "Node | None", depth: int) -> Expression:
         """What a part of an expression is; read once a file of leaves, and of what is short, with the same text."""
@@ -68,18 +74,6 @@ class Reader:
     def may_be_repeated(self, node: "Node") -> bool:
         """Whether others in the file may have the text of a node, and then also mean the same."""
         return not self.syntax.is_placed and node.end_byte - node.start_byte <= _SHORT
-
-
-def _is_small(expression: Expression) -> bool:
-    if not children(expression):
-        return True
-    stack, count = [expression], 0
-    while stack:
-        count += 1
-        if count > _MOST_NODES:
-            return False
-        stack += children(stack.pop())
-    return True
 
 
 def part_of(node: "Node", name: str) -> "Node | None":

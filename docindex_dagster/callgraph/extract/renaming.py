@@ -28,11 +28,10 @@ _Statement = TypeVar("_Statement", bound=Statement)
 
 def expressions_of(statement: Statement) -> Sequence[Expression]:
     """The expressions of a statement."""
+    if isinstance(statement, CallSite):
+        given = statement.arguments
+        return [statement.callee, *[argument.value for argument in given]] if given else (statement.callee,)
     match statement:
-        case CallSite(_, _, callee, ()):
-            return (callee,)
-        case CallSite(_, _, callee, given):
-            return [callee, *[argument.value for argument in given]]
         case Assignment():
             return statement.target, statement.value
         case Fill():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from docindex_dagster.callgraph.extract.renaming import NamesIn, expressions_of, renamed
 from docindex_dagster.callgraph.extract.syntax import Blocks
 from docindex_dagster.callgraph.ir import (
+    FILE,
     Assignment,
     CallSite,
     Expression,
@@ -118,9 +119,9 @@ def _declared(places: Iterable[Placed], functions: frozenset[str]) -> Iterator[_
     """What each statement declares in a function, numbered by their names; None where it declares nothing."""
     numbers: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)  # by scope and name those of blocks
     for statement, _, region in places:
-        name = _name_declared(statement)
-        scope = scope_of(statement)
-        if region is None or not name or scope not in functions or scope.rpartition(".")[2].partition("~")[0] == name:
+        name = _name_declared(statement) if region is not None else ""
+        scope = scope_of(statement) if name else FILE
+        if region is None or scope not in functions or scope.rpartition(".")[2].partition("~")[0] == name:
             yield None
             continue
         known = numbers[scope, name]
@@ -158,12 +159,9 @@ def _uses(places: Iterable[Placed], declared: Sequence[_Declared | None]) -> Ite
 
 def _read(statement: Statement, *, is_declared: bool) -> Sequence[Expression]:
     """The expressions of a statement that use variables."""
-    match statement:
-        case Assignment(value=value) if is_declared:
-            return (value,)
-        case CallSite(kind="new"):
-            return [argument.value for argument in statement.arguments]
-        case CallSite(kind="call" | "read") | Assignment() | Parameter() | Return() | Fill():
-            return expressions_of(statement)
-        case _:
-            return ()
+    if isinstance(statement, CallSite):
+        expressions = expressions_of(statement)
+        return expressions if statement.kind in _CALLS else expressions[1:]
+    if isinstance(statement, Assignment) and is_declared:
+        return (statement.value,)
+    return expressions_of(statement) if isinstance(statement, Assignment | Parameter | Return | Fill) else ()
