@@ -75,18 +75,11 @@ def _key(node: Node, _: Read) -> Expression:
 def _listed(called: Node, listed: Node | None) -> list[Node]:
     """What a call is given, behind what is piped to it."""
     around = called.parent
-    is_call = called.type == "call" or around is None or around.type != "call"
-    first = _piped_to(called if is_call or around is None else around)
-    return [*filter(None, [first]), *parts_of(listed)]
-
-
-def _piped_to(call: Node) -> Node | None:
-    """What is piped to a call, if anything is."""
+    call = around if called.type != "call" and around is not None and around.type == "call" else called
     pipe = call.parent
-    if pipe is None or pipe.type != "binary_operator" or text_of(pipe.child_by_field_name("operator")) != "|>":
-        return None
-    first = pipe.child_by_field_name("left")
-    return None if first is None or first.id == call.id else first
+    is_piped = pipe is not None and text_of(pipe.child_by_field_name("operator")) == "|>"
+    first = pipe.child_by_field_name("left") if pipe is not None and is_piped else None
+    return [*([first] if first is not None and first.id != call.id else []), *parts_of(listed)]
 
 
 _EXPRESSIONS = Expressions(
