@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 _Made = TypeVar("_Made")
-_UP = re.compile(r"(?:\.\.?/)+")
+_UP = re.compile(r"^(?:\.\.?/)+")
 _NONE = re.compile(r"(?!)")
 _CONFIGURATIONS = frozenset({"go.mod", "Cargo.toml", "tsconfig.json", "jsconfig.json", "package.json"})
 
@@ -96,7 +96,7 @@ class Search:
         name = self._plain(module)
         beside = posixpath.dirname(importer)
         is_near = self.is_near(name)
-        tail = _UP.sub("", posixpath.normpath(name), count=1)
+        tail = _UP.sub("", posixpath.normpath(name))
         for folder in upwards(beside):
             for place in self.places[:1] if is_near else self.places:
                 path = posixpath.normpath(posixpath.join(folder, place.replace("{}", name)))

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 from docindex_dagster.callgraph.ir import Expression
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    import tree_sitter
 
     from docindex_dagster.callgraph.extract.expressions import Reader
+
+    Node = tree_sitter.Node
+else:
+    Node = object  # the library is loaded only where a file is read
 
 Read = Callable[["Node | None"], Expression]
 """Gives the expression of a part."""

@@ -32,8 +32,8 @@ def _matching(modules: Modules, importer: str, pattern: str) -> list[str]:
     """The files that a pattern names, in the nearest folder around the importer in which any are."""
     for folder in upwards(posixpath.dirname(importer)):
         path = posixpath.normpath(posixpath.join(folder, pattern))
-        inside = [known for known in modules.paths if posixpath.dirname(known) == (posixpath.dirname(path) or None)]
-        if found := sorted(known for known in inside if fnmatchcase(known, path)):
+        beside = (known for known in modules.paths if posixpath.dirname(known) == posixpath.dirname(path) != "")
+        if found := sorted(known for known in beside if fnmatchcase(known, path)):
             return found
         pattern = re.sub(r"^(?:\.\.?/)+", "", pattern)
     return []

@@ -6,12 +6,11 @@ what they point at. `::name` begins with the namespace around all others.
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.declarations import qualified_name
 from docindex_dagster.callgraph.extract.expressions import parts_of, text_of
 from docindex_dagster.callgraph.extract.library import instance_of
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     THIS,
@@ -30,9 +29,6 @@ from docindex_dagster.callgraph.ir import (
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 _CASTS = frozenset(
     {"static_cast", "dynamic_cast", "reinterpret_cast", "const_cast", "static_pointer_cast", "dynamic_pointer_cast"}
 )
@@ -40,13 +36,13 @@ _MADE = {"make_unique": "std.unique_ptr", "make_shared": "std.shared_ptr", "allo
 _COPIES = frozenset({"move", "forward", "ref", "cref", "as_const", "addressof", "bind", "mem_fn", "bind_front"})
 
 
-def _path(node: "Node", _: Read) -> Expression:
+def _path(node: Node, _: Read) -> Expression:
     """A name with its scopes; a destructor is not followed."""
     name = qualified_name(node)
     return UNKNOWN if "~" in name else path(name)
 
 
-def _member(node: "Node", read: Read) -> Expression:
+def _member(node: Node, read: Read) -> Expression:
     field, operator = node.child_by_field_name("field"), text_of(node.child_by_field_name("operator"))
     if operator in {".*", "->*"}:
         return read(field)
@@ -59,13 +55,13 @@ def _member(node: "Node", read: Read) -> Expression:
     return UNKNOWN if "~" in names[-1] else owner
 
 
-def _pointed(node: "Node", read: Read) -> Expression:
+def _pointed(node: Node, read: Read) -> Expression:
     value = read(node.child_by_field_name("argument"))
     is_address = text_of(node.child_by_field_name("operator")) == "&"
     return value if is_address or value is THIS or value is UNKNOWN else Element(value)
 
 
-def _call(node: "Node", read: Read) -> Expression:
+def _call(node: Node, read: Read) -> Expression:
     function = node.child_by_field_name("function")
     called = read(function)
     space, _, name = path_of(called).rpartition(".")
@@ -82,18 +78,18 @@ def _call(node: "Node", read: Read) -> Expression:
     return instance_of(node.child_by_field_name("function")) if types is not None and space == "std" else Call(called)
 
 
-def _function_pointer(node: "Node", read: Read) -> Expression:
+def _function_pointer(node: Node, read: Read) -> Expression:
     """The name of a pointer to a function; a function that is just declared is none."""
     inner = node.child_by_field_name("declarator")
     return read(inner) if inner is not None and inner.type == "parenthesized_declarator" else UNKNOWN
 
 
-def _number(node: "Node", _: Read) -> Expression:
+def _number(node: Node, _: Read) -> Expression:
     text = text_of(node)
     return Literal("float" if "." in text and not text.startswith("0x") else "int")
 
 
-def _replacement(node: "Node", _: Read) -> Expression:
+def _replacement(node: Node, _: Read) -> Expression:
     text = text_of(node).strip()
     return Name(text) if text.isidentifier() else UNKNOWN
 

@@ -1,22 +1,16 @@
 """C#: what its grammar calls expressions and statements."""
 
-from typing import TYPE_CHECKING
-
 from docindex_dagster.callgraph.extract.expressions import Reader, outside, text_of
 from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arithmetic, mapped
-from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Node, Syntax
 from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, path
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-
 _GIVING = frozenset({"variable_declarator", "arrow_expression_clause", "return_statement", "block", "if_statement"})
 
 
-def _new(node: "Node", reader: Reader) -> Expression:
+def _new(node: Node, reader: Reader) -> Expression:
     """The type that `new(…)` has by what it is given to; a type that is only known there is unknown."""
     around = outside(node, _GIVING)
     if around is None:

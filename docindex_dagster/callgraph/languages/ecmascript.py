@@ -1,20 +1,16 @@
 """JavaScript and TypeScript: what their grammars call expressions and statements."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import text_of
 from docindex_dagster.callgraph.extract.library import elements, last, module
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
 from docindex_dagster.callgraph.languages import ecmascript_modules
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
-
-def _class_expression(node: "Node", _: Read) -> Expression:
+def _class_expression(node: Node, _: Read) -> Expression:
     """A class that is an expression: its name, or the methods in the function around it."""
     name = node.child_by_field_name("name")
     return Name(text_of(name) if name is not None else "class")
@@ -79,19 +75,15 @@ _NAMING = frozenset(
 )
 
 
-def _syntax(*queries: str) -> Syntax:
-    return Syntax(
-        queries,
-        _EXPRESSIONS,
-        _FUNCTIONS | _ANONYMOUS,
-        _ANONYMOUS,
-        _NAMING,
-        frozenset({"function_type"}),
-    )
-
-
-JAVASCRIPT_SYNTAX = _syntax("ecmascript", "javascript")
-TYPESCRIPT_SYNTAX = _syntax("ecmascript", "typescript")
+JAVASCRIPT_SYNTAX = Syntax(
+    ("ecmascript", "javascript"),
+    _EXPRESSIONS,
+    _FUNCTIONS | _ANONYMOUS,
+    _ANONYMOUS,
+    _NAMING,
+    frozenset({"function_type"}),
+)
+TYPESCRIPT_SYNTAX = replace(JAVASCRIPT_SYNTAX, queries=("ecmascript", "typescript"))
 
 _BUILTINS = """
     Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity

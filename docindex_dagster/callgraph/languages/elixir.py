@@ -4,11 +4,9 @@ A variable and a function may have one name: `names.(x)` calls what the variable
 `names(x)` the function. An attribute of the module, `@names`, is the variable `$names`.
 """
 
-from typing import TYPE_CHECKING
-
 from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
 from docindex_dagster.callgraph.extract.library import first, item, last
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
@@ -18,9 +16,6 @@ from docindex_dagster.callgraph.ir import (
 )
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 _LAST = frozenset({"|>", "=", "||", "&&", "or", "and"})
 """Operators whose value is that of what stands behind them, or may be."""
 
@@ -28,12 +23,12 @@ _ITEM = "Enum.at Enum.find Enum.random Keyword.fetch! Keyword.get List.first Map
 _SAME = "Enum.filter Enum.reject Enum.reverse Enum.sort Enum.take Enum.to_list Map.values"
 
 
-def _operator(node: "Node", read: Read) -> Expression:
+def _operator(node: Node, read: Read) -> Expression:
     is_last = text_of(node.child_by_field_name("operator")) in _LAST
     return read(node.child_by_field_name("right")) if is_last else UNKNOWN
 
 
-def _signed(node: "Node", read: Read) -> Expression:
+def _signed(node: Node, read: Read) -> Expression:
     """An attribute of the module, or a function that is handed on: `@name`, `&name/1`, `&Module.name/1`."""
     sign, operand = text_of(node.child_by_field_name("operator")), node.child_by_field_name("operand")
     if operand is None or sign not in {"@", "&"}:
@@ -46,7 +41,7 @@ def _signed(node: "Node", read: Read) -> Expression:
     return read(named.child_by_field_name("target")) if named.type == "call" else Function(text_of(named))
 
 
-def _member(node: "Node", read: Read) -> Expression:
+def _member(node: Node, read: Read) -> Expression:
     """What is behind a dot; a module of Erlang, which is an atom, is followed as one in `erlang`."""
     owner, name = node.child_by_field_name("left"), text_of(node.child_by_field_name("right"))
     is_atom = owner is not None and owner.type == "atom"
@@ -54,7 +49,7 @@ def _member(node: "Node", read: Read) -> Expression:
     return Attribute(of, name or "call")
 
 
-def _field(node: "Node", reader: Reader) -> Expression | None:
+def _field(node: Node, reader: Reader) -> Expression | None:
     """A field of anything but a module, which is written as a call without brackets; None of other calls."""
     target = node.child_by_field_name("target")
     owner = target.child_by_field_name("left") if target is not None and target.type == "dot" else None
@@ -62,7 +57,7 @@ def _field(node: "Node", reader: Reader) -> Expression | None:
     return None if is_call else reader.expression(target)
 
 
-def _delegate(node: "Node", reader: Reader) -> Expression | None:
+def _delegate(node: Node, reader: Reader) -> Expression | None:
     """The function to which `defdelegate name(x), to: Module, as: :other` leads; None of other keywords."""
     given = {
         text_of(pair.child_by_field_name("key")).strip(": "): part_of(pair, "value") for pair in node.named_children
@@ -73,25 +68,18 @@ def _delegate(node: "Node", reader: Reader) -> Expression | None:
     return Attribute(reader.expression(given["to"]), name) if "to" in given and name else None
 
 
-def _key(node: "Node", _: Read) -> Expression:
+def _key(node: Node, _: Read) -> Expression:
     return Name(text_of(node).strip(": "))
 
 
-def _listed(called: "Node", listed: "Node | None") -> "list[Node]":
+def _listed(called: Node, listed: Node | None) -> list[Node]:
     """What a call is given, behind what is piped to it."""
     around = called.parent
-    is_call = called.type == "call" or around is None or around.type != "call"
-    first = _piped_to(called if is_call or around is None else around)
-    return [*filter(None, [first]), *parts_of(listed)]
-
-
-def _piped_to(call: "Node") -> "Node | None":
-    """What is piped to a call, if anything is."""
+    call = around if called.type != "call" and around is not None and around.type == "call" else called
     pipe = call.parent
-    if pipe is None or pipe.type != "binary_operator" or text_of(pipe.child_by_field_name("operator")) != "|>":
-        return None
-    first = pipe.child_by_field_name("left")
-    return None if first is None or first.id == call.id else first
+    is_piped = pipe is not None and text_of(pipe.child_by_field_name("operator")) == "|>"
+    first = pipe.child_by_field_name("left") if pipe is not None and is_piped else None
+    return [*([first] if first is not None and first.id != call.id else []), *parts_of(listed)]
 
 
 _EXPRESSIONS = Expressions(

@@ -1,18 +1,13 @@
 """Go: what its grammar calls expressions and statements."""
 
-from typing import TYPE_CHECKING
-
 from docindex_dagster.callgraph.extract.library import joined, typed
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import Element, Expression
 from docindex_dagster.callgraph.languages import go_modules
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
-
-def _operand(node: "Node", read: Read) -> Expression:
+def _operand(node: Node, read: Read) -> Expression:
     """What stands behind an operator; behind `<-` what it receives."""
     operand = read(node.child_by_field_name("operand"))
     return Element(operand) if (node.text or b"").startswith(b"<-") else operand

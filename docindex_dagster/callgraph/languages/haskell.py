@@ -4,30 +4,26 @@ A function takes one argument after the other: `pick longer words` is `pick()()`
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import text_of
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Call, Expression, Name
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 _APPLYING = frozenset({"$", "$!"})
 
 
-def _name(node: "Node", _: Read) -> Expression:
+def _name(node: Node, _: Read) -> Expression:
     name = text_of(node)
     return Name(name.rstrip(".") if node.type == "module" else name)
 
 
-def _qualified(node: "Node", read: Read) -> Expression:
+def _qualified(node: Node, read: Read) -> Expression:
     return Attribute(read(node.child_by_field_name("module")), text_of(node.child_by_field_name("id")))
 
 
-def _infix(node: "Node", read: Read) -> Expression:
+def _infix(node: Node, read: Read) -> Expression:
     """What an operator gives: `f $ x` what `f` does, and one of the source what its function does."""
     operator, left = node.child_by_field_name("operator"), node.child_by_field_name("left_operand")
     sign = text_of(operator)
@@ -36,12 +32,12 @@ def _infix(node: "Node", read: Read) -> Expression:
     return Call(read(node.child_by_field_name("right_operand"))) if sign == "&" else Call(Call(read(operator)))
 
 
-def _section(node: "Node", read: Read) -> Expression:
+def _section(node: Node, read: Read) -> Expression:
     operator = node.child_by_field_name("operator") or node.named_children[0]
     return UNKNOWN if text_of(operator) in _APPLYING else Call(read(operator))
 
 
-def _applied_to(function: "Node", *_: object) -> "Iterator[Node]":
+def _applied_to(function: Node, *_: object) -> Iterator[Node]:
     """What a function is given where it stands, or an operator: one argument after the other."""
     node = function
     while (outer := node.parent) is not None:
@@ -58,7 +54,7 @@ def _applied_to(function: "Node", *_: object) -> "Iterator[Node]":
         node = outer
 
 
-def _operands(node: "Node", infix: "Node") -> "Iterator[Node]":
+def _operands(node: Node, infix: Node) -> Iterator[Node]:
     """What stands on both sides of an operator, or what it hands to the function on its other side."""
     left, operator, right = map(infix.child_by_field_name, ("left_operand", "operator", "right_operand"))
     if operator is not None and operator.id == node.id:

@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.callees import call_around, method_of, what_is_given
 from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, text_of
 from docindex_dagster.callgraph.extract.lambdas import AROUND_ARGUMENTS, ITEMS_TO_FUNCTIONS, arithmetic, mapped
 from docindex_dagster.callgraph.extract.library import collected, something
-from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Node, Syntax
 from docindex_dagster.callgraph.ir import (
     ANY,
     THIS,
@@ -26,10 +25,6 @@ from docindex_dagster.callgraph.ir import (
     either,
 )
 from docindex_dagster.callgraph.languages import jvm
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 
 _LAMBDAS = Lambdas(
     functions=frozenset({"lambda_literal"}),
@@ -52,7 +47,7 @@ _MOST_OBJECTS = 3
 _COLLECTION = re.compile(r"(?:mutable|linked|hash|empty|array)?(List|Set|Map)(?:Of)?|(list|set|map|array)Of")
 
 
-def _name(node: "Node", reader: Reader) -> Expression | None:
+def _name(node: Node, reader: Reader) -> Expression | None:
     """What `it` is, and where a name that is called may be a member of the objects of the functions around it."""
     if node.text == b"it":
         return _it(node, reader)
@@ -69,7 +64,7 @@ def _implicit(objects: Sequence[Expression], name: str) -> Implicit:
     return Implicit(only.parts if isinstance(only, Union) else tuple(objects), name)
 
 
-def _made(node: "Node", reader: Reader) -> Expression | None:
+def _made(node: Node, reader: Reader) -> Expression | None:
     """What a call with type arguments makes: an object of a generic class, or a collection; what gives its object."""
     called, suffix = node.named_children[0], node.named_children[-1]
     if called.type == "navigation_expression":
@@ -84,7 +79,7 @@ def _made(node: "Node", reader: Reader) -> Expression | None:
     return something(name + text_of(types)) if name[:1].isupper() else None
 
 
-def _it(node: "Node", reader: Reader) -> Expression | None:
+def _it(node: Node, reader: Reader) -> Expression | None:
     """What `it` is: of functions that may take nothing, that of the next one around."""
     given: list[Expression] = []
     for function in islice(_functions_around(node, named=False), _MOST_OBJECTS):
@@ -97,7 +92,7 @@ def _it(node: "Node", reader: Reader) -> Expression | None:
     return None if known is UNKNOWN else known
 
 
-def _this(node: "Node", reader: Reader) -> Expression:
+def _this(node: Node, reader: Reader) -> Expression:
     """What `this` or `this@Outer` is."""
     _, _, label = text_of(node).partition("@")
     if not label:
@@ -109,13 +104,13 @@ def _this(node: "Node", reader: Reader) -> Expression:
     return Attribute(Name(label), "this")
 
 
-def _object(node: "Node", _: Reader) -> Expression:
+def _object(node: Node, _: Reader) -> Expression:
     """Of an object that has no class with a name, the first type that it is made from."""
     first = next((child for child in node.named_children if child.type == "delegation_specifier"), None)
     return something(text_of(first).partition("(")[0].partition("<")[0])
 
 
-def _objects_around(node: "Node", reader: Reader) -> list[Expression]:
+def _objects_around(node: Node, reader: Reader) -> list[Expression]:
     """The objects of the functions without a name around a place, the innermost first."""
     functions = [*islice(_functions_around(node), _DEEPEST)]
     found: list[Expression] = []
@@ -125,7 +120,7 @@ def _objects_around(node: "Node", reader: Reader) -> list[Expression]:
     return found[:_MOST_OBJECTS]
 
 
-def _object_of(function: "Node", outer: Expression | None, reader: Reader) -> Expression | None:
+def _object_of(function: Node, outer: Expression | None, reader: Reader) -> Expression | None:
     """The object that a function without a name is in; `outer` is that of the next one around it."""
     call = call_around(function, _LAMBDAS)
     called = call.named_child(0) if call is not None and call.type == "call_expression" else None
@@ -140,7 +135,7 @@ def _object_of(function: "Node", outer: Expression | None, reader: Reader) -> Ex
     return owner if method in _ABOUT_THE_OBJECT else CallbackArgument(whole, ANY, 0)
 
 
-def _object_of_call(call: "Node", method: str, outer: Expression | None, reader: Reader) -> Expression | None:
+def _object_of_call(call: Node, method: str, outer: Expression | None, reader: Reader) -> Expression | None:
     """The object that a function is in which is given to a method that is called without its object."""
     if method == "with":
         arguments = call.named_children[-1].named_child(0)
@@ -152,7 +147,7 @@ def _object_of_call(call: "Node", method: str, outer: Expression | None, reader:
     return CallbackArgument(_implicit([outer], method) if outer else Name(method), ANY, 0)
 
 
-def _functions_around(node: "Node", *, named: bool = True) -> "Iterator[Node]":
+def _functions_around(node: Node, *, named: bool = True) -> Iterator[Node]:
     """The functions without a name around a node, the innermost first; without those that name what they are given."""
     for around in nodes_around(node):
         if around.type in _AROUND_FUNCTIONS:
@@ -161,7 +156,7 @@ def _functions_around(node: "Node", *, named: bool = True) -> "Iterator[Node]":
             yield around
 
 
-def _has_parameters(function: "Node") -> bool:
+def _has_parameters(function: Node) -> bool:
     return any(child.type == "lambda_parameters" for child in function.named_children)
 
 

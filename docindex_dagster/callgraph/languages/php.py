@@ -5,10 +5,9 @@ What is written from the root of all namespaces begins with that.
 """
 
 import re
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import text_of
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import (
     ROOT,
     UNKNOWN,
@@ -23,25 +22,22 @@ from docindex_dagster.callgraph.ir import (
 )
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 _CALLABLE = re.compile(r"\\?[A-Za-z_]\w*(?:\\\w+)+(?:::\w+)?|\w+::\w+")
 _METHOD = re.compile(r"[A-Za-z_]\w*")
 _MOST = 12  # elements of a collection
 
 
-def _path(node: "Node", _: Read) -> Expression:
+def _path(node: Node, _: Read) -> Expression:
     dotted = text_of(node).removeprefix("namespace\\").replace("\\", ".")
     return path(f"{ROOT}{dotted}" if dotted.startswith(".") else dotted)
 
 
-def _property(node: "Node", read: Read) -> Expression:
+def _property(node: Node, read: Read) -> Expression:
     name, owner = node.child_by_field_name("name"), node.child_by_field_name("object")
     return Attribute(read(owner), f"${text_of(name)}") if name is not None and name.type == "name" else UNKNOWN
 
 
-def _call(node: "Node", read: Read) -> Expression:
+def _call(node: Node, read: Read) -> Expression:
     """A call of a function or method; with `(...)` for its arguments, that function or method itself."""
     name = node.child_by_field_name("name")
     if name is not None and name.type != "name":
@@ -53,7 +49,7 @@ def _call(node: "Node", read: Read) -> Expression:
     return called if is_handed_on else Call(called)
 
 
-def _array(node: "Node", read: Read) -> Expression:
+def _array(node: Node, read: Read) -> Expression:
     """`[$object, 'method']` is the method, anything else a collection."""
     values = [child.named_children[-1] for child in node.named_children[:_MOST] if child.named_children]
     if len(values) == 2 and values[1].type in {"string", "encapsed_string"}:  # noqa: PLR2004 a pair
@@ -67,7 +63,7 @@ def _is_followed(found: Expression) -> bool:
     return found is not UNKNOWN and not isinstance(head(found), Literal)
 
 
-def _string(node: "Node", _: Read) -> Expression:
+def _string(node: Node, _: Read) -> Expression:
     """The name of a function or static method in a namespace; any other text is just a text."""
     text = text_of(node).strip("'\"").replace("\\\\", "\\")
     if not _CALLABLE.fullmatch(text):
@@ -76,12 +72,12 @@ def _string(node: "Node", _: Read) -> Expression:
     return path(f"{ROOT}.{text.replace('::', '.')}")
 
 
-def _binary(node: "Node", read: Read) -> Expression:
+def _binary(node: Node, read: Read) -> Expression:
     is_either = text_of(node.child_by_field_name("operator")) == "??"
     return either(read(node.child_by_field_name(name)) for name in ("left", "right")) if is_either else UNKNOWN
 
 
-def _ternary(node: "Node", read: Read) -> Expression:
+def _ternary(node: Node, read: Read) -> Expression:
     body = node.child_by_field_name("body") or node.child_by_field_name("condition")
     return either((read(body), read(node.child_by_field_name("alternative"))))
 

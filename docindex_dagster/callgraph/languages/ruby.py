@@ -1,20 +1,16 @@
 """Ruby: what its grammar calls expressions and statements."""
 
 import re
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import parts_of, text_of
-from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Syntax
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _NAMED = {"send": True, "public_send": True, "__send__": True, "method": False, "public_method": False}
 
 
-def _listed(call: "Node", listed: "Node | None") -> "list[Node]":
+def _listed(call: Node, listed: Node | None) -> list[Node]:
     """What a call is given, without the name of what is called."""
     given = parts_of(listed)
     method = call.child_by_field_name("method") if given else None

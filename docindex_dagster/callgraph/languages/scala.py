@@ -1,14 +1,13 @@
 """Scala: what its grammar calls expressions and statements."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.callees import given_by, what_is_given
 from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, outside, parts_of, text_of
 from docindex_dagster.callgraph.extract.lambdas import body_of, object_and_method
 from docindex_dagster.callgraph.extract.library import collected, something
 from docindex_dagster.callgraph.extract.patterns import HELD, Step, position, with_steps
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Syntax
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Node, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
@@ -24,9 +23,6 @@ from docindex_dagster.callgraph.ir import (
     walk,
 )
 from docindex_dagster.callgraph.languages import jvm
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _ITEMS_NAMES = """
     foreach map filter flatMap collect filterNot withFilter exists forall find count sortBy sortWith groupBy partition
@@ -46,7 +42,7 @@ _MATCHING = frozenset({"case_clause", "val_definition", "var_definition", "enume
 _CASTS = frozenset({"asInstanceOf", "summon", "implicitly", "super"})
 
 
-def _generic(node: "Node", reader: Reader) -> Expression:
+def _generic(node: Node, reader: Reader) -> Expression:
     """Something of the type that a cast, or a search for an instance, names; a call, where it has no other brackets."""
     called = node.child_by_field_name("function")
     while called is not None and called.type == "infix_expression":  # of `a + b[T]` the grammar reads `a + b` first
@@ -59,7 +55,7 @@ def _generic(node: "Node", reader: Reader) -> Expression:
     return made if is_called or made is UNKNOWN else Call(made)
 
 
-def _joined(node: "Node", reader: Reader) -> Expression | None:
+def _joined(node: Node, reader: Reader) -> Expression | None:
     """A collection with an element more, or of two others; None of other operators."""
     operator = text_of(node.child_by_field_name("operator"))
     if operator not in _JOINING:
@@ -70,7 +66,7 @@ def _joined(node: "Node", reader: Reader) -> Expression | None:
     return either([left, right])
 
 
-def _mapped(node: "Node", reader: Reader) -> Expression | None:
+def _mapped(node: Node, reader: Reader) -> Expression | None:
     """A call that makes something of each element, by what its function gives; None of other calls."""
     of, method = object_and_method(node, reader.syntax)
     given = parts_of(node.child_by_field_name("arguments"))
@@ -89,7 +85,7 @@ def _mapped(node: "Node", reader: Reader) -> Expression | None:
     return Union((Call(Attribute(owner, method)), Collection((element,))))
 
 
-def _placeholder(node: "Node", reader: Reader) -> Expression:
+def _placeholder(node: Node, reader: Reader) -> Expression:
     """What `_` stands for in an argument that is a function by it."""
     function = next((inner for inner in (node, *nodes_around(node)) if _is_argument(inner)), node)
     call = outside(function, _GIVEN.between)
@@ -98,7 +94,7 @@ def _placeholder(node: "Node", reader: Reader) -> Expression:
     return given_by(call, reader)
 
 
-def _is_argument(node: "Node") -> bool:
+def _is_argument(node: Node) -> bool:
     """Whether a node is what is given to a call."""
     around = node.parent
     if around is None or around.type == "infix_expression":
@@ -106,7 +102,7 @@ def _is_argument(node: "Node") -> bool:
     return around.type in {"arguments", "block"}
 
 
-def _matched(name: "Node", reader: Reader) -> Expression:
+def _matched(name: Node, reader: Reader) -> Expression:
     """What a name in a pattern stands for: the part of the value to which the pattern is matched."""
     steps: list[Step] = []
     node = name
@@ -127,7 +123,7 @@ def _matched(name: "Node", reader: Reader) -> Expression:
     return UNKNOWN
 
 
-def _subject(around: "Node", reader: Reader) -> Expression:
+def _subject(around: Node, reader: Reader) -> Expression:
     """The value to which a pattern is matched."""
     if around.type != "case_clause":
         if (whole := around.child_by_field_name("value")) is not None:

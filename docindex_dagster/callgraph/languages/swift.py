@@ -4,14 +4,12 @@ The grammar takes a subscript for a call, and a member of a type that is known b
 operator before a name.
 """
 
-from typing import TYPE_CHECKING
-
 from docindex_dagster.callgraph.extract.callees import method_of, what_is_given
 from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, outside, text_of
 from docindex_dagster.callgraph.extract.lambdas import mapped
 from docindex_dagster.callgraph.extract.library import instance_of
 from docindex_dagster.callgraph.extract.patterns import position
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Syntax
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Node, Syntax
 from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
@@ -23,9 +21,6 @@ from docindex_dagster.callgraph.ir import (
     path,
 )
 from docindex_dagster.callgraph.rules import Rules
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _ITEMS_NAMES = """
     forEach map filter flatMap compactMap sorted sort first last contains allSatisfy min max reduce partition drop
@@ -61,7 +56,7 @@ _SAME_TYPE = frozenset(
 )
 
 
-def _name(node: "Node", reader: Reader) -> Expression | None:
+def _name(node: Node, reader: Reader) -> Expression | None:
     """What `$0` is; None of any other name."""
     number = text_of(node).removeprefix("$")
     if not number.isdecimal() or len(number) > 1 or node.text == number.encode():
@@ -79,7 +74,7 @@ def _is_so_far(given: Expression) -> bool:
     return any(isinstance(part, CallbackArgument) and method_of(part.of)[1] == "reduce" for part in parts)
 
 
-def _call(node: "Node", reader: Reader) -> Expression | None:
+def _call(node: Node, reader: Reader) -> Expression | None:
     """An item of a collection, an empty collection, or what a call makes of all elements; None of other calls."""
     called, suffix = node.named_children[0], node.named_children[-1]
     if suffix.type != "call_suffix":
@@ -93,7 +88,7 @@ def _call(node: "Node", reader: Reader) -> Expression | None:
     return mapped(node, reader)
 
 
-def _operator(node: "Node", _: Reader) -> Expression | None:
+def _operator(node: Node, _: Reader) -> Expression | None:
     """A member of the type that is wanted where it stands; None of what has an operator before it."""
     if not text_of(node).startswith("."):
         return None
@@ -101,7 +96,7 @@ def _operator(node: "Node", _: Reader) -> Expression | None:
     return Attribute(path(declared), text_of(node.named_children[0])) if declared else UNKNOWN
 
 
-def _declared(node: "Node | None") -> str:
+def _declared(node: Node | None) -> str:
     """The type of a variable, or of what a function gives; "" of anything else."""
     kinds: list[Node] = []
     if node is not None and node.type == "property_declaration":
@@ -111,7 +106,7 @@ def _declared(node: "Node | None") -> str:
     return declared_name(text_of(next(iter(kinds), None)))
 
 
-def _pattern(node: "Node", reader: Reader) -> Expression:
+def _pattern(node: Node, reader: Reader) -> Expression:
     """What a pattern in a case of an enumeration is matched to: the part of the value at its place."""
     around = node.parent
     if around is None:
@@ -131,7 +126,7 @@ def _pattern(node: "Node", reader: Reader) -> Expression:
     return Element(value) if name in _HOLDERS else Attribute(value, f"{name}#{at - first - 1}")
 
 
-def _subject(pattern: "Node") -> "Node | None":
+def _subject(pattern: Node) -> Node | None:
     """What a `switch` looks at, by one of its patterns."""
     switch = outside(pattern, _OF_SWITCH)
     return switch.child_by_field_name("expr") if switch is not None and switch.type == "switch_statement" else None

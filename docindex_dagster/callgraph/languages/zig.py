@@ -5,11 +5,10 @@ whose names begin with a capital letter give types; pointers, optionals and slic
 """
 
 import re
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import nodes_around, text_of
 from docindex_dagster.callgraph.extract.library import last, module, something
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import (
     THIS,
     UNKNOWN,
@@ -25,9 +24,6 @@ from docindex_dagster.callgraph.ir import (
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 _DECLARED = frozenset({"VarDecl", "ContainerField"})
 _OUTSIDE = frozenset({"Decl", "Block", "FnCallArguments", "InitList", "source_file"})
 _OWN = {"@import": module, **dict.fromkeys(("@ptrCast", "@alignCast", "@constCast", "@volatileCast"), last)}
@@ -35,7 +31,7 @@ _MOST_PARTS = 60  # of a chain, which is read again for each call in it
 _FUNCTION = Instance(TypeRef("func"))
 
 
-def _chain(node: "Node", read: Read) -> Expression:
+def _chain(node: Node, read: Read) -> Expression:
     """An expression with all that is behind it; a declared type."""
     declared = _type_with(node)
     if declared is not None and text_of(declared).startswith("fn"):
@@ -45,7 +41,7 @@ def _chain(node: "Node", read: Read) -> Expression:
     return _up_to(node, None, read)
 
 
-def _callee(node: "Node", read: Read) -> Expression:
+def _callee(node: Node, read: Read) -> Expression:
     """What is called with some arguments; nothing of the language's own functions."""
     around = node.parent
     if around is None or around.type == "SuffixExpr":
@@ -55,7 +51,7 @@ def _callee(node: "Node", read: Read) -> Expression:
     return UNKNOWN if _is_own(called) else called
 
 
-def _up_to(chain: "Node | None", end: "Node | None", read: Read) -> Expression:
+def _up_to(chain: Node | None, end: Node | None, read: Read) -> Expression:
     """The parts of a chain, or those before one of them."""
     found: Expression = UNKNOWN
     if chain is None or chain.named_child_count > _MOST_PARTS:
@@ -69,7 +65,7 @@ def _up_to(chain: "Node | None", end: "Node | None", read: Read) -> Expression:
     return found
 
 
-def _with(found: Expression, part: "Node", read: Read) -> Expression:  # noqa: PLR0911 one a part
+def _with(found: Expression, part: Node, read: Read) -> Expression:  # noqa: PLR0911 one a part
     """A chain with one more part."""
     match part.type:
         case "FieldOrFnCall":
@@ -90,7 +86,7 @@ def _with(found: Expression, part: "Node", read: Read) -> Expression:  # noqa: P
             return read(part)
 
 
-def _member(found: Expression, name: "Node | None") -> Expression:
+def _member(found: Expression, name: Node | None) -> Expression:
     return UNKNOWN if found is UNKNOWN or _is_own(found) else Attribute(found, text_of(name))
 
 
@@ -98,7 +94,7 @@ def _is_own(found: Expression) -> bool:
     return isinstance(found, Name) and found.text.startswith("@")
 
 
-def _called(found: Expression, arguments: "Node", read: Read) -> Expression:
+def _called(found: Expression, arguments: Node, read: Read) -> Expression:
     """What a call gives; of functions whose names begin with a capital letter, something of a type."""
     written = path_of(found)
     if found is UNKNOWN or _is_own(found):
@@ -108,7 +104,7 @@ def _called(found: Expression, arguments: "Node", read: Read) -> Expression:
     return Call(found) if made is UNKNOWN else made
 
 
-def _of_own(function: str, given: "list[Node]", read: Read) -> Expression:
+def _of_own(function: str, given: list[Node], read: Read) -> Expression:
     """What a function of the language's own gives: a module, the type around, or what is cast."""
     if function == "@This":
         return THIS
@@ -118,7 +114,7 @@ def _of_own(function: str, given: "list[Node]", read: Read) -> Expression:
     return (gives(given, read) or UNKNOWN) if gives is not None else UNKNOWN
 
 
-def _type_with(chain: "Node") -> "Node | None":
+def _type_with(chain: Node) -> Node | None:
     """The declared type that a chain is, or ends; None where it stands elsewhere."""
     node = chain
     while node.parent is not None and node.parent.type == "ErrorUnionExpr":
@@ -134,7 +130,7 @@ def _declared(written: str) -> Expression:
     return UNKNOWN if "@" in written else something(written.replace("(", "<").replace(")", ">"))
 
 
-def _expected(chain: "Node") -> Expression:
+def _expected(chain: Node) -> Expression:
     """What `.name` is a member of: the type of the variable, or of what the function gives."""
     for node in nodes_around(chain):
         if node.type in _DECLARED:
@@ -149,7 +145,7 @@ def _expected(chain: "Node") -> Expression:
     return UNKNOWN
 
 
-def _types_in(node: "Node") -> "list[Node]":
+def _types_in(node: Node) -> list[Node]:
     return [child for child in node.named_children if child.type == "ErrorUnionExpr"]
 
 
