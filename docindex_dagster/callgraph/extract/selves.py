@@ -35,12 +35,13 @@ def with_this(statements: Sequence[Statement]) -> Iterator[Statement]:
         return False
 
     names_in = NamesIn(_SELVES)
+    meant: dict[str, dict[Expression, Expression]] = {}  # by scope
     for one in statements:
-        if not any(map(names_in.__getitem__, expressions_of(one))):
-            yield one
-            continue
         scope = scope_of(one)
-        yield renamed(one, {Name(name): THIS for name in _SELVES if is_this(scope, name)})
+        if scope not in meant:
+            meant[scope] = {Name(name): THIS for name in _SELVES if is_this(scope, name)}
+        has_this = meant[scope] and any(map(names_in.__getitem__, expressions_of(one)))
+        yield renamed(one, meant[scope]) if has_this else one
 
 
 def _named(statements: Iterable[Statement]) -> tuple[dict[str, str], dict[tuple[str, str], Expression]]:
