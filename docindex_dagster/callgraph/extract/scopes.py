@@ -48,7 +48,7 @@ _SCOPES = frozenset(
 )
 """The kinds of symbol in which names have a meaning of their own."""
 CALLABLE = frozenset({"function", "method"})
-_PLACED = frozenset({CallSite, Import, Assignment, Parameter, Base})  # what has a scope behind its kind, and a place
+_PLACED = frozenset({Import, Assignment, Parameter, Base})  # what has a scope behind its kind, and a place
 
 
 class Scoping:
@@ -79,7 +79,9 @@ class Scoping:
                 scope = self._outer
             if isinstance(found, Mark):
                 self._note(found, place, self._outer if start < self._decorated else scope)
-            elif (one := self._scoped(place, found, scope)) is not None:
+                continue
+            one = self._call(place, found, scope) if isinstance(found, CallSite) else self._scoped(place, found, scope)
+            if one is not None:
                 yield one
 
     def _is_outside(self, place: Place, symbol: Symbol) -> bool:
@@ -101,19 +103,22 @@ class Scoping:
             case "outer":
                 self._outside = place.end
 
-    def _scoped(  # noqa: C901 one a kind of statement
-        self, place: Place, found: Statement, scope: str
-    ) -> Placed | None:
-        """The statement of a place; none of a name that is no call, or of a function that is just defined."""
+    def _call(self, place: Place, found: CallSite, scope: str) -> Placed | None:
+        """A call in its scope; none of a name alone that is a variable."""
+        start, callee = place.start, found.callee
+        scope = self._outer if start < self._outside else scope
+        if isinstance(callee, NameOrCall):
+            if (scope, callee.text) in self._variables:
+                return None
+            callee = Name(callee.text)
+        scope = self._outer if start < self._decorated else scope
+        return CallSite(found.kind, scope, callee, found.arguments, place.line, start), start, None
+
+    def _scoped(self, place: Place, found: Statement, scope: str) -> Placed | None:
+        """The statement of a place; none of a function that is just defined."""
         start, region = place.start, place.region
         is_outside = start < self._decorated
-        if isinstance(found, CallSite):
-            scope = self._outer if start < self._outside else scope
-            if isinstance(found.callee, NameOrCall):  # a name alone is a call where it is no variable
-                if (scope, found.callee.text) in self._variables:
-                    return None
-                found = found._replace(callee=Name(found.callee.text))
-        elif isinstance(found, Assignment):
+        if isinstance(found, Assignment):
             if isinstance(found.target, Name):
                 self._variables.add((scope, found.target.text))
             if _defines(found, self._symbol):
