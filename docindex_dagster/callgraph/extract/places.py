@@ -130,12 +130,14 @@ def _place(capture: str, parts: "Captured", node: "Node", syntax: Syntax, reader
         found = _in_named_function(node, found, syntax, reader)
     if found is None:
         return None
-    if capture not in _VARIABLES:
-        return Place(start, end, line, found)
-    region = None
-    if syntax.blocks is not None:
-        region = region_of(syntax.blocks, parts[capture][0], captured(parts, "bind.within"))
-    return Place(start, end, line, found, region, _end_of_function(captured(parts, "bind.given"), reader))
+    region, until = None, 0
+    if capture in _VARIABLES:
+        if syntax.blocks is not None:
+            region = region_of(syntax.blocks, parts[capture][0], captured(parts, "bind.within"))
+        if "bind.given" in parts:
+            until = _end_of_function(parts["bind.given"][0], reader)
+    # One a statement: this takes a third of the time of a call of the class.
+    return tuple.__new__(Place, (start, end, line, found, region, until))
 
 
 @lru_cache(maxsize=1_000)
@@ -145,12 +147,13 @@ def _main_captures(captures: tuple[str, ...]) -> tuple[str, str]:
     return capture, f"{capture}.within" if f"{capture}.within" in captures else capture
 
 
-def _end_of_function(given: "Node | None", reader: Reader) -> int:
-    """Where the function without a name ends that what is bound is given to; 0 of what is given to none."""
+def _end_of_function(given: "Node", reader: Reader) -> int:
+    """Where the function without a name ends that what is bound is given to."""
     functions = reader.syntax.given.functions if reader.syntax.given is not None else frozenset()
-    while given is not None and given.type not in functions:
-        given = given.parent
-    return given.end_byte if given is not None else 0
+    node: Node | None = given
+    while node is not None and node.type not in functions:
+        node = node.parent
+    return node.end_byte if node is not None else 0
 
 
 def _renamed(places: list[Place], syntax: Syntax) -> Iterable[Place]:

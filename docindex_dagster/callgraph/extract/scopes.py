@@ -112,7 +112,8 @@ class Scoping:
                 return None
             callee = Name(callee.text)
         scope = self._outer if start < self._decorated else scope
-        return CallSite(found.kind, scope, callee, found.arguments, place.line, start), start, None
+        parts = (found.kind, scope, callee, found.arguments, place.line, start)
+        return tuple.__new__(CallSite, parts), start, None
 
     def _scoped(self, place: Place, found: Statement, scope: str) -> Placed | None:
         """The statement of a place; none of a function that is just defined."""
