@@ -1,5 +1,7 @@
 """Expressions that are equal are one object, so that answers about them are found again."""
 
+from weakref import ref
+
 import pytest
 
 from docindex_dagster.callgraph.ir import (
@@ -39,6 +41,13 @@ ORDER = Name("order")
 )
 def test_equal_expressions_are_one_object(made):
     assert made() is made()
+
+
+def test_an_expression_that_is_held_by_none_is_forgotten_and_can_be_made_again():
+    held = ref(Attribute(Name("a name of this test"), "total"))
+
+    assert held() is None
+    assert Attribute(Name("a name of this test"), "total") == path("a name of this test.total")
 
 
 def test_what_is_left_out_is_what_it_is_by_default():

@@ -268,7 +268,7 @@ MUTANTS = (
     Mutant("macros of C", "a macro, where it is included", f"{SPACES}:_macros", []),
     Mutant("objects in C++", "what looks like a function and makes an object", f"{DECLARATIONS}:_is_made", False),
     # Elixir and Haskell.
-    Mutant("pipes", "what is piped to a call is given first", f"{LANGUAGE}.elixir:_piped_to", None),
+    Mutant("pipes", "what a call of Elixir is given, and what is piped to it", f"{LANGUAGE}.elixir:_listed", ()),
     Mutant("ignored places", "heads and types are no calls", f"{PLACES}:_outside", Argument(0)),
     Mutant("paths of Elixir", "imports in their module, by paths", RULES, without("has_path_imports", False)),
     Mutant("names of functions", "what is called is no variable", RULES, without("has_function_names", False)),
