@@ -152,12 +152,10 @@ def _functions_around(node: Node, *, named: bool = True) -> Iterator[Node]:
     for around in nodes_around(node):
         if around.type in _AROUND_FUNCTIONS:
             return
-        if around.type == "lambda_literal" and (named or not _has_parameters(around)):
+        if around.type != "lambda_literal":
+            continue
+        if named or all(child.type != "lambda_parameters" for child in around.named_children):
             yield around
-
-
-def _has_parameters(function: Node) -> bool:
-    return any(child.type == "lambda_parameters" for child in function.named_children)
 
 
 _SPECIAL = {
