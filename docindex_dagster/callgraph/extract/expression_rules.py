@@ -244,8 +244,8 @@ def member(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> E
     if within is None or within.id == named.id:
         return path(written)  # a method called without its object
     before = reader.part(within, depth + 1)
-    plain = written.lstrip(".?!:")
-    return Attribute(before, plain.partition("<")[0] or plain)
+    plain = written.lstrip(".?!:~")
+    return Attribute(before, plain.partition("<")[0] or plain) if plain else UNKNOWN  # of an operator
 
 
 def _collection(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
