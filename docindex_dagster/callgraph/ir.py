@@ -7,10 +7,10 @@ compared and hashed by identity. What a language means by a name is not here.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass
-from threading import Lock
-from typing import Any, NamedTuple
+from threading import RLock
+from typing import Any, NamedTuple, cast
 from typing import Literal as OneOf
-from weakref import WeakValueDictionary
+from weakref import ref
 
 FILE = ""  # the scope around all others
 ROOT = "\\"  # the namespace around all others, where a language writes it
@@ -18,9 +18,13 @@ ANY = -1  # argument: whichever takes a function
 EITHER = "+"  # the name of a type that is one of its arguments
 BLOCK = 9  # argument: the block behind the others
 LAST_ARGUMENT = 8  # those behind it count as one
+_LONGEST_PATH = 64  # names
 
 NameSpace = OneOf["", "function", "type"]
 """What a name can only be, in languages in which functions, types and variables of one name stand side by side."""
+
+
+_MAKING = RLock()  # since what is collected while one is made is forgotten there
 
 
 class _HashConsed(type):
@@ -28,26 +32,42 @@ class _HashConsed(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
-        cls._instances: WeakValueDictionary[tuple[object, ...], object] = WeakValueDictionary()
-        cls._references = cls._instances.data  # type: ignore[attr-defined]  # its own look-up takes three times as long
+        known = cls._known = dict[tuple[object, ...], _Reference]()  # a `WeakValueDictionary` takes three times as long
         # A class with slots is made again once its fields are known.
         fields: dict[str, Field[object]] = namespace.get("__dataclass_fields__", {})
         cls._defaults = tuple(field.default for field in fields.values())
 
+        def forget(reference: _Reference, making: RLock = _MAKING) -> None:  # also when the module is gone
+            with making:
+                if known.get(reference.parts) is reference:
+                    del known[reference.parts]
+
+        cls._forget = forget
+
     def __call__(cls, *parts: object) -> object:
         if len(parts) < len(cls._defaults):
             parts += cls._defaults[len(parts) :]
-        reference = cls._references.get(parts)
+        reference = cls._known.get(parts)
         known = reference() if reference is not None else None
         return cls._made(parts) if known is None else known
 
     def _made(cls, parts: tuple[object, ...]) -> object:
         made = super().__call__(*parts)
+        reference = _Reference(made, cls._forget)
+        reference.parts = parts
         with _MAKING:  # another thread may have made one, too
-            return cls._instances.setdefault(parts, made)
+            known = cls._known.get(parts)
+            other = known() if known is not None else None
+            if other is None:
+                cls._known[parts] = reference
+        return made if other is None else other
 
 
-_MAKING = Lock()
+class _Reference(ref[object]):
+    """A weak reference that knows of what its object is made."""
+
+    __slots__ = ("parts",)
+    parts: tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -387,53 +407,9 @@ Statement = (
 )
 
 
-def with_expressions(statement: Statement, change: "Callable[[Expression], Expression]") -> Statement:
-    """The statement with what `change` gives for each of its expressions."""
-    match statement:
-        case CallSite():
-            callee, given = change(statement.callee), with_values(statement.arguments, change)
-            is_same = callee is statement.callee and given is statement.arguments
-            return statement if is_same else statement._replace(callee=callee, arguments=given)
-        case Assignment():
-            return statement._replace(target=change(statement.target), value=change(statement.value))
-        case Fill():
-            return statement._replace(arguments=with_values(statement.arguments, change))
-        case Generic():
-            return statement._replace(bound=change(statement.bound))
-        case Parameter() | Return() | Base() | Decorator() | Export():
-            return statement._replace(value=change(statement.value))
-        case _:
-            return statement
-
-
-def expressions_of(statement: Statement) -> "tuple[Expression, ...]":
-    """The expressions of a statement."""
-    match statement:
-        case CallSite():
-            return (statement.callee, *[argument.value for argument in statement.arguments])
-        case Assignment():
-            return statement.target, statement.value
-        case Parameter() | Return() | Base() | Decorator() | Export():
-            return (statement.value,)
-        case Fill():
-            return tuple([argument.value for argument in statement.arguments])
-        case Generic():
-            return (statement.bound,)
-        case _:
-            return ()
-
-
 def scope_of(statement: Statement) -> str:
     """Where a statement stands; what is exported stands in the file."""
     return FILE if isinstance(statement, Export) else statement.scope
-
-
-def with_values(arguments: tuple[Argument, ...], change: "Callable[[Expression], Expression]") -> tuple[Argument, ...]:
-    """Arguments with what `change` gives for each of their values; the same ones where that is the same."""
-    values = [change(one.value) for one in arguments]
-    if all(value is one.value for value, one in zip(values, arguments, strict=True)):
-        return arguments
-    return tuple([Argument(value, *one[1:]) for value, one in zip(values, arguments, strict=True)])
 
 
 def children(expression: Expression) -> "tuple[Expression, ...]":
@@ -467,33 +443,18 @@ _CHILDREN: Mapping[type[Expression], Callable[[Any], tuple[Expression, ...]]] = 
 }
 
 
-def rewritten(  # noqa: C901, PLR0911 one a form
-    expression: Expression, leaf: Callable[[Expression], Expression]
-) -> Expression:
+def rewritten(expression: Expression, leaf: Callable[[Expression], Expression]) -> Expression:
     """The expression with each part that is made of no other replaced by what `leaf` gives for it."""
-    if type(expression) not in _CHILDREN:
+    form: Any = type(expression)
+    if form not in _CHILDREN:
         return leaf(expression)
-    match expression:
-        case Attribute(of, name):
-            return Attribute(rewritten(of, leaf), name)
-        case Element(of):
-            return Element(rewritten(of, leaf))
-        case CallbackArgument(of, argument, position):
-            return CallbackArgument(rewritten(of, leaf), argument, position)
-        case Call(of):
-            return Call(rewritten(of, leaf))
-        case New(of):
-            return New(rewritten(of, leaf))
-        case Union(parts):
-            return Union(tuple(rewritten(part, leaf) for part in parts))
-        case Collection(parts):
-            return Collection(tuple(rewritten(part, leaf) for part in parts))
-        case Implicit(parts, text):
-            return Implicit(tuple(rewritten(part, leaf) for part in parts), text)
-        case Record(fields):
-            return Record(tuple((name, rewritten(part, leaf)) for name, part in fields))
-        case _:
-            return expression
+
+    def part(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple([part(one) for one in value])
+        return value if isinstance(value, str | int) else rewritten(value, leaf)
+
+    return cast("Expression", form(*[part(getattr(expression, name)) for name in form.__match_args__]))
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -510,6 +471,13 @@ def head(expression: Expression) -> Expression:
     while (first := _FIRST.get(type(expression))) is not None:
         (expression,) = first(expression)
     return expression
+
+
+def whole(collection: Expression) -> Expression:
+    """A collection, of one of its elements; a variable that may be a call is taken for one."""
+    while isinstance(collection, Element):
+        collection = collection.of
+    return Name(collection.text) if isinstance(collection, NameOrCall) else collection
 
 
 def either(expressions: Iterable[Expression]) -> Expression:
@@ -531,8 +499,10 @@ def types_in(declared: TypeRef) -> Iterator[TypeRef]:
 
 
 def path(text: str) -> Expression:
-    """A dotted path as an expression."""
-    first, *others = text.split(".")
+    """A dotted path as an expression; unknown where it is longer than anyone writes."""
+    first, *others = text.split(".", _LONGEST_PATH)
+    if len(others) == _LONGEST_PATH:
+        return UNKNOWN
     found: Expression = Name(first)
     for name in others:
         found = Attribute(found, name)

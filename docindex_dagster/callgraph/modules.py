@@ -1,30 +1,122 @@
-"""The files of a source, by the names under which others import them."""
+"""The files of a source, and how those are found that others import."""
 
 import posixpath
+import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
+
+_Made = TypeVar("_Made")
+_UP = re.compile(r"^(?:\.\.?/)+")
+_NONE = re.compile(r"(?!)")
+_CONFIGURATIONS = frozenset({"go.mod", "Cargo.toml", "tsconfig.json", "jsconfig.json", "package.json"})
+
+
+def is_configuration(path: str) -> bool:
+    """Whether a file says where imports lead."""
+    return posixpath.basename(path) in _CONFIGURATIONS
 
 
 @dataclass(frozen=True, eq=False)
 class Modules:
-    """The files of a source by the names under which others import them."""
+    """The files of a source, and the texts of those that say where imports lead."""
 
     paths: frozenset[str]
-    folders: frozenset[str]
-    dotted: Mapping[str, Sequence[str]]  # Python: files by the last parts of their dotted names
-    aliases: Sequence[tuple[str, str, str]]  # ECMAScript: in a folder, a pattern and what it stands for
-    packages: Mapping[str, str]  # ECMAScript: names of packages of the source, and their folders
-    headers: Mapping[str, Sequence[str]]  # C: files that may be included, by their names
-    go: Sequence[tuple[str, str]] = ()  # names of the modules of Go, and their folders
-    crates: Mapping[str, str] = field(default_factory=dict)  # libraries of Rust, and their first files
-    haskell: Mapping[str, Sequence[str]] = field(default_factory=dict)  # files by the last parts of names of modules
+    texts: Mapping[str, str]
+    _made: dict[object, Any] = field(default_factory=dict)
+
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        """The folders of the files, with those around them."""
+        found: set[str] = set()
+        for path in self.paths:
+            folder = path
+            while folder and (folder := posixpath.dirname(folder)) not in found:
+                found.add(folder)
+        return frozenset(found)
 
     @cached_property
     def folders_named(self) -> Mapping[str, Sequence[str]]:
         """The folders by their last names."""
-        found: dict[str, list[str]] = defaultdict(list)
-        for folder in sorted(self.folders):
-            found[posixpath.basename(folder)].append(folder)
+        return _named(self.folders)
+
+    @cached_property
+    def named(self) -> Mapping[str, Sequence[str]]:
+        """The files by their names up to the first dot."""
+        return _named(self.paths)
+
+    def derived(self, make: Callable[["Modules"], _Made]) -> _Made:
+        """What a language makes of the files, which is made once."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        found: _Made = self._made[make]
         return found
+
+
+def _named(paths: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        found[posixpath.basename(path).partition(".")[0]].append(path)
+    return found
+
+
+def upwards(folder: str) -> Iterator[str]:
+    """A folder and those around it, up to the root of the source."""
+    yield folder
+    while folder:
+        folder = posixpath.dirname(folder)
+        yield folder
+
+
+def nearest(importer: str, paths: Iterable[str]) -> Iterator[str]:
+    """The path that shares most folders with the importer, the shortest of them; none of none."""
+    around = importer.split("/")[:-1]
+
+    def distance(path: str) -> tuple[int, int, str]:
+        return -len(posixpath.commonprefix([around, path.split("/")[:-1]])), path.count("/"), path
+
+    yield from sorted(paths, key=distance)[:1]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where a language looks for what an import names: beside the importer, in folders above, and among all files."""
+
+    places: tuple[str, ...] = ()  # of a file by the name `{}`, in a folder
+    ending: str = ""  # that a name may be written with
+    is_dotted: bool = False  # the parts of a name have dots between them
+    near: re.Pattern[str] = _NONE  # what only lies at the first place beside the importer: relative names, the library
+    climbs: bool = True  # folders above are searched, too
+    anywhere: tuple[str, ...] = ()  # endings of files that are found by how their paths end
+
+    def find(self, modules: Modules, importer: str, module: str) -> Iterator[str]:
+        """The file that a name means, if the source has it."""
+        name = self._plain(module)
+        beside = posixpath.dirname(importer)
+        is_near = self.is_near(name)
+        tail = _UP.sub("", posixpath.normpath(name))
+        for folder in upwards(beside):
+            for place in self.places[:1] if is_near else self.places:
+                path = posixpath.normpath(posixpath.join(folder, place.replace("{}", name)))
+                if path in modules.paths and (is_near or path != importer):
+                    yield path
+                    return
+            if is_near or not self.climbs:
+                break
+            name = tail
+        if not is_near:
+            ends = tuple(f"/{tail}{ending}" for ending in self.anywhere)
+            known = modules.named.get(posixpath.basename(tail).partition(".")[0], ()) if ends else ()
+            yield from nearest(importer, (path for path in known if f"/{path}".endswith(ends)))
+
+    def is_near(self, name: str) -> bool:
+        """Whether a name is looked for beside the importer alone."""
+        return self.near.match(name) is not None
+
+    def _plain(self, module: str) -> str:
+        """A name as a path without its ending."""
+        if self.is_dotted and not (self.ending and module.endswith(self.ending)):
+            return module.removeprefix("./").replace(".", "/")
+        return module.removesuffix(self.ending)

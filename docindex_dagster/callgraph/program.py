@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from docindex_dagster.callgraph.dependencies.tabling import Table
 from docindex_dagster.callgraph.fingerprints import key_of
 from docindex_dagster.callgraph.ir import Assignment, CallSite, Decorator, Definition, Fill
-from docindex_dagster.callgraph.languages.modules import find_module
 from docindex_dagster.callgraph.modules import Modules
 from docindex_dagster.callgraph.offers import Offers, Taker, stem
 from docindex_dagster.callgraph.units import Unit
@@ -193,7 +192,7 @@ class Program:
             names = _module_names(importer.path, module)
             opening = {"__init__"} if importer.rules.family == "python" else set()  # what is a package
             looks = frozenset(key_of("module", name) for name in names | opening)
-            known = self._led[key] = looks, find_module(self.modules, importer.path, importer.language, module)
+            known = self._led[key] = looks, tuple(importer.rules.find(self.modules, importer.path, module))
         self.table.reads += known[0]
         return known[1]
 

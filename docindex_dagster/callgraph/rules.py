@@ -1,9 +1,14 @@
 """How languages differ in what a name means; the rules of each are in `languages/`."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from docindex_dagster.callgraph.modules import Modules
+
 Sharing = Literal["file", "folder", "namespace", "included", "global", "loaded"]
+Find = Callable[[Modules, str, str], Iterable[str]]
+"""Gives the files, or folders with a slash behind them, that a module may be which a file imports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +16,7 @@ class Rules:
     """The rules of a language."""
 
     family: str  # languages whose names meet
+    find: Find = lambda *_: ()  # where imports lead that name files
     sharing: Sharing = "file"  # which files see each other's names without an import
     redefines: bool = False  # of definitions of one name in one place the last counts
     has_implicit_members: bool = False  # a bare name in a method may be a member of its class

@@ -46,7 +46,7 @@ from docindex_dagster.callgraph.ir import (
 )
 
 # Raise it with every change of what is extracted from the same file, or of how a row holds it.
-REFERENCES_VERSION = "4"
+REFERENCES_VERSION = "5"
 # The key under which the metadata of a table hold what its rows were made with besides the bytes of the files.
 MADE_WITH = b"docindex.references"
 

@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from docindex_dagster.callgraph.contents import contents_of, contents_outside, filled, root_of, unpacked
+from docindex_dagster.callgraph.contents import contents_of, contents_outside, filled, filled_outside, root_of, unpacked
 from docindex_dagster.callgraph.ir import (
     FILE,
     THIS,
@@ -19,7 +19,6 @@ from docindex_dagster.callgraph.ir import (
     CallSite,
     Decorator,
     Definition,
-    Element,
     Expression,
     FileIR,
     Fill,
@@ -31,10 +30,11 @@ from docindex_dagster.callgraph.ir import (
     TypeRef,
     Unknown,
     path_of,
+    whole,
 )
 from docindex_dagster.callgraph.languages import rules_of
 from docindex_dagster.callgraph.languages.bash_functions import called_name, with_parameters
-from docindex_dagster.callgraph.languages.lua_tables import assigned_fields, filled_variables, with_tables
+from docindex_dagster.callgraph.languages.lua_tables import assigned_fields, with_tables
 from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, around, holder
 from docindex_dagster.callgraph.rules import Rules
 
@@ -195,12 +195,12 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
     placed = _beside(ir.definitions) if rules.has_protocols else ir.definitions
     definitions = {one.id: _as_class(one, rules) for one in placed}
     calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
-    contents, outside = [*contents_of(calls)], [*contents_outside(calls)]
+    contents = [*contents_of(calls)]
     parameters, named_anew = _first_equations(ir.parameters) if rules.has_equations else (ir.parameters, ())
     assignments = [*map(unpacked, ir.assignments)] if rules.has_namespaces else (*ir.assignments, *named_anew)
     attributed = [*filled([*assignments, *contents], definitions)]
     is_included = rules.sharing == "included"
-    bound = [*_lifted(assignments, definitions), *outside] if is_included else attributed
+    bound = [*_lifted(assignments, definitions), *contents_outside(contents)] if is_included else attributed
     imports = [one if one.is_passed_on else _with_scope(one, rules, definitions) for one in ir.imports]
     left_out = _left_out(imports)
     imports = [one for one in imports if one.kind != "left out"]
@@ -248,16 +248,10 @@ def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Ch
         properties=frozenset(ir.properties),
         hidden=frozenset(ir.hidden),
         forwards=grouped((one.scope, one.name) for one in ir.forwards),
-        filled=filled_variables(ir.assignments, partial(_scopes_around, definitions)) if rules.has_tables else {},
-        contents=[*contents, *outside],
+        filled=filled_outside(ir.assignments, definitions) if rules.has_tables else {},
+        contents=contents,
         ir=ir,
     )
-
-
-def _scopes_around(definitions: Mapping[str, Definition], scope: str) -> Iterator[str]:
-    """A scope and those around it, the file last."""
-    yield from (around.id for around in around(definitions, scope))
-    yield FILE
 
 
 def _assigned(assignments: Iterable[Assignment], rules: Rules) -> Sequence[Assignment]:
@@ -365,9 +359,7 @@ def _lifted(assignments: Iterable[Assignment], definitions: Mapping[str, Definit
 
 def _is_of_another(one: Assignment) -> bool:
     """Whether something is assigned to an attribute of what is not the object itself."""
-    target = one.target
-    while isinstance(target, Element):
-        target = target.of
+    target = whole(one.target)
     if one.role != "bind" or not isinstance(target, Attribute) or isinstance(one.value, Unknown):
         return False
     return target.of is not THIS and path_of(target).partition(".")[0] != "this"

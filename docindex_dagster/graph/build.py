@@ -23,8 +23,7 @@ from docindex_dagster.callgraph.chunk_symbols import definitions_of
 from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT, Limits, OverLimitError, Table
 from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import has_calls
-from docindex_dagster.callgraph.languages.modules import is_configuration, make_modules
-from docindex_dagster.callgraph.modules import Modules
+from docindex_dagster.callgraph.modules import Modules, is_configuration
 from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.resolver import Resolver
 from docindex_dagster.callgraph.table_reading import References
@@ -195,7 +194,7 @@ def _modules(files: pa.Table) -> Modules:
     texts: dict[str, str] = {}
     for row in files.filter(pc.is_in(files["path"], wanted)).select(["path", "text"]).to_pylist():
         texts[row["path"]] = texts.get(row["path"], "") + row["text"]
-    return make_modules(paths, texts)
+    return Modules(frozenset(paths), texts)
 
 
 def _extracted(resolver: Resolver, files: pa.Table, irs: References, paths: Sequence[str], content: Content) -> Graph:

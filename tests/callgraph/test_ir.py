@@ -1,9 +1,12 @@
 """Expressions that are equal are one object, so that answers about them are found again."""
 
+from weakref import ref
+
 import pytest
 
 from docindex_dagster.callgraph.ir import (
     THIS,
+    UNKNOWN,
     Attribute,
     Call,
     CallbackArgument,
@@ -40,6 +43,13 @@ def test_equal_expressions_are_one_object(made):
     assert made() is made()
 
 
+def test_an_expression_that_is_held_by_none_is_forgotten_and_can_be_made_again():
+    held = ref(Attribute(Name("a name of this test"), "total"))
+
+    assert held() is None
+    assert Attribute(Name("a name of this test"), "total") == path("a name of this test.total")
+
+
 def test_what_is_left_out_is_what_it_is_by_default():
     assert Name("order", "") is ORDER
     assert TypeRef("Order", ()) is TypeRef("Order")
@@ -59,6 +69,19 @@ def test_names_are_replaced_in_all_parts_and_nothing_else_is():
     assert THIS in walk(after)
 
 
+def test_what_stands_beside_expressions_stays():
+    before = Record((("self", CallbackArgument(ORDER, 2, 1)),))
+
+    after = rewritten(before, lambda part: THIS if part is ORDER else part)
+
+    assert after is Record((("self", CallbackArgument(THIS, 2, 1)),))
+
+
 def test_a_path_is_written_as_it_is_read():
     assert path_of(path("shop.cart.Order")) == "shop.cart.Order"
     assert path_of(Call(ORDER)) == ""
+
+
+def test_a_path_that_is_too_long_is_not_followed():
+    assert path(".".join("a" * 64)) is not UNKNOWN
+    assert path(".".join("a" * 100_000)) is UNKNOWN

@@ -1,8 +1,10 @@
 """The mechanisms of the call graph, each with what it does, where it is, and what it returns when it is taken out."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from docindex_dagster.callgraph.extract.statements import BASES, MARKS
 from docindex_dagster.callgraph.ir import THIS, UNKNOWN
 from docindex_dagster.callgraph.languages import RULES as RULES_OF_LANGUAGES
 from tests.mutants.mutant import Argument, Mutant
@@ -28,12 +30,15 @@ def without(rule: str, nothing: Any = NONE) -> Any:
     return {language: replace(rules, **{rule: nothing}) for language, rules in RULES_OF_LANGUAGES.items()}
 
 
+def without_capture(captures: Mapping[str, Any], capture: str) -> Any:
+    """What is made of captures, without one of them."""
+    return {name: made for name, made in captures.items() if name != capture}
+
+
 MUTANTS = (
     # Scopes.
     Mutant("scopes", "a name is looked for in the scopes around it", f"{SCOPES}:_in_scope", None),
-    Mutant(
-        "unique names", "a block hides variables for its own length", f"{READ}.shadows:with_unique_names", Argument(0)
-    ),
+    Mutant("unique names", "a block hides variables for its own length", f"{READ}.shadows:region_of", None),
     Mutant("written functions", "functions that are elements of a collection", f"{SCOPES}:function_named"),
     Mutant("bare names", "a name of Ruby may be a call", f"{SCOPES}:name_or_call"),
     Mutant("names of itself", "`this`, `super`, `self`, `crate`", f"{SELVES}:of_itself", None),
@@ -46,8 +51,18 @@ MUTANTS = (
         "declared or given", "of C, C++ and PHP: a variable by its type or value", f"{CLASSES}:declared_or_given", []
     ),
     Mutant("functions of members", "names in a function that is a member elsewhere", f"{SCOPES}:_in_member", None),
-    Mutant("hidden names", "names of function expressions are seen in them alone", f"{STATEMENTS}:_hidden", None),
-    Mutant("defaults", "what a default calls runs outside of the function", f"{STATEMENTS}:_outer", None),
+    Mutant(
+        "hidden names",
+        "names of function expressions are seen in them alone",
+        f"{STATEMENTS}:MARKS",
+        without_capture(MARKS, "hidden"),
+    ),
+    Mutant(
+        "defaults",
+        "what a default calls runs outside of the function",
+        f"{STATEMENTS}:MARKS",
+        without_capture(MARKS, "outer"),
+    ),
     # Imports.
     Mutant("imports", "a name is that of what is imported", f"{IMPORTS}:imported"),
     Mutant("modules", "what a module has under a name", f"{IMPORTS}:_of_module"),
@@ -68,19 +83,13 @@ MUTANTS = (
     Mutant("macro arguments", "what stands in a macro is read as code", f"{PLACES}:_read_again", None),
     Mutant("computed exports", "any export of a module whose name is computed", f"{IMPORTS}:all_exported"),
     Mutant("modules of Python", "the file of a dotted name", f"{LANGUAGE}.python_modules:find"),
-    Mutant("nearest modules", "of several files of one name the nearest", f"{LANGUAGE}.python_modules:_likeliest", ""),
+    Mutant("nearest modules", "of several files of one name the nearest", "callgraph.modules:nearest", NOTHING),
+    Mutant("modules by paths", "the file of a name by where it lies", "callgraph.modules:Search.find"),
+    Mutant("near names", "relative names, and those of the library", "callgraph.modules:Search.is_near", False),
     Mutant("modules of ECMAScript", "the file of a path or package", f"{LANGUAGE}.ecmascript_modules:find"),
     Mutant("entries of packages", "what package.json names inside", f"{LANGUAGE}.ecmascript_modules:_of_package"),
     Mutant("modules of Go", "the folder of a package", f"{LANGUAGE}.go_modules:find"),
-    Mutant("modules of Ruby", "the file of a require", f"{LANGUAGE}.ruby_modules:find"),
     Mutant("modules of Rust", "the file of a module or crate", f"{LANGUAGE}.rust_modules:find"),
-    Mutant("includes", "the file of an include", f"{LANGUAGE}.c_modules:find"),
-    Mutant(
-        "library headers",
-        "headers of the library are none of the source",
-        f"{LANGUAGE}.c_modules:STANDARD_HEADERS",
-        NONE,
-    ),
     Mutant("using directives", "`using namespace`", f"{UNITS}:Unit.directives", ()),
     Mutant("included names", "names of C and C++ by namespaces and includes", f"{SCOPES}:_included"),
     Mutant("visible files", "what includes lead to, through others", f"{SPACES}:included", NONE),
@@ -94,7 +103,9 @@ MUTANTS = (
     Mutant("super", "what the class inherits", f"{SELVES}:_super"),
     Mutant("super of Ruby", "the method of the same name", f"{SELVES}:_inherited_method"),
     Mutant("super of modules", "the method behind a module in those that include it", f"{SELVES}:_behind"),
-    Mutant("mixins", "members before those of base classes", f"{STATEMENTS}:_mixin", None),
+    Mutant(
+        "mixins", "members before those of base classes", f"{STATEMENTS}:BASES", without_capture(BASES, "base.mixin")
+    ),
     Mutant("class methods", "`ClassMethods` of a module of Ruby", f"{HIERARCHY}:_extension"),
     Mutant("overriding", "a method that a class calls on itself", f"{CALLS}:_overriding"),
     Mutant("overriding by use", "not where only objects of others run it", f"{CALLS}:_may_run_in", True),
@@ -108,7 +119,12 @@ MUTANTS = (
     Mutant("traits for the library", "a trait adds methods to a type of the library", f"{MEMBERS}:_added", []),
     Mutant("deref", "an object of Rust that stands for another", f"{MEMBERS}:_of_deref", []),
     Mutant("makers of Ruby", "`new` of a class, or its own", f"{MEMBERS}:_maker"),
-    Mutant("companions", "a companion of Kotlin is named by its class", f"{STATEMENTS}:_companion", None),
+    Mutant(
+        "companions",
+        "a companion of Kotlin is named by its class",
+        f"{STATEMENTS}:BASES",
+        without_capture(BASES, "base.companion"),
+    ),
     Mutant("constants of enums", "a constant of an enumeration is an object of it", f"{MEMBERS}:_without_member"),
     Mutant("bodies of constants", "`super` in a constant of an enumeration", f"{SELVES}:_is_of_constant", False),
     Mutant("classes without name", "what a function's class inherits", f"{HIERARCHY}:bases_of_unnamed"),
@@ -139,7 +155,7 @@ MUTANTS = (
     Mutant("several results", "of Go: each goes to a variable", f"{READ}.patterns:assigned_part", UNKNOWN),
     Mutant("either type", "one of several declared types", f"{READ}.types:_one_of", None),
     Mutant("objects or functions", "what is declared as either", f"{TYPES}:may_be_function", False),
-    Mutant("bounds of Python", "what a type parameter is bound by", f"{EXPRESSIONS}:_bound", None),
+    Mutant("bounds of Python", "what a type parameter is bound by", f"{READ}.library:bounded", None),
     Mutant("parts of tuples", "of Python: each goes to a name", f"{READ}.patterns:unpacked", UNKNOWN),
     Mutant("wrappers", "types whose members are those of what they hold", RULES, without("wrappers")),
     Mutant("leading arguments", "of Rust: Result holds its first argument", RULES, without("leading")),
@@ -165,7 +181,7 @@ MUTANTS = (
     Mutant("results of Rust", "what methods of standard types give", "callgraph.resolver.rust_std:rust_result"),
     Mutant("plain results", "texts and numbers of the library", f"{BUILTINS}:plain_result", None),
     Mutant("mapped elements", "what a mapping makes of all elements", f"{LAMBDAS}:mapped", None),
-    Mutant("copies", "sorted and its like give the same", f"{EXPRESSIONS}:_copied", UNKNOWN),
+    Mutant("copies", "sorted and its like give the same", f"{READ}.library:last", UNKNOWN),
     Mutant("tables of C", "functions in rows", f"{DECLARATIONS}:_rows", NOTHING),
     Mutant("filled structs of C", "what is put into fields in their order", f"{DECLARATIONS}:_filled", NOTHING),
     # Callbacks.
@@ -175,7 +191,7 @@ MUTANTS = (
     Mutant("library callbacks", "methods of the library give elements", f"{BUILTINS}:gives_elements", False),
     Mutant("given lambdas", "what a lambda is given", f"{READ}.callees:what_is_given", UNKNOWN),
     Mutant("given blocks", "what a block of Ruby is given", f"{VARIABLES}:_block_given", UNKNOWN),
-    Mutant("folds", "what a fold begins with", f"{VARIABLES}:folded", UNKNOWN),
+    Mutant("folds", "what a fold begins with", f"{READ}.callees:_start_of", UNKNOWN),
     Mutant("handed functions", "what those give that are given a function", f"{ARGUMENTS}:_by_takers"),
     Mutant("given functions", "functions that are given for a declared parameter", f"{ARGUMENTS}:_given_functions"),
     Mutant(
@@ -200,7 +216,7 @@ MUTANTS = (
     Mutant("decorators", "what a decorator makes of a function", f"{DEFINITIONS}:_decorated"),
     Mutant("overloads of decorators", "of several declarations each counts", f"{DEFINITIONS}:_is_overload", False),
     Mutant("properties", "a method that is read as an attribute", f"{CLASSES}:_is_property", False),
-    Mutant("accessors", "`get` of a property of ECMAScript", f"{STATEMENTS}:_property", None),
+    Mutant("accessors", "`get` of a property of ECMAScript", f"{STATEMENTS}:MARKS", without_capture(MARKS, "property")),
     Mutant("fixtures", "pytest's fixtures", "callgraph.resolver.fixtures:fixture_of", None),
     # Overloads and extensions.
     Mutant("overloads", "of functions of one name the one that fits", f"{CALLS}:chosen", Argument(3)),
@@ -252,7 +268,7 @@ MUTANTS = (
     Mutant("macros of C", "a macro, where it is included", f"{SPACES}:_macros", []),
     Mutant("objects in C++", "what looks like a function and makes an object", f"{DECLARATIONS}:_is_made", False),
     # Elixir and Haskell.
-    Mutant("pipes", "what is piped to a call is given first", f"{STATEMENTS}:_with_piped", Argument(1)),
+    Mutant("pipes", "what a call of Elixir is given, and what is piped to it", f"{LANGUAGE}.elixir:_listed", ()),
     Mutant("ignored places", "heads and types are no calls", f"{PLACES}:_outside", Argument(0)),
     Mutant("paths of Elixir", "imports in their module, by paths", RULES, without("has_path_imports", False)),
     Mutant("names of functions", "what is called is no variable", RULES, without("has_function_names", False)),
@@ -265,8 +281,7 @@ MUTANTS = (
     Mutant("callbacks of modules", "a module in a variable has its callbacks", f"{CALLS}:_declared"),
     Mutant("fields without types", "what structs are written with", RULES, without("has_untyped_fields", False)),
     Mutant("names that are left out", "`hiding` and `except`", f"{UNITS}:_left_out", frozenset[tuple[str, str, str]]()),
-    Mutant("applications", "one argument after the other, and operators", f"{READ}.applications:applied_to", NOTHING),
-    Mutant("modules of Haskell", "the file of a module", f"{LANGUAGE}.haskell_modules:find", NOTHING),
+    Mutant("applications", "one argument after the other, and operators", f"{LANGUAGE}.haskell:_applied_to", NOTHING),
     Mutant("export lists", "a module gives others what it lists", RULES, without("has_export_lists", False)),
     Mutant("free methods", "a method of a type class needs no class", RULES, without("has_free_methods", False)),
     Mutant("equations", "each names the parameters anew", RULES, without("has_equations", False)),

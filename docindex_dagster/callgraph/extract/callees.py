@@ -3,10 +3,12 @@
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expression_rules import member, named_method
-from docindex_dagster.callgraph.extract.expressions import Reader, part_of
+from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of
 from docindex_dagster.callgraph.extract.syntax import Lambdas
 from docindex_dagster.callgraph.ir import (
     ANY,
+    BLOCK,
+    LAST_ARGUMENT,
     THIS,
     UNKNOWN,
     Attribute,
@@ -19,6 +21,10 @@ from docindex_dagster.callgraph.ir import (
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+
+_FOLDS = {"reduce": 0, "reduceRight": 0, "inject": 0, "each_with_object": 1}
+"""Methods that make one thing of all, with the position of the parameter that is what came of the elements so far."""
 
 
 def callee(call: "Node", reader: Reader) -> Expression:
@@ -49,7 +55,12 @@ def method_of(called: Expression) -> tuple[Expression | None, str]:
 def what_is_given(node: "Node", reader: Reader, position: int = 1) -> Expression:
     """What a function without a name is given by the call that it stands in; `node` is it, or its parameters."""
     given = reader.syntax.given
-    call = call_around(node, given) if given is not None else None
+    return given_by(call_around(node, given), reader, position) if given is not None else UNKNOWN
+
+
+def given_by(call: "Node | None", reader: Reader, position: int = 1) -> Expression:
+    """What a call gives to a function without a name."""
+    given = reader.syntax.given
     called = callee(call, reader) if call is not None else UNKNOWN
     if given is None or called is UNKNOWN:
         return UNKNOWN
@@ -58,6 +69,20 @@ def what_is_given(node: "Node", reader: Reader, position: int = 1) -> Expression
         return owner
     argument = CallbackArgument(called, ANY, position)
     return Union((Element(owner or THIS), argument)) if method in given.items else argument
+
+
+def passed(call: "Node", called: Expression, argument: int, position: int, reader: Reader) -> Expression:
+    """What a call gives as the parameter at a position of its argument."""
+    is_far = position > LAST_ARGUMENT or (argument > LAST_ARGUMENT and argument != BLOCK)
+    given = UNKNOWN if called is UNKNOWN or is_far else CallbackArgument(called, argument, position)
+    start = _start_of(call, reader) if _FOLDS.get(method_of(called)[1]) == position else UNKNOWN
+    return given if start is UNKNOWN else start
+
+
+def _start_of(fold: "Node", reader: Reader) -> Expression:
+    """What a fold begins with."""
+    given = parts_of(fold.child_by_field_name("arguments"))
+    return reader.expression(given[-1]) if given and given[-1].type in reader.syntax.values else UNKNOWN
 
 
 def call_around(node: "Node", given: Lambdas) -> "Node | None":

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from docindex_dagster.callgraph.extract.arguments import written_in
 from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.extract.variables import bound
@@ -11,7 +12,6 @@ from docindex_dagster.callgraph.ir import (
     FILE,
     ROOT,
     UNKNOWN,
-    Argument,
     Assignment,
     Attribute,
     CallSite,
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 _WRAPPERS = frozenset(
     {"pointer_declarator", "array_declarator", "init_declarator", "reference_declarator", "attributed_declarator"}
 )
+_FUNCTIONS = frozenset({"function_declarator", "abstract_function_declarator"})
 _NO_CLASS = frozenset({"primitive_type", "placeholder_type_specifier", "sized_type_specifier", "enum_specifier"})
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
-_MOST_ARGUMENTS = 8
 _MOST_HELD = 12  # elements of a collection
 _MOST_FIELDS = 200  # elements of a table that are looked at
 
@@ -61,12 +61,19 @@ def declared(declaration: "Node", reader: Reader) -> "Found":
 
 def function_declarator(node: "Node | None") -> "Node | None":
     """The declarator of a function, as opposed to a pointer to one."""
-    while node is not None and node.type in _WRAPPERS:
-        node = node.child_by_field_name("declarator") or next(iter(node.named_children), None)
-    if node is None or node.type not in {"function_declarator", "lambda_declarator", "abstract_function_declarator"}:
+    *_, node = _inwards(node)
+    if node is None or node.type not in _FUNCTIONS | {"lambda_declarator"}:
         return None
     inner = node.child_by_field_name("declarator")
     return None if inner is not None and inner.type == "parenthesized_declarator" else node
+
+
+def _inwards(node: "Node | None") -> "Iterator[Node | None]":
+    """A declarator and those in it, down to what is no pointer, array or the like."""
+    yield node
+    while node is not None and node.type in _WRAPPERS:
+        node = node.child_by_field_name("declarator") or next(iter(node.named_children), None)
+        yield node
 
 
 def _is_made(declaration: "Node", function: "Node") -> bool:
@@ -112,12 +119,10 @@ def signature(node: "Node", reader: Reader) -> "Found":
 def parameters(function: "Node", reader: Reader) -> "Found":
     """The parameters of a function, those without a name, too."""
     listed = function.child_by_field_name("parameters")
-    for node in listed.named_children if listed is not None else ():
+    for node in parts_of(listed):
         if node.type in {"variadic_parameter", "variadic_parameter_declaration"}:
-            yield (
-                node,
-                Parameter("rest", FILE, _name_of(node.child_by_field_name("declarator"), reader), UNKNOWN, "", 0, 0),
-            )
+            name = _name_of(node.child_by_field_name("declarator"), reader)
+            yield node, Parameter("rest", FILE, name, UNKNOWN, "", 0, 0)
         if node.type not in {"parameter_declaration", "optional_parameter_declaration"}:
             continue
         declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")
@@ -139,12 +144,11 @@ def _name_of(declarator: "Node | None", reader: Reader) -> str:
 
 def template(listed: "Node", _: Reader) -> "Found":
     """The types that a class is given."""
-    for node in listed.named_children:
+    for node in parts_of(listed):
+        name = "_"
         if node.type in {"type_parameter_declaration", "optional_type_parameter_declaration"}:
-            name = node.child_by_field_name("name") or next(iter(node.named_children), None)
-            yield node, Parameter("", FILE, text_of(name), UNKNOWN, "", 0, 0)
-        elif not node.is_extra:
-            yield node, Parameter("", FILE, "_", UNKNOWN, "", 0, 0)
+            name = text_of(node.child_by_field_name("name") or next(iter(node.named_children), None))
+        yield node, Parameter("", FILE, name, UNKNOWN, "", 0, 0)
 
 
 def _variable(declaration: "Node", kind: "Node | None", declarator: "Node", reader: Reader) -> "Found":
@@ -192,8 +196,7 @@ def _initialised(
 
 def _new(declared: TypeRef, arguments: "Node", reader: Reader) -> CallSite:
     """The call of a constructor by a declaration."""
-    given = tuple(Argument(reader.expression(child)) for child in parts_of(arguments)[:_MOST_ARGUMENTS])
-    return CallSite("new", FILE, path(declared.name), given, 0, 0)
+    return CallSite("new", FILE, path(declared.name), written_in(arguments, reader), 0, 0)
 
 
 def _filled(values: "Node", kind: TypeRef, reader: Reader, *, is_array: bool) -> "Found":
@@ -202,17 +205,16 @@ def _filled(values: "Node", kind: TypeRef, reader: Reader, *, is_array: bool) ->
     for child in values.named_children[:_MOST_FIELDS]:
         if child.is_extra:
             continue
-        is_pair = child.type == "initializer_pair"
-        value = child.child_by_field_name("value") if is_pair else child
+        value = _value_of(child)
         if is_array:
             if value is not None and value.type == "initializer_list":
                 yield from _filled(value, kind, reader, is_array=False)
             continue
-        designator = child.child_by_field_name("designator") if is_pair else None
+        designator = child.child_by_field_name("designator") if _is_pair(child) else None
         field = _field_name(designator) if designator is not None else f"#{at}"
         at += 1
         known = reader.expression(value)
-        if known is not UNKNOWN and not isinstance(head(known), Unknown | Literal | Collection | Record):
+        if _may_run(known):
             target = Attribute(Instance(TypeRef(kind.name)), field)
             yield child, Assignment("initial", FILE, target, known, 0, 0)
 
@@ -220,7 +222,7 @@ def _filled(values: "Node", kind: TypeRef, reader: Reader, *, is_array: bool) ->
 def _held(declarator: "Node", name: Expression, values: "Node", reader: Reader, *, is_map: bool) -> "Found":
     """What a collection is made with."""
     for child in values.named_children[:_MOST_HELD]:
-        value = child.child_by_field_name("value") if _is_pair(child) else child
+        value = _value_of(child)
         if is_map and value is not None and value.type == "initializer_list" and value.named_children:
             value = value.named_children[-1]
         known = reader.expression(value)
@@ -260,9 +262,8 @@ def _rows(declarator: "Node", name: Expression, values: "Node", field: tuple[int
         cells = parts_of(row)
         pairs = {_field_name(one.child_by_field_name("designator")): one for one in cells if _is_pair(one)}
         cell = pairs.get(field[1]) or (cells[field[0]] if field[0] < len(cells) and not pairs else None)
-        value = cell.child_by_field_name("value") if cell is not None and _is_pair(cell) else cell
-        known = reader.expression(value)
-        if not isinstance(head(known), Unknown | Literal | Collection | Record):
+        known = reader.expression(_value_of(cell))
+        if _may_run(known):
             yield declarator, bound(name, Collection((known,)))
 
 
@@ -286,15 +287,20 @@ def _is_pair(node: "Node") -> bool:
     return node.type == "initializer_pair"
 
 
+def _value_of(child: "Node | None") -> "Node | None":
+    """What is written in a list, with or without the name of its field."""
+    return child.child_by_field_name("value") if child is not None and _is_pair(child) else child
+
+
+def _may_run(known: Expression) -> bool:
+    """Whether a value may be a function or an object."""
+    return not isinstance(head(known), Unknown | Literal | Collection | Record)
+
+
 def _is_array(node: "Node | None") -> bool:
-    while node is not None and node.type in _WRAPPERS:
-        if node.type == "array_declarator":
-            return True
-        node = node.child_by_field_name("declarator") or next(iter(node.named_children), None)
-    return False
+    return any(one is not None and one.type == "array_declarator" for one in _inwards(node))
 
 
 def _points_at_function(node: "Node | None") -> bool:
-    while node is not None and node.type in _WRAPPERS:
-        node = node.child_by_field_name("declarator") or next(iter(node.named_children), None)
-    return node is not None and node.type in {"function_declarator", "abstract_function_declarator"}
+    *_, last = _inwards(node)
+    return last is not None and last.type in _FUNCTIONS

@@ -4,11 +4,12 @@ Rules take the node, the reader of its file and how deep it stands; before these
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import Reader, Rule, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.library import given_to, instance_of, listed
 from docindex_dagster.callgraph.extract.syntax import Expressions, Read
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -22,7 +23,6 @@ from docindex_dagster.callgraph.ir import (
     Function,
     Instance,
     Literal,
-    Module,
     Name,
     NameOrCall,
     New,
@@ -49,66 +49,26 @@ def reader_of(syntax: Expressions) -> Reader:
 
 @cache
 def _rules(syntax: Expressions) -> dict[str, Rule]:
-    """How each type of node is read; where two of the groups know one, the later in this list does."""
-    groups: list[Mapping[str, Rule]] = [
-        {kind: partial(_always, Literal(name)) for kind, name in syntax.literals.items()},
-        {kind: partial(_collection, name) for kind, name in syntax.collections.items()},
-        {kind: partial(_composite, *names) for kind, names in syntax.composites.items()},
-        dict.fromkeys(syntax.blocks, _block),
-        dict.fromkeys(syntax.listing, _macro),
-        {kind: partial(_branches, *names) for kind, names in syntax.branches.items()},
-        {kind: partial(_cast, name) for kind, name in syntax.casts.items()},
-        {kind: partial(_one_of, names) for kind, names in syntax.either.items()},
-        {kind: partial(_through, name) for kind, name in syntax.through.items()},
-        dict.fromkeys(syntax.sequences, _last),
-    ]
-    rules = {kind: rule for group in groups for kind, rule in group.items()}
-    rules |= {kind: partial(_received, mentioned, rules.get(kind)) for kind, mentioned in syntax.received.items()}
-    groups = [
-        {kind: partial(_item, name) for kind, name in syntax.items.items()},
-        {kind: partial(_made, name) for kind, name in syntax.new.items()},
-        {kind: partial(_call, name) for kind, name in syntax.calls.items()},
-        {kind: partial(_method, *names) for kind, names in syntax.methods.items()},
-        {kind: partial(member, *names) for kind, names in syntax.members.items()},
-        {kind: partial(_always, path(word)) for kind, word in syntax.words.items()},
-        dict.fromkeys(syntax.names - syntax.bare, _name),
-        dict.fromkeys(syntax.names & syntax.bare, _bare_name),
-        dict.fromkeys(syntax.attributes, _attribute),
-    ]
-    rules |= {kind: rule for group in groups for kind, rule in group.items()}
+    """How each type of node is read."""
+    rules: dict[str, Rule] = {}
+    for name, rule in _SORTS.items():
+        sort = getattr(syntax, name)
+        for kind in sort:
+            fields = sort[kind] if isinstance(sort, Mapping) else ()
+            rules[kind] = partial(rule, *([fields] if isinstance(fields, str) else fields))
     rules |= {kind: partial(_special, read, rules.get(kind)) for kind, read in syntax.special.items()}
-    rules |= {kind: partial(_by_reader, read) for kind, read in syntax.readers.items()}
-    if not syntax.special:
-        return rules
-    leaves = _leaves(syntax)
-    return {kind: rule if kind in leaves else partial(_once, rule) for kind, rule in rules.items()}
+    return rules | {kind: partial(_by_reader, read) for kind, read in syntax.readers.items()}
 
 
 @cache
 def _constants(syntax: Expressions) -> dict[str, Expression]:
-    always = {kind: rule for kind, rule in _rules(syntax).items() if isinstance(rule, partial) and rule.func is _always}
-    return {kind: rule.args[0] for kind, rule in always.items()}
+    literals = {kind: Literal(name) for kind, name in syntax.literals.items()}
+    return literals | {kind: path(word) for kind, word in syntax.words.items()}
 
 
 @cache
 def _leaves(syntax: Expressions) -> frozenset[str]:
-    leaves = {*syntax.names, *syntax.literals, *syntax.words, *syntax.attributes}
-    return frozenset(leaves.difference(syntax.special, syntax.readers))
-
-
-def _once(rule: Rule, node: "Node", reader: Reader, depth: int) -> Expression:
-    """What a rule gives; a part that others have read is not read again."""
-    before = reader.depth
-    if before == 0 == depth:
-        reader.known.clear()
-    known = reader.known.get(node.id)
-    if known is None:
-        reader.depth = depth + 1
-        try:
-            known = reader.known[node.id] = rule(node, reader, depth)
-        finally:
-            reader.depth = before
-    return known
+    return (syntax.names | syntax.attributes).difference(syntax.special, syntax.readers)
 
 
 def _by_reader(read: "Callable[[Node, Read], Expression]", node: "Node", reader: Reader, depth: int) -> Expression:
@@ -118,11 +78,16 @@ def _by_reader(read: "Callable[[Node, Read], Expression]", node: "Node", reader:
 def _special(
     first: "Callable[[Node, Reader], Expression | None]", rule: Rule | None, node: "Node", reader: Reader, depth: int
 ) -> Expression:
-    return first(node, reader) or (rule(node, reader, depth) if rule is not None else UNKNOWN)
-
-
-def _always(found: Expression, *_: object) -> Expression:
-    return found
+    """What a language says of a sort, else what the rule says; read once, since both read parts of it."""
+    known = reader.known.get(node.id)
+    if known is None:
+        before, reader.depth = reader.depth, depth + 1
+        try:
+            known = first(node, reader) or (rule(node, reader, depth) if rule is not None else UNKNOWN)
+        finally:
+            reader.depth = before
+        reader.known[node.id] = known
+    return known
 
 
 def _attribute(node: "Node", *_: object) -> Expression:
@@ -131,40 +96,22 @@ def _attribute(node: "Node", *_: object) -> Expression:
 
 def _name(node: "Node", reader: Reader, _: int) -> Expression:
     name = text_of(node)
-    name = reader.syntax.words.get(name) or name
+    if word := reader.syntax.words.get(name):
+        return path(word)
+    if node.type in reader.syntax.bare:
+        return NameOrCall(name)
     return path(name) if "." in name else Name(name) if name else UNKNOWN
 
 
-def _bare_name(node: "Node", reader: Reader, _: int) -> Expression:
-    name = text_of(node)
-    word = reader.syntax.words.get(name)
-    return path(word) if word else NameOrCall(name)
-
-
 def _call(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
-    syntax = reader.syntax
     called = _part(node, name, reader, depth)
-    written = path_of(called)
-    if written in syntax.modules and (module := _module(node)):
-        return module
-    if written in syntax.elements:
-        return Collection((Element(_copied(node, reader, depth)),))
-    if written in syntax.collecting:
-        return _collected(node, reader)
-    return _called(node, Element(called) if _is_indexed(node, syntax) else called, reader, depth)
+    return _called(node, Element(called) if _is_indexed(node, reader.syntax) else called, reader, depth)
 
 
 def _item(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
     owner = _part(node, name, reader, depth)
     key = _key(node, reader)
     return Attribute(owner, key) if key else Element(owner)
-
-
-def _received(mentioned: tuple[str, str], rule: Rule | None, node: "Node", reader: Reader, depth: int) -> Expression:
-    sign, name = mentioned
-    if text_of(node).startswith(sign):
-        return Element(_part(node, name, reader, depth))
-    return rule(node, reader, depth) if rule is not None else UNKNOWN
 
 
 def _last(node: "Node", reader: Reader, depth: int) -> Expression:
@@ -176,28 +123,18 @@ def _through(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
     return reader.part(part_of(node, name), depth + 1)
 
 
-def _one_of(names: tuple[str, ...], node: "Node", reader: Reader, depth: int) -> Expression:
-    return either(_part(node, name, reader, depth) for name in names)
+def _one_of(first: str, second: str, node: "Node", reader: Reader, depth: int) -> Expression:
+    return either((_part(node, first, reader, depth), _part(node, second, reader, depth)))
 
 
 def _cast(name: str, node: "Node", *_: object) -> Expression:
     return instance_of(part_of(node, name))
 
 
-def instance_of(node: "Node | None") -> Expression:
-    """Something of the type that a node declares."""
-    declared = declared_type(text_of(node))
-    return Instance(declared) if declared else UNKNOWN
-
-
 def _branches(cases: str, name: str, node: "Node", reader: Reader, depth: int) -> Expression:
     body = part_of(node, cases)
     arms = body.named_children[:_MOST] if body is not None else []
     return either(_part(arm, name, reader, depth) for arm in arms if not arm.is_extra)
-
-
-def _macro(node: "Node", reader: Reader, _: int) -> Expression:
-    return _listed(text_of(node), reader.syntax)
 
 
 def _block(node: "Node", reader: Reader, depth: int) -> Expression:
@@ -208,8 +145,6 @@ def _block(node: "Node", reader: Reader, depth: int) -> Expression:
 def _method(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> Expression:
     """A call that names object and method itself; of `send(:go)` the method that it names."""
     called, is_run = named_method(owner, name, node, reader, depth)
-    if path_of(called) in reader.syntax.collecting:
-        return _collected(node, reader)
     return _called(node, called, reader, depth) if is_run else called
 
 
@@ -230,49 +165,11 @@ def named_method(owner: str, name: str, node: "Node", reader: Reader, depth: int
 
 
 def _called(node: "Node", called: Expression, reader: Reader, depth: int) -> Expression:
-    """What a call gives; of some functions that is what they are given."""
-    syntax, written = reader.syntax, path_of(called)
-    if written in syntax.copies:
-        return _copied(node, reader, depth)
-    if written in syntax.holding:
-        held = _copied(node, reader, depth)
-        return UNKNOWN if held is UNKNOWN or isinstance(held, Literal) else Collection((held,))
-    if written in syntax.classes:
-        return _class_of(node, called, syntax.classes[written], reader, depth)
-    if written in syntax.bounded:
-        return _bound(node) or Call(called)
-    if written in syntax.first or written in syntax.typed or written in syntax.joined:
-        return _by_first(node, written, reader, depth)
-    return _mapped(node, called, reader, depth) if syntax.lambdas else Call(called)
-
-
-def _by_first(node: "Node", written: str, reader: Reader, depth: int) -> Expression:
-    """What a function gives by what it is given first: the same, something of this type, or a longer collection."""
+    """What a call gives; of some functions that follows from what they are given."""
     syntax = reader.syntax
-    arguments = node.child_by_field_name("arguments")
-    first, *others = arguments.named_children if arguments is not None and arguments.named_children else [None]
-    if written in syntax.typed:
-        return instance_of(first)
-    given = reader.part(first, depth + 1)
-    if written in syntax.first:
-        return given
-    return either((given, _elements(reader.part(other, depth + 1) for other in others)))
-
-
-def _class_of(node: "Node", called: Expression, attribute: str, reader: Reader, depth: int) -> Expression:
-    """The class of the one thing that a function is given."""
-    is_one = len(parts_of(node.child_by_field_name("arguments"))) == 1
-    of = _copied(node, reader, depth) if is_one else UNKNOWN
-    return Call(called) if of is UNKNOWN else Attribute(of, attribute)
-
-
-def _bound(node: "Node") -> Expression | None:
-    """Something of the type that bounds a type parameter; None where none does."""
-    arguments = node.child_by_field_name("arguments")
-    named = [one for one in arguments.named_children if one.type == "keyword_argument"] if arguments is not None else []
-    bounds = (one.child_by_field_name("value") for one in named if text_of(one.child_by_field_name("name")) == "bound")
-    declared = declared_type(text_of(next(bounds, None)))
-    return Instance(declared) if declared else None
+    gives = syntax.library.get(path_of(called)) if syntax.library else None
+    known = gives(given_to(node, syntax), lambda part: reader.part(part, depth + 1)) if gives is not None else None
+    return known or (_mapped(node, called, reader, depth) if syntax.lambdas else Call(called))
 
 
 def _mapped(node: "Node", called: Expression, reader: Reader, depth: int) -> Expression:
@@ -301,14 +198,6 @@ def _result_of(function: "Node | None", reader: Reader, depth: int) -> Expressio
     return UNKNOWN if isinstance(head(result), Literal) else result
 
 
-def _module(node: "Node") -> Module | None:
-    """The module that a call gives, where its name is a literal."""
-    arguments = node.child_by_field_name("arguments")
-    children = arguments.named_children if arguments is not None else []
-    name = text_of(children[0]) if len(children) == 1 else ""
-    return Module(name[1:-1]) if _LITERAL_MODULE.fullmatch(name) else None
-
-
 def _key(node: "Node", reader: Reader) -> str:
     """The name by which an element is looked up, where it is a literal; of one that is written with it, this one."""
     labels = reader.syntax.labels
@@ -329,21 +218,7 @@ def _composite(declared: str, elements: str, node: "Node", reader: Reader, depth
     if body is None or kind.name not in {"Array", "map"} or not kind.arguments:
         return Instance(kind)
     children = (child.child_by_field_name("value") or child for child in body.named_children[:_MOST])
-    return either((Instance(kind), _elements(reader.part(child, depth + 1) for child in children)))
-
-
-def _copied(node: "Node", reader: Reader, depth: int) -> Expression:
-    """What the last argument is."""
-    arguments = node.child_by_field_name("arguments")
-    children = arguments.named_children if arguments is not None else []
-    return reader.part(children[-1], depth + 1) if children else Collection(())
-
-
-def _collected(node: "Node", reader: Reader) -> Expression:
-    """A collection of all arguments."""
-    listed = node.child_by_field_name("arguments") or node.named_children[-1]
-    inner = next((child for child in listed.named_children if child.type == "value_arguments"), listed)
-    return _collection("", inner, reader, 0)
+    return either((Instance(kind), listed(reader.part(child, depth + 1) for child in children)))
 
 
 def _made(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
@@ -369,8 +244,8 @@ def member(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> E
     if within is None or within.id == named.id:
         return path(written)  # a method called without its object
     before = reader.part(within, depth + 1)
-    plain = written.lstrip(".?!:")
-    return Attribute(before, plain.partition("<")[0] or plain)
+    plain = written.lstrip(".?!:~")
+    return Attribute(before, plain.partition("<")[0] or plain) if plain else UNKNOWN  # of an operator
 
 
 def _collection(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
@@ -397,26 +272,17 @@ _FIRST_LISTED = re.compile(r"(\w+)!\s*[\[(]\s*&?((?:\w+::)*[^\W\d]\w*)\s*([({])"
 _NAME_LISTED = re.compile(r"(?<=[\[(,])\s*&?((?:\w+::)*[^\W\d]\w*)\s*(?=[,\])])")
 
 
-def _listed(macro: str, syntax: Expressions) -> Expression:
+def _listed(name: str, node: "Node", reader: Reader, _: int) -> Expression:
     """The collection that a macro gives, whose arguments the grammar leaves unread."""
-    if macro.partition("!")[0] not in syntax.listing.values():
+    macro = text_of(node)
+    if macro.partition("!")[0] != name:
         return UNKNOWN
     if first := _FIRST_LISTED.match(macro):
         made = first[2].replace("::", ".")
-        if made in syntax.copies | syntax.holding:
+        if made in reader.syntax.library:
             return UNKNOWN
         return Collection((Instance(TypeRef(made)) if first[3] == "{" else Call(path(made)),))
-    return _elements(path(name.replace("::", ".")) for name in _NAME_LISTED.findall(macro[:_LONGEST_MACRO]))
-
-
-def _elements(values: Iterable[Expression]) -> Expression:
-    """A collection of what is known."""
-    known = tuple(
-        value
-        for value in dict.fromkeys(values)
-        if value is not UNKNOWN and not isinstance(head(value), Literal | Instance)
-    )
-    return Collection(known) if known else UNKNOWN
+    return listed(path(name.replace("::", ".")) for name in _NAME_LISTED.findall(macro[:_LONGEST_MACRO]))
 
 
 def _is_indexed(call: "Node", syntax: Expressions) -> bool:
@@ -449,7 +315,6 @@ _FLATTENING = frozenset({"flatMap", "flat_map", "then"})
 _FOLDING = frozenset({"reduce", "reduceRight", "inject", "each_with_object"})
 _MAKING = _MAPPING | _FLATTENING | _FOLDING
 _KEY = re.compile(r"#?[^\W\d]\w*[?!]?")
-_LITERAL_MODULE = re.compile(r"([\"'`])[^\"'`$\n]+\1")
 
 
 def _plain(made: Expression) -> Expression:
@@ -461,3 +326,24 @@ def _plain(made: Expression) -> Expression:
             return Attribute(of, name.partition("<")[0] or name)
         case _:
             return made
+
+
+_SORTS: Mapping[str, Callable[..., Expression]] = {
+    "collections": _collection,
+    "composites": _composite,
+    "blocks": _block,
+    "listing": _listed,
+    "branches": _branches,
+    "casts": _cast,
+    "either": _one_of,
+    "through": _through,
+    "sequences": _last,
+    "items": _item,
+    "new": _made,
+    "calls": _call,
+    "methods": _method,
+    "members": member,
+    "names": _name,
+    "attributes": _attribute,
+}
+"""How nodes of each sort in `Expressions` are read, with the fields that are said there."""

@@ -4,7 +4,8 @@ A `Reader` holds what is known of one file. What follows no name (arithmetic, a 
 is what is too large.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,15 @@ Rule = Callable[["Node", "Reader", int], Expression]
 """Gives the expression of a node that stands so deep in another one."""
 
 
+class _Sizes(dict[Expression, int]):
+    """By expression, of how many it is made."""
+
+    def __missing__(self, whole: Expression) -> int:
+        """Count them."""
+        found = self[whole] = 1 + sum([self[part] for part in children(whole)])
+        return found
+
+
 @dataclass(slots=True, eq=False)
 class Reader:
     """A file that is being read, and the expression in it that is, by functions that read parts of it anew."""
@@ -35,28 +45,24 @@ class Reader:
     texts: dict[tuple[str, bytes | None], Expression] = field(default_factory=dict)  # by type and text
     arguments: dict[tuple[int, str, bytes | None], tuple[Argument, ...]] = field(default_factory=dict)
     known: dict[int, Expression] = field(default_factory=dict)  # parts of the expression by the ids of nodes
-    sizes: dict[Expression, bool] = field(default_factory=dict)  # whether an expression is small
+    sizes: _Sizes = field(default_factory=_Sizes)
     depth: int = 0
 
     def expression(self, node: "Node | None") -> Expression:
         """What a node is; unknown where it cannot be followed, or is too large."""
+        if self.depth == 0 and self.known:
+            self.known.clear()
         found = self.part(node, self.depth)
-        is_small = self.sizes.get(found)
-        if is_small is None:
-            is_small = self.sizes[found] = _is_small(found)
-        return found if is_small else UNKNOWN
+        return found if self.sizes[found] <= _MOST_NODES else UNKNOWN
 
     def part(self, node: "Node | None", depth: int) -> Expression:
         """What a part of an expression is; read once a file of leaves, and of what is short, with the same text."""
         if node is None or depth > _DEPTH:
             return UNKNOWN
         kind = node.type
-        constant = self.constants.get(kind)
-        if constant is not None:
-            return constant
         rule = self.rules.get(kind)
         if rule is None:
-            return UNKNOWN
+            return self.constants.get(kind, UNKNOWN)
         if kind not in self.leaves and (depth > _SHALLOW or not self.may_be_repeated(node)):
             return rule(node, self, depth)
         key = (kind, node.text)
@@ -68,18 +74,6 @@ class Reader:
     def may_be_repeated(self, node: "Node") -> bool:
         """Whether others in the file may have the text of a node, and then also mean the same."""
         return not self.syntax.is_placed and node.end_byte - node.start_byte <= _SHORT
-
-
-def _is_small(expression: Expression) -> bool:
-    if not children(expression):
-        return True
-    stack, count = [expression], 0
-    while stack:
-        count += 1
-        if count > _MOST_NODES:
-            return False
-        stack += children(stack.pop())
-    return True
 
 
 def part_of(node: "Node", name: str) -> "Node | None":
@@ -100,6 +94,25 @@ def parts_of(node: "Node | None") -> "list[Node]":
     return [child for child in node.named_children if not child.is_extra] if node is not None else []
 
 
+def captured(parts: "Mapping[str, list[Node]]", capture: str) -> "Node | None":
+    """The first node of a capture, if it has one."""
+    nodes = parts.get(capture)
+    return nodes[0] if nodes else None
+
+
 def text_of(node: "Node | None") -> str:
     """The text of a node."""
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+
+
+def nodes_around(node: "Node") -> "Iterator[Node]":
+    """The nodes around one, the innermost first."""
+    around = node.parent
+    while around is not None:
+        yield around
+        around = around.parent
+
+
+def outside(node: "Node", kinds: AbstractSet[str]) -> "Node | None":
+    """The first node around one that is of none of some types."""
+    return next((around for around in nodes_around(node) if around.type not in kinds), None)

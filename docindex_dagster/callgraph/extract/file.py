@@ -4,13 +4,13 @@ How a statement is made of what a query has captured is in `statements.py`, what
 `expression_rules.py`, and what a language calls its nodes in `languages/`.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from docindex_dagster.callgraph.extract.expression_rules import reader_of
 from docindex_dagster.callgraph.extract.places import Language, find_places
-from docindex_dagster.callgraph.extract.scopes import CALLABLE, Marked, with_scopes
+from docindex_dagster.callgraph.extract.scopes import CALLABLE, Scoping
 from docindex_dagster.callgraph.extract.selves import with_this
 from docindex_dagster.callgraph.extract.shadows import with_unique_names
 from docindex_dagster.callgraph.extract.types import declared_type
@@ -37,6 +37,21 @@ from docindex_dagster.code.symbols import Symbol
 if TYPE_CHECKING:
     from tree_sitter import Tree
 
+_FIELDS = {
+    "calls": CallSite,
+    "imports": Import,
+    "exports": Export,
+    "assignments": Assignment,
+    "parameters": Parameter,
+    "returns": Return,
+    "bases": Base,
+    "decorators": Decorator,
+    "fills": Fill,
+    "generics": Generic,
+    "receivers": Receiver,
+    "forwards": Forward,
+}
+
 
 def symbol_ids(names: Sequence[str]) -> list[str]:
     """An id for each symbol of a file: its qualified name, with `~2` and so on where one is defined again."""
@@ -52,42 +67,27 @@ def read_file(tree: "Tree", language: Language, symbols: Sequence[Symbol]) -> Fi
     """What a parsed file with these symbols, in file order, says."""
     syntax, definitions = language.syntax, definitions_of(symbols)
     ids = [definition.id for definition in definitions]
-    marked = Marked()
-    places = find_places(tree, language, reader_of(syntax.expressions))
-    placed = [*with_scopes(places, symbols, ids, marked)]
+    scoping = Scoping(symbols, ids)
+    placed = scoping.statements(find_places(tree, language, reader_of(syntax.expressions)))
+    statements: Iterable[Statement]
     if syntax.blocks is not None:
         functions = (identifier for symbol, identifier in zip(symbols, ids, strict=True) if symbol.kind in CALLABLE)
-        placed = [*with_unique_names(placed, frozenset(functions))]
-    plain = [one.statement for one in placed]
-    statements = with_this(plain) if syntax.has_selves else plain
-    by_type: dict[type, list[Statement]] = {}
+        statements = with_unique_names([*placed], frozenset(functions))
+    else:
+        statements = [one for one, _, _ in placed]
+    if syntax.has_selves:
+        statements = with_this([*statements])
+    by_type: dict[type, list[Any]] = defaultdict(list)
     for one in map(_stored, statements) if syntax.stores_paths else statements:
-        by_type.setdefault(type(one), []).append(one)
+        by_type[type(one)].append(one)
+    namespaces = scoping.namespaces if syntax.nests_namespaces else scoping.namespaces[:1]
     return FileIR(
         definitions=definitions,
-        calls=_of(by_type, CallSite),
-        imports=_of(by_type, Import),
-        exports=_of(by_type, Export),
-        assignments=_of(by_type, Assignment),
-        parameters=_of(by_type, Parameter),
-        returns=_of(by_type, Return),
-        bases=_of(by_type, Base),
-        decorators=_of(by_type, Decorator),
-        fills=_of(by_type, Fill),
-        generics=_of(by_type, Generic),
-        receivers=_of(by_type, Receiver),
-        forwards=_of(by_type, Forward),
-        properties=tuple(marked.properties),
-        hidden=tuple(marked.hidden),
-        namespace=".".join(marked.namespaces if syntax.nests_namespaces else marked.namespaces[:1]),
+        properties=tuple(scoping.properties),
+        hidden=tuple(scoping.hidden),
+        namespace=".".join(namespaces),
+        **{name: tuple(by_type[kind]) for name, kind in _FIELDS.items()},
     )
-
-
-_Kind = TypeVar("_Kind")
-
-
-def _of(by_type: Mapping[type, list[Statement]], kind: type[_Kind]) -> tuple[_Kind, ...]:
-    return tuple(one for one in by_type.get(kind, ()) if isinstance(one, kind))
 
 
 def definitions_of(symbols: Sequence[Symbol]) -> tuple[Definition, ...]:

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.expressions import Reader, text_of
+from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.syntax import Expressions
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Call,
@@ -47,15 +48,28 @@ AROUND_ARGUMENTS = frozenset(
 
 _MAPPING = frozenset({"map", "mapNotNull", "compactMap", "Select", "flatMap", "SelectMany", "mapToObj"})
 _FLATTENING = frozenset({"flatMap", "SelectMany"})
-_ARITHMETIC = frozenset("+-*/%")
+_ARITHMETIC = frozenset({*"+-*/%", ""})  # Kotlin has nodes of their own for these
 STRING = Literal("String")
 
 
-def mapped(owner: "Node | None", method: str, arguments: "Node | None", reader: Reader) -> Expression | None:
-    """A collection of what a function gives for what an object holds; None where nothing is known of it."""
-    if method not in _MAPPING or owner is None or arguments is None:
+def object_and_method(call: "Node", syntax: Expressions) -> "tuple[Node | None, str]":
+    """The object of which a call names a method, and its name; None of any other call."""
+    named: Node | None = call
+    names = syntax.methods.get(call.type)
+    if names is None:
+        named = part_of(call, syntax.calls[call.type])
+        names = syntax.members.get(named.type) if named is not None else None
+    if named is None or names is None:
+        return None, ""
+    return part_of(named, names[0]), text_of(part_of(named, names[1])).lstrip(".?")
+
+
+def mapped(call: "Node", reader: Reader) -> Expression | None:
+    """A collection of what a call makes of what its object holds; None of other calls, or where nothing is known."""
+    owner, method = object_and_method(call, reader.syntax)
+    if owner is None or method not in _MAPPING:
         return None
-    function = arguments
+    function = call.child_by_field_name("arguments") or call.named_children[-1]
     while function.named_child_count == 1 and function.type in AROUND_ARGUMENTS:
         function = function.named_children[0]
     if function.type not in {"lambda_expression", "lambda_literal"}:
@@ -84,15 +98,11 @@ def body_of(function: "Node", given: Expression, reader: Reader) -> Expression:
 
 
 def arithmetic(node: "Node", reader: Reader) -> Expression | None:
-    """The type of what is computed of two values."""
+    """The type of what is computed of two values: a string where one of them is, else what is known of the first."""
     operator = text_of(node.child_by_field_name("operator"))
     if operator == "??":
         return None
     if operator not in _ARITHMETIC:
         return Literal("boolean")
-    return summed([reader.expression(node.child_by_field_name(name)) for name in ("left", "right")])
-
-
-def summed(parts: "list[Expression]") -> Expression:
-    """What comes of some values: a string where one of them is, else what is known of the first."""
+    parts = [reader.expression(part) for part in parts_of(node)]
     return STRING if STRING in parts else next((part for part in parts if part is not UNKNOWN), UNKNOWN)

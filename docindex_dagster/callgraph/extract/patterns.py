@@ -3,16 +3,19 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from docindex_dagster.callgraph.extract.expression_rules import instance_of
 from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
+from docindex_dagster.callgraph.extract.library import instance_of
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
     Element,
     Expression,
+    Instance,
     Name,
+    TypeRef,
     Union,
     Unknown,
+    either,
     head,
     is_known,
     path_of,
@@ -98,61 +101,67 @@ _EACH = frozenset(_EACH_NAMES.split())
 _FOLDS = frozenset({"fold", "try_fold", "scan"})
 
 
-class _Step(NamedTuple):
-    """A step from a value to a part of it: a numbered part of a tuple, or, of -1, what it holds."""
+class Step(NamedTuple):
+    """A step from a value to a part of it: one under a name, or, without a name, what it holds."""
 
-    part: int
-    is_last: bool = False
+    name: str = ""
+    is_last: bool = False  # the last of a tuple
+    cls: TypeRef | None = None  # what the pattern says of the value
 
 
-_HELD = _Step(-1)
+HELD = Step()
 
 
 def matched(name: "Node", reader: Reader) -> Expression:
     """What a name in a pattern of Rust stands for: the part of the value to which the pattern is matched."""
-    steps: list[_Step] = []
+    steps: list[Step] = []
     node = name
     while (outer := node.parent) is not None:
         if outer.type == "tuple_struct_pattern":
             variant = reader.expression(outer.child_by_field_name("type"))
             if variant not in _HOLDERS:
-                return _with(_field_of(variant, str(_position(node, outer) - 1)), steps)
-            steps.append(_HELD)
+                return with_steps(_field_of(variant, str(position(node, outer.named_children) - 1)), steps)
+            steps.append(HELD)
         elif outer.type == "tuple_pattern":
-            steps.append(_Step(_position(node, outer), not node.next_named_sibling))
+            steps.append(Step(str(position(node, outer.named_children)), not node.next_named_sibling))
         elif outer.type == "field_pattern":
-            return _with(_field(name, node, outer, reader), steps)
+            return with_steps(_field(name, node, outer, reader), steps)
         elif outer.type == "closure_parameters":
-            return _with(_given(outer, node, reader), steps)
+            return with_steps(_given(outer, node, reader), steps)
         elif outer.type == "parameter":
             return UNKNOWN
         elif outer.type in _VALUES:
             value, steps = _tuple_part(outer.child_by_field_name("value"), steps, reader)
-            return _with(Element(value) if outer.type == "for_expression" else value, steps)
+            return with_steps(Element(value) if outer.type == "for_expression" else value, steps)
         node = outer
     return UNKNOWN
 
 
-def _tuple_part(value: "Node | None", steps: list[_Step], reader: Reader) -> tuple[Expression, list[_Step]]:
+def _tuple_part(value: "Node | None", steps: list[Step], reader: Reader) -> tuple[Expression, list[Step]]:
     """Of a tuple that is written as one, the part to which the outermost step leads."""
-    if value is not None and value.type == "tuple_expression" and steps and steps[-1] is not _HELD:
-        parts, at = value.named_children, steps[-1].part
+    if value is not None and value.type == "tuple_expression" and steps and steps[-1] is not HELD:
+        parts, at = value.named_children, int(steps[-1].name)
         return (reader.expression(parts[at]), steps[:-1]) if at < len(parts) else (UNKNOWN, [])
     return reader.expression(value), steps
 
 
-def _with(value: Expression, steps: Sequence[_Step]) -> Expression:
-    """A value with the steps to a part of it. The last of a pair may be the value of a map, of which pairs are read."""
+def with_steps(value: Expression, steps: Sequence[Step]) -> Expression:
+    """A value with the steps to a part of it, from what the pattern tells of a class where the value tells nothing.
+
+    The last of a pair may be the value of a map, of which pairs are read.
+    """
     for step in reversed(steps):
-        if isinstance(head(value), Unknown):
-            return UNKNOWN
-        part = Element(value) if step is _HELD else Attribute(value, str(step.part))
-        value = Union((part, value)) if step.is_last and isinstance(value, Element) else part
+        part = Attribute(value, step.name) if step.name else Element(value)
+        found: list[Expression] = [] if isinstance(head(value), Unknown) else [part]
+        if step.is_last and isinstance(value, Element | Union):
+            found.append(value)
+        value = either([*found, Attribute(Instance(step.cls), step.name)] if step.cls else found)
     return value
 
 
-def _position(node: "Node", parent: "Node") -> int:
-    return next((at for at, child in enumerate(parent.named_children) if child.id == node.id), 0)
+def position(node: "Node", nodes: "Sequence[Node]") -> int:
+    """The place of a node among some; 0 where it is none of them."""
+    return next((at for at, other in enumerate(nodes) if other.id == node.id), 0)
 
 
 def _field_of(variant: Expression, field: str) -> Expression:

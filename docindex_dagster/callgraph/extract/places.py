@@ -12,26 +12,22 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of
+from docindex_dagster.callgraph.extract.callees import passed
+from docindex_dagster.callgraph.extract.expressions import Reader, captured, part_of, parts_of
+from docindex_dagster.callgraph.extract.renaming import renamed
 from docindex_dagster.callgraph.extract.shadows import Region, region_of
 from docindex_dagster.callgraph.extract.statements import MANY, ONE, Mark
 from docindex_dagster.callgraph.extract.syntax import Syntax
-from docindex_dagster.callgraph.extract.variables import bound, folded
+from docindex_dagster.callgraph.extract.variables import bound
 from docindex_dagster.callgraph.ir import (
-    LAST_ARGUMENT,
+    BLOCK,
     UNKNOWN,
     Assignment,
-    CallbackArgument,
-    Decorator,
     Expression,
     Name,
     Parameter,
     Return,
     Statement,
-    expressions_of,
-    rewritten,
-    walk,
-    with_expressions,
 )
 from docindex_dagster.code.parse import parse
 
@@ -43,9 +39,8 @@ if TYPE_CHECKING:
 _NESTED_LIMIT = 4  # macros in macros
 _BLANKED = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
 _DEPTH_LIMIT = 100
-_IN_FUNCTIONS = (Parameter, Return)
-_VARIABLES = (Assignment, Parameter)
-_SAYING = (Decorator, Mark)  # what may say something of other places
+_FIRST = frozenset({"decorator", "initial", "outer"})  # captures that say something of others in the same place
+_VARIABLES = frozenset({"bind", "parameter", "assigned"})
 
 
 class Language(NamedTuple):
@@ -63,39 +58,36 @@ class Place(NamedTuple):
     end: int
     line: int
     found: Statement | Mark
-    until: int = 0  # of what a function without a name is given: where this function ends
     region: Region | None = None  # where a declaration is seen
+    until: int = 0  # of what a function without a name is given: where this function ends
 
 
 def find_places(tree: "Tree", language: Language, reader: Reader) -> Iterable[Place]:
-    """All that the query finds, in the order of the file."""
-    return _renamed(_in_order(_all_places(tree, language, reader)), language.syntax)
-
-
-def _all_places(tree: "Tree", language: Language, reader: Reader) -> list[Place]:
-    """What the query finds, also in what the grammar leaves unread, by the patterns of the query."""
+    """All that the query finds, also in what the grammar leaves unread, in the order of the file."""
     from tree_sitter import QueryCursor
 
     cursor = QueryCursor(language.query)
     cursor.set_max_start_depth(_DEPTH_LIMIT)
-    places: list[Place] = []
+    first: list[Place] = []
+    others: list[Place] = []
     ignored: list[Node] = []
     current: Tree | None = tree
     for _ in range(_NESTED_LIMIT):
         if current is None:
             break
-        unread = []
-        for _, parts in sorted(cursor.matches(current.root_node), key=itemgetter(0)):
-            if "again" in parts:
-                unread.append(parts["again"][0])
-            ignored += parts.get("ignored", ())
-            capture, place = _main_captures(tuple(parts))
-            if capture in MANY:
-                places += _several(capture, parts, language.syntax, reader)
-            elif capture and (found := _place(capture, parts, parts[place][0], language.syntax, reader)) is not None:
-                places.append(found)
+        unread: list[Node] = []
+        for _, parts in sorted(cursor.matches(current.root_node), key=itemgetter(0)):  # by the patterns
+            capture, whole = _main_captures(tuple(parts))
+            if capture in ONE:
+                if found := _place(capture, parts, parts[whole][0], language.syntax, reader):
+                    (first if capture in _FIRST else others).append(found)
+            elif capture in MANY:
+                others += _several(capture, parts, language.syntax, reader)
+            elif capture:
+                (unread if capture == "again" else ignored).append(parts[capture][0])
         current = _read_again(unread, tree, language.name) if unread else None
-    return [*_outside(places, ignored)] if ignored else places
+    places = sorted(first + others, key=itemgetter(0))
+    return _renamed([*_outside(places, ignored)] if ignored else places, language.syntax)
 
 
 def _outside(places: list[Place], ignored: "list[Node]") -> Iterator[Place]:
@@ -106,17 +98,6 @@ def _outside(places: list[Place], ignored: "list[Node]") -> Iterator[Place]:
         at = bisect_right(spans, place.start, key=itemgetter(0))
         if at == 0 or ends[at - 1] <= place.start:
             yield place
-
-
-def _in_order(places: list[Place]) -> list[Place]:
-    """The places in the order of the file; first, of those in one place, what says something of the others."""
-    first = [place for place in places if isinstance(place.found, _SAYING) and _is_about_others(place.found)]
-    others = [place for place in places if not _is_about_others(place.found)] if first else places
-    return sorted(first + others, key=itemgetter(0))
-
-
-def _is_about_others(found: Statement | Mark) -> bool:
-    return isinstance(found, Decorator) or (isinstance(found, Mark) and found.kind in {"initial", "outer"})
 
 
 def _read_again(nodes: "Sequence[Node]", tree: "Tree", language: str) -> "Tree | None":
@@ -142,83 +123,65 @@ def _several(capture: str, parts: "Captured", syntax: Syntax, reader: Reader) ->
 
 def _place(capture: str, parts: "Captured", node: "Node", syntax: Syntax, reader: Reader) -> Place | None:
     found = ONE[capture](parts, reader)
+    start, end, line = node.start_byte, node.end_byte, node.start_point[0] + 1
+    if isinstance(found, Parameter | Return):
+        if isinstance(found, Return) and node.type in syntax.anonymous:
+            start -= 1  # what it is returned by stands around it
+        found = _in_named_function(node, found, syntax, reader)
     if found is None:
         return None
-    is_returned = isinstance(found, Return)
-    if isinstance(found, _IN_FUNCTIONS):
-        found = _in_named_function(node, found, syntax, reader)
-        if found is None:
-            return None
-    start, end, line = node.start_byte, node.end_byte, node.start_point[0] + 1
-    if is_returned and node.type in syntax.anonymous:
-        start -= 1  # what it is returned by stands around it
-    if not isinstance(found, _VARIABLES):
-        return Place(start, end, line, found)
-    return Place(start, end, line, found, _end_of_function(parts, reader), _region(parts, syntax))
+    region, until = None, 0
+    if capture in _VARIABLES:
+        if syntax.blocks is not None:
+            region = region_of(syntax.blocks, parts[capture][0], captured(parts, "bind.within"))
+        if "bind.given" in parts:
+            until = _end_of_function(parts["bind.given"][0], reader)
+    # One a statement: this takes a third of the time of a call of the class.
+    return tuple.__new__(Place, (start, end, line, found, region, until))
 
 
 @lru_cache(maxsize=1_000)
 def _main_captures(captures: tuple[str, ...]) -> tuple[str, str]:
     """Of the captures of a place the one that says what stands there, and that of where it is."""
-    capture = next((capture for capture in (*MANY, *ONE) if capture in captures), "")
+    capture = next((capture for capture in (*MANY, *ONE, "again", "ignored") if capture in captures), "")
     return capture, f"{capture}.within" if f"{capture}.within" in captures else capture
 
 
-def _region(parts: "Captured", syntax: Syntax) -> Region | None:
-    if syntax.blocks is None:
-        return None
-    name = parts["bind" if "bind" in parts else "parameter" if "parameter" in parts else "assigned"][0]
-    return region_of(syntax.blocks, name, parts["bind.within"][0] if "bind.within" in parts else None)
-
-
-def _end_of_function(parts: "Captured", reader: Reader) -> int:
-    """Where the function without a name ends that what is bound is given to; 0 of what is not."""
-    lambdas = reader.syntax.given
-    if "bind.given" not in parts or lambdas is None:
-        return 0
-    node: Node | None = parts["bind.given"][0]
-    while node is not None and node.type not in lambdas.functions:
+def _end_of_function(given: "Node", reader: Reader) -> int:
+    """Where the function without a name ends that what is bound is given to."""
+    functions = reader.syntax.given.functions if reader.syntax.given is not None else frozenset()
+    node: Node | None = given
+    while node is not None and node.type not in functions:
         node = node.parent
     return node.end_byte if node is not None else 0
 
 
 def _renamed(places: list[Place], syntax: Syntax) -> Iterable[Place]:
     """The places; of names that several functions without a name are given, each has another one."""
-    given = Counter(name for place in places if (name := _given_name(place)) is not None)
+    given = Counter(one.found.target for one in places if one.until and isinstance(one.found, Assignment))
     mark = "~" if syntax.blocks is None else "~~"  # those of blocks have the other one
     return _numbered(places, given, mark) if len(given) < given.total() else places
 
 
-def _given_name(place: Place) -> Expression | None:
-    return place.found.target if place.until and isinstance(place.found, Assignment) else None
-
-
 def _numbered(places: list[Place], given: Counter[Expression], mark: str) -> Iterator[Place]:
-    around: list[tuple[int, Expression, Expression]] = []
-    seen: Counter[Expression] = Counter()
+    around: list[tuple[int, Name, Name]] = []
+    seen: Counter[Name] = Counter()
     for place in places:
-        around = [renamed for renamed in around if renamed[0] > place.start]
-        name, found = _given_name(place), place.found
-        if isinstance(name, Name) and given[name] > 1 and isinstance(found, Assignment):
-            seen[name] += 1
-            around.append((place.until, name, Name(f"{name.text}{mark}{seen[name]}")))
+        around = [one for one in around if one[0] > place.start]
+        found = place.found
+        if place.until and isinstance(found, Assignment) and isinstance(found.target, Name) and given[found.target] > 1:
+            seen[found.target] += 1
+            around.append((place.until, found.target, Name(f"{found.target.text}{mark}{seen[found.target]}")))
             yield place._replace(found=found._replace(target=around[-1][2]))
         elif around and not isinstance(found, Mark):
-            names = {old: new for _, old, new in around}
-            yield place._replace(found=_with_names(found, names))
+            yield place._replace(found=renamed(found, {old: new for _, old, new in around}))
         else:
             yield place
 
 
-def _with_names(statement: Statement, names: Mapping[Expression, Expression]) -> Statement:
-    if not any(one in names for expression in expressions_of(statement) for one in walk(expression)):
-        return statement
-    return with_expressions(statement, lambda whole: rewritten(whole, lambda leaf: names.get(leaf, leaf)))
-
-
 def _in_named_function(node: "Node", found: Statement, syntax: Syntax, reader: Reader) -> Statement | None:
     """Parameters of an anonymous function are names of the function around it; what it returns belongs to no symbol."""
-    if not isinstance(found, _IN_FUNCTIONS) or not syntax.functions:
+    if not isinstance(found, Parameter | Return) or not syntax.functions:
         return found
     within, around = node, node.parent
     while around is not None and around.type not in syntax.functions:
@@ -240,15 +203,14 @@ def _given(within: "Node", node: "Node", function: "Node", reader: Reader) -> Ex
     """What a function without a name is given by the one whose argument it is."""
     arguments, calls = function.parent, reader.syntax.calls
     call = arguments.parent if arguments is not None and arguments.type == "arguments" else None
-    if call is None or arguments is None or call.type not in calls:
+    if call is None or call.type not in calls:
         return UNKNOWN
     while node.parent is not None and within.id not in {node.parent.id, node.id}:
         node = node.parent
-    listed = [child.id for child in parts_of(within)]
-    position = listed.index(node.id) if node.id in listed else 0
-    at = [child.id for child in parts_of(arguments)].index(function.id)
     called = reader.expression(part_of(call, calls[call.type]))
-    if (start := folded(call, called, position, reader)) is not UNKNOWN:
-        return start
-    is_far = position > LAST_ARGUMENT or at > LAST_ARGUMENT
-    return UNKNOWN if called is UNKNOWN or is_far else CallbackArgument(called, at, position)
+    at, position = _place_among(parts_of(arguments), function), _place_among(parts_of(within), node)
+    return passed(call, called, at, position, reader) if at != BLOCK else UNKNOWN
+
+
+def _place_among(nodes: "Sequence[Node]", node: "Node") -> int:
+    return next((at for at, one in enumerate(nodes) if one.id == node.id), 0)

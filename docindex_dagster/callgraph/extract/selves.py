@@ -6,6 +6,7 @@ not where a function assigns to them.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from docindex_dagster.callgraph.extract.renaming import NamesIn, expressions_of, renamed
 from docindex_dagster.callgraph.ir import (
     THIS,
     UNKNOWN,
@@ -14,64 +15,48 @@ from docindex_dagster.callgraph.ir import (
     Name,
     Parameter,
     Statement,
-    expressions_of,
-    rewritten,
     scope_of,
-    walk,
-    with_expressions,
 )
 
-_SELF, _CLASS = Name("self"), Name("cls")
+_SELVES = frozenset({"self", "cls"})
 
 
 def with_this(statements: Sequence[Statement]) -> Iterator[Statement]:
     """The statements with `this` where the object itself, or its class, is meant."""
     first, others = _named(statements)
-    classes = {scope.rpartition(".")[0] for scope, name in first.items() if _is_self(Name(name))}
+    classes = {scope.rpartition(".")[0] for scope, name in first.items() if name in _SELVES}
 
-    def is_this(scope: str, name: Expression) -> bool:
+    def is_this(scope: str, name: str) -> bool:
         for around in _around(scope):
             if (around, name) in others:
                 return around in classes and others[around, name] is UNKNOWN  # of a function without a name in it
-            if around in first and Name(first[around]) is name:
+            if first.get(around) == name:
                 return True
         return False
 
-    mentions = _Mentions()
+    names_in = NamesIn(_SELVES)
+    meant: dict[str, dict[Expression, Expression]] = {}  # by scope
     for one in statements:
-        if not any(map(mentions.__getitem__, expressions_of(one))):
-            yield one
-            continue
         scope = scope_of(one)
-        meant = {name: THIS for name in (_SELF, _CLASS) if is_this(scope, name)}
-        yield with_expressions(one, lambda whole, meant=meant: rewritten(whole, lambda leaf: meant.get(leaf, leaf)))  # type: ignore[misc]
+        if scope not in meant:
+            meant[scope] = {Name(name): THIS for name in _SELVES if is_this(scope, name)}
+        has_this = meant[scope] and any(map(names_in.__getitem__, expressions_of(one)))
+        yield renamed(one, meant[scope]) if has_this else one
 
 
-def _named(statements: Iterable[Statement]) -> tuple[dict[str, str], dict[tuple[str, Expression], Expression]]:
+def _named(statements: Iterable[Statement]) -> tuple[dict[str, str], dict[tuple[str, str], Expression]]:
     """The first parameters of functions, and what else has a name in them that such a parameter may have."""
     first: dict[str, str] = {}
-    others: dict[tuple[str, Expression], Expression] = {}
+    others: dict[tuple[str, str], Expression] = {}
     for one in statements:
-        if isinstance(one, Parameter) and one.scope not in first:
-            first[one.scope] = one.name
-        elif isinstance(one, Parameter):
-            others[one.scope, Name(one.name)] = one.value
-        elif isinstance(one, Assignment) and _is_self(one.target):
-            others[one.scope, one.target] = one.value
+        match one:
+            case Parameter() if one.scope not in first:
+                first[one.scope] = one.name
+            case Parameter():
+                others[one.scope, one.name] = one.value
+            case Assignment(_, scope, Name(name), value) if name in _SELVES:
+                others[scope, name] = value
     return first, others
-
-
-def _is_self(expression: Expression) -> bool:
-    return expression is _SELF or expression is _CLASS
-
-
-class _Mentions(dict[Expression, bool]):
-    """By expression, whether a name is in it that may be the object itself."""
-
-    def __missing__(self, whole: Expression) -> bool:
-        """Look for one."""
-        found = self[whole] = any(map(_is_self, walk(whole)))
-        return found
 
 
 def _around(scope: str) -> Iterable[str]:

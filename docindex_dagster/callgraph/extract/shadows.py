@@ -4,15 +4,15 @@ Each declaration is seen in a part of the file. Where a function declares a name
 outside of where it is declared, the declarations get names of their own: `order`, `order~2`.
 """
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from docindex_dagster.callgraph.extract.renaming import NamesIn, expressions_of, renamed
 from docindex_dagster.callgraph.extract.syntax import Blocks
 from docindex_dagster.callgraph.ir import (
+    FILE,
     Assignment,
     CallSite,
     Expression,
@@ -21,12 +21,7 @@ from docindex_dagster.callgraph.ir import (
     Parameter,
     Return,
     Statement,
-    expressions_of,
-    rewritten,
     scope_of,
-    walk,
-    with_expressions,
-    with_values,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +29,6 @@ if TYPE_CHECKING:
 
 _SIGNS = frozenset({"=", "<-"})  # between a name and its value
 _CALLS = frozenset({"call", "read"})  # whose callees may be variables
-_LONGEST_SEARCH = 300  # declarations before a use
 
 
 class Region(NamedTuple):
@@ -45,31 +39,26 @@ class Region(NamedTuple):
     block: int  # the node around it; 0 where each declaration hides those before it
 
 
-class Placed(NamedTuple):
-    """A statement, its first byte, and where what it declares is seen."""
-
-    statement: Statement
-    start: int
-    region: Region | None = None
+Placed = tuple[Statement, int, Region | None]
+"""A statement, its first byte, and where what it declares is seen."""
 
 
 def region_of(blocks: Blocks, name: "Node", within: "Node | None") -> Region | None:
     """Where a declared name is seen; None where it is assigned only."""
     start, is_statement = name.end_byte, False
-    node = name.parent
-    while node is not None and node.type not in blocks.around:
-        if node.type in blocks.assignments:
+    node = around = name.parent
+    while node is not None and (kind := node.type) not in blocks.around:
+        if kind in blocks.assignments:
             return None
-        if node.type in blocks.statements:
+        if kind in blocks.statements:
             start, is_statement = node.end_byte, True
         node = node.parent
     node = within or node
     if node is None:
         return None
-    behind = blocks.after.get(node.type)
-    if behind and (value := node.child_by_field_name(behind)):
+    if (behind := blocks.after.get(node.type)) and (value := node.child_by_field_name(behind)):
         start = value.end_byte
-    if name.parent is not None and name.parent.type in blocks.conditions:
+    if around is not None and around.type in blocks.conditions:
         start = _end_of_value(name)
     return Region(max(start, node.start_byte), node.end_byte, 0 if is_statement else node.id)
 
@@ -82,170 +71,97 @@ def _end_of_value(name: "Node") -> int:
 
 
 class _Declared(NamedTuple):
+    """A declaration that a function numbers, since it may have others of the name."""
+
     start: int
     end: int
     scope: str
+    name: str
     number: int
 
 
-class _Several(NamedTuple):
-    """The declarations of a name in their order."""
-
-    starts: list[int]
-    declared: list[_Declared]
+_Uses = Mapping[str, _Declared | None]
+"""The names that a statement uses, and which declaration of each is seen where it stands."""
 
 
-_Key = tuple[str, str, int]
+def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> Iterator[Statement]:
+    """The statements, with names of their own for variables that hide others."""
+    declared = [*_declared(places, functions)]
+    uses = [*_uses(places, declared)]
+    known = {(one.scope, one.name) for one in declared if one is not None}
+    outside = {
+        (scope_of(statement), name)
+        for (statement, _, _), used in zip(places, uses, strict=True)
+        for name, seen in used.items()
+        if seen is None
+    }
+    parameters = {(one.scope, one.name) for one, _, _ in places if isinstance(one, Parameter)}
+    outside = (outside & known) - parameters
+    others = {
+        one: Name(f"{one.name}~{one.number}")
+        for one in declared
+        if one is not None and (one.number > 1 or (one.scope, one.name) in outside)
+    }
+    for (statement, _, _), own, used in zip(places, declared, uses, strict=True):
+        names: dict[Expression, Expression] = {
+            Name(name): others[seen] for name, seen in used.items() if seen is not None and seen in others
+        }
+        one = renamed(statement, names) if names else statement
+        if isinstance(one, Assignment) and own is not None and (names or own in others):
+            yield one._replace(target=others.get(own, Name(own.name)))
+        elif names and isinstance(one, CallSite) and isinstance(statement, CallSite) and one.kind not in _CALLS:
+            yield one._replace(callee=statement.callee)
+        else:
+            yield one
 
 
-def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> Sequence[Placed]:
-    """The places, with names of their own for variables that hide others."""
-    keys = [_key(place) if place.region is not None else None for place in places]
-    declared, numbers = _declared(zip(places, keys, strict=True), functions)
-    if not declared:
-        return places
-    counts: dict[tuple[str, str], int] = defaultdict(int)
-    for (scope, name, _), number in numbers.items():
-        counts[scope, name] = max(counts[scope, name], number)
-    names_in = _NamesIn(declared)
-    uses = [_uses(one.statement, names_in, is_declared=key in numbers) for one, key in zip(places, keys, strict=True)]
-    outside = _meant_outside(zip(places, uses, strict=True), declared, counts)
-    outside -= {(one.statement.scope, one.statement.name) for one in places if isinstance(one.statement, Parameter)}
-    ambiguous = {name for _, name in outside} | {name for (_, name), count in counts.items() if count > 1}
-    renaming = _Renaming(declared, outside, ambiguous, names_in)
-    return [
-        place
-        if ambiguous.isdisjoint(names) and (key is None or key[1] not in ambiguous)
-        else renaming.unique(place, numbers.get(key) if key is not None else None)
-        for place, key, names in zip(places, keys, uses, strict=True)
-    ]
+def _declared(places: Iterable[Placed], functions: frozenset[str]) -> Iterator[_Declared | None]:
+    """What each statement declares in a function, numbered by their names; None where it declares nothing."""
+    numbers: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)  # by scope and name those of blocks
+    for statement, _, region in places:
+        name = _name_declared(statement) if region is not None else ""
+        scope = scope_of(statement) if name else FILE
+        if region is None or scope not in functions or scope.rpartition(".")[2].partition("~")[0] == name:
+            yield None
+            continue
+        known = numbers[scope, name]
+        number = known.setdefault(region.block or -region.start, len(known) + 1)
+        yield _Declared(region.start, region.end, scope, name, number)
 
 
-class _Renaming(NamedTuple):
-    """Which names are given to variables."""
-
-    declared: Mapping[str, _Several]
-    outside: AbstractSet[tuple[str, str]]  # the names by function that mean something outside, too
-    ambiguous: AbstractSet[str]
-    names_in: "_NamesIn"
-
-    def unique(self, place: Placed, number: int | None) -> Placed:
-        """A place with other names; with a number where it declares a variable."""
-        one = _changed(place.statement, lambda whole: self._renamed(whole, place.start), is_declared=number is not None)
-        if number is not None and isinstance(one, Assignment) and isinstance(one.target, Name):
-            one = one._replace(target=self._numbered(one.target.text, one.scope, number))
-        return place if one is place.statement else place._replace(statement=one)
-
-    def _renamed(self, whole: Expression, at: int) -> Expression:
-        def renamed(leaf: Expression) -> Expression:
-            if not isinstance(leaf, Name) or leaf.text not in self.ambiguous:
-                return leaf
-            found = _seen(self.declared.get(leaf.text), at)
-            return self._numbered(leaf.text, found.scope, found.number) if found else leaf
-
-        return whole if self.ambiguous.isdisjoint(self.names_in[whole]) else rewritten(whole, renamed)
-
-    def _numbered(self, name: str, scope: str, number: int) -> Name:
-        return Name(f"{name}~{number}" if number > 1 or (scope, name) in self.outside else name)
-
-
-def _changed(statement: Statement, change: Callable[[Expression], Expression], *, is_declared: bool) -> Statement:
-    """The statement with its expressions changed; what an assignment declares is none of them."""
-    if isinstance(statement, Assignment) and is_declared:
-        return statement._replace(value=change(statement.value))
-    if isinstance(statement, CallSite) and statement.kind not in _CALLS:
-        given = with_values(statement.arguments, change)
-        return statement if given is statement.arguments else statement._replace(arguments=given)
-    return with_expressions(statement, change)
-
-
-def _declares(statement: Statement) -> str:
+def _name_declared(statement: Statement) -> str:
     """The name of the variable or parameter that a statement is about; "" for none."""
     match statement:
-        case Assignment(target=Name(text)) | Parameter(name=text):
-            return text
+        case Assignment(target=Name(name)) | Parameter(name=name) if name.isidentifier():
+            return name
         case _:
             return ""
 
 
-def _key(place: Placed) -> _Key | None:
-    if place.region is None:
-        return None
-    return scope_of(place.statement), _declares(place.statement), place.region.block or -place.region.start
+def _uses(places: Iterable[Placed], declared: Sequence[_Declared | None]) -> Iterator[_Uses]:
+    """Of each statement the names of declared variables that it uses, with the declarations that are seen there."""
+    upcoming = sorted(filter(None, declared), key=itemgetter(0))[::-1]
+    names_in = NamesIn({one.name for one in upcoming})
+    around: dict[str, list[_Declared]] = defaultdict(list)  # by name, the last one at the end
+    for (statement, start, _), own in zip(places, declared, strict=True):
+        while upcoming and upcoming[-1].start <= start:
+            one = upcoming.pop()
+            around[one.name].append(one)
+        used: dict[str, _Declared | None] = {}
+        for expression in _read(statement, is_declared=own is not None):
+            for name in names_in[expression]:
+                seen = around[name]
+                while seen and seen[-1].end <= start:
+                    seen.pop()
+                used[name] = seen[-1] if seen else None
+        yield used
 
 
-def _declared(
-    places: Iterable[tuple[Placed, _Key | None]], functions: frozenset[str]
-) -> tuple[dict[str, _Several], dict[_Key, int]]:
-    """The declarations by name, in their order, and their numbers."""
-    declared: dict[str, list[_Declared]] = defaultdict(list)
-    numbers: dict[_Key, int] = {}
-    counts: dict[tuple[str, str], int] = defaultdict(int)
-    for place, key in places:
-        region = place.region
-        if region is None or key is None:
-            continue
-        scope, name, _ = key
-        if scope not in functions or not name.isidentifier() or scope.rpartition(".")[2].partition("~")[0] == name:
-            continue
-        if key not in numbers:
-            counts[scope, name] += 1
-            numbers[key] = counts[scope, name]
-        declared[name].append(_Declared(region.start, region.end, scope, numbers[key]))
-    in_order = {name: sorted(several, key=itemgetter(0)) for name, several in declared.items()}
-    return {name: _Several([one.start for one in several], several) for name, several in in_order.items()}, numbers
-
-
-def _seen(several: _Several | None, at: int) -> _Declared | None:
-    """The last declaration that is seen at a place."""
-    if several is None:
-        return None
-    last = bisect_right(several.starts, at)
-    for index in range(last - 1, max(-1, last - 1 - _LONGEST_SEARCH), -1):
-        one = several.declared[index]
-        if one.end > at:
-            return one
-    return None
-
-
-class _NamesIn(dict[Expression, tuple[str, ...]]):
-    """By expression, the names in it that are declared."""
-
-    def __init__(self, declared: Mapping[str, _Several]) -> None:
-        super().__init__()
-        self._declared = declared
-
-    def __missing__(self, whole: Expression) -> tuple[str, ...]:
-        """Look for them."""
-        names = [one.text for one in walk(whole) if isinstance(one, Name) and one.text in self._declared]
-        found = self[whole] = tuple(names)
-        return found
-
-
-def _uses(statement: Statement, names_in: _NamesIn, *, is_declared: bool) -> Sequence[str]:
-    """The names of declared variables that a statement uses."""
-    match statement:
-        case Assignment(value=value) if is_declared:
-            return names_in[value]
-        case CallSite(kind="new"):
-            used: Iterable[Expression] = [argument.value for argument in statement.arguments]
-        case CallSite(kind="call" | "read") | Assignment() | Parameter() | Return() | Fill():
-            used = expressions_of(statement)
-        case _:
-            return ()
-    return [name for expression in used for name in names_in[expression]]
-
-
-def _meant_outside(
-    uses: Iterable[tuple[Placed, Sequence[str]]],
-    declared: Mapping[str, _Several],
-    counts: Mapping[tuple[str, str], int],
-) -> set[tuple[str, str]]:
-    """The names that a function also uses where none of its declarations is seen."""
-    found = set()
-    for place, names in uses:
-        scope = scope_of(place.statement)
-        for name in names:
-            if (scope, name) in counts and _seen(declared[name], place.start) is None:
-                found.add((scope, name))
-    return found
+def _read(statement: Statement, *, is_declared: bool) -> Sequence[Expression]:
+    """The expressions of a statement that use variables."""
+    if isinstance(statement, CallSite):
+        expressions = expressions_of(statement)
+        return expressions if statement.kind in _CALLS else expressions[1:]
+    if isinstance(statement, Assignment) and is_declared:
+        return (statement.value,)
+    return expressions_of(statement) if isinstance(statement, Assignment | Parameter | Return | Fill) else ()

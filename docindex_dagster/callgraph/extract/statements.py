@@ -42,23 +42,23 @@ A statement gets its scope, line and byte in `scopes.py`. The queries of `langua
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, get_args
 from typing import Literal as OneOf
 
 from docindex_dagster.callgraph.extract import declarations
-from docindex_dagster.callgraph.extract.applications import applied_to
-from docindex_dagster.callgraph.extract.callees import called_method, callee
+from docindex_dagster.callgraph.extract.arguments import MOST_FIELDS, arguments_of, written_in
+from docindex_dagster.callgraph.extract.callees import called_method
 from docindex_dagster.callgraph.extract.docblocks import types_in
-from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.expression_rules import member
+from docindex_dagster.callgraph.extract.expressions import Reader, captured, text_of
+from docindex_dagster.callgraph.extract.library import instance_of
 from docindex_dagster.callgraph.extract.types import declared_name, declared_type
 from docindex_dagster.callgraph.extract.variables import binding, bound, generic, parameter
 from docindex_dagster.callgraph.ir import (
     FILE,
     UNKNOWN,
-    Argument,
     Assignment,
-    Attribute,
     Base,
     Call,
     CallSite,
@@ -88,20 +88,30 @@ if TYPE_CHECKING:
     Captured = Mapping[str, list[Node]]
 
 
+_Marks = OneOf["property", "hidden", "initial", "outer", "namespace"]
+_Bases = OneOf["base", "implements", "mixin", "companion"]
+
+
 class Mark(NamedTuple):
     """What a place says of the definition around it, or of the file."""
 
-    kind: OneOf["property", "hidden", "initial", "outer", "namespace"]
+    kind: _Marks
     name: str = ""
 
 
 Found = Statement | Mark | None
 
-_MOST_ARGUMENTS = 8
+MARKS = {kind: Mark(kind) for kind in get_args(_Marks) if kind != "namespace"}
+"""Captures that say one word of the definition around them."""
+BASES: "Mapping[str, _Bases]" = {
+    "base": "base",
+    "base.implements": "implements",
+    "base.mixin": "mixin",
+    "base.companion": "companion",
+}
+"""What a class is made from, by captures."""
 _QUOTES = frozenset("\"'`")
-_MOST_FIELDS = 40
 _LONGEST_MODULE = 300  # characters
-_FUNCTION = Literal("fun")
 # Calls that are captured whole, since what is called is no node of its own.
 _WHOLE_CALLS = frozenset(
     {
@@ -111,34 +121,14 @@ _WHOLE_CALLS = frozenset(
         "scoped_call_expression",
     }
 )
-# Their types of nodes, and the fields that hold the names.
-_NAMED_ARGUMENTS = {
-    "keyword_argument": "name",
-    "argument": "name",
-    "value_argument": "name",
-    "pair": "key",
-    "keyed_element": "key",
-    "field_initializer": "field",
-}
 
 
 def _call(parts: "Captured", reader: Reader) -> Found:
     node = parts["call"][0]
     called = _callee(node, reader)
-    if called is UNKNOWN or _is_destructor(called):
+    if called is UNKNOWN:
         return None
-    syntax = reader.syntax
-    if syntax.applied is not None:
-        listed = islice(applied_to(node, syntax.applied), _MOST_ARGUMENTS)
-        return CallSite("call", FILE, called, tuple(_given(one, reader) for one in listed), 0, 0)
-    given = _with_piped(node, _arguments(parts, reader), reader)
-    if (
-        given
-        and syntax.named
-        and node.type in syntax.methods
-        and text_of(part_of(node, syntax.methods[node.type][1])) in syntax.named
-    ):
-        given = given[1:]  # without the name of what is called
+    given = arguments_of(node, captured(parts, "arguments"), reader)
     return CallSite("call", FILE, Element(called) if "call.item" in parts else called, given, 0, 0)
 
 
@@ -149,27 +139,10 @@ def _read(parts: "Captured", reader: Reader) -> Found:
     return CallSite("read", FILE, NameOrCall(called.text) if isinstance(called, Name) else called, (), 0, 0)
 
 
-def _with_piped(node: "Node", given: tuple[Argument, ...], reader: Reader) -> tuple[Argument, ...]:
-    """What a call is given, behind what is piped to it."""
-    if reader.syntax.piped is None:
-        return given
-    kind, sign = reader.syntax.piped
-    call = node.parent if node.parent is not None and node.parent.type in reader.syntax.calls else node
-    pipe = call.parent
-    if pipe is None or pipe.type != kind or text_of(pipe.child_by_field_name("operator")) != sign:
-        return given
-    first = pipe.child_by_field_name("left")
-    return given if first is None or first.id == call.id else (_given(first, reader), *given)
-
-
-def _is_destructor(called: Expression) -> bool:
-    return "~" in (called.name if isinstance(called, Attribute) else called.text if isinstance(called, Name) else "")
-
-
 def _callee(node: "Node", reader: Reader) -> Expression:
-    kind = node.type
-    if kind in reader.syntax.methods:
-        return called_method(node, reader) if reader.syntax.named else callee(node, reader)
+    kind, syntax = node.type, reader.syntax
+    if kind in syntax.methods:
+        return called_method(node, reader) if syntax.named else member(*syntax.methods[kind], node, reader, 0)
     called = reader.expression(node)
     if kind not in _WHOLE_CALLS:
         return called
@@ -179,103 +152,22 @@ def _callee(node: "Node", reader: Reader) -> Expression:
 def _new(parts: "Captured", reader: Reader) -> Found:
     node = parts["new"][0]
     made = reader.expression(node)
-    if made is UNKNOWN:
-        name = declared_name(text_of(node))
-        if not name:
-            return None
-        made = path(name)
-    elif isinstance(made, Instance):
+    if isinstance(made, Instance):
         made = Instance(TypeRef(made.type.name))
+    elif made is UNKNOWN and (name := declared_name(text_of(node))):
+        made = path(name)
     elif "<" in (name := path_of(made)):
         made = path(name.partition("<")[0])
-    return CallSite("new", FILE, made, _arguments(parts, reader), 0, 0)
+    if made is UNKNOWN:
+        return None
+    return CallSite("new", FILE, made, written_in(captured(parts, "arguments"), reader), 0, 0)
 
 
 def _macro(parts: "Captured", _: Reader) -> Found:
     return CallSite("macro", FILE, path(text_of(parts["macro"][0]).replace("::", ".")), (), 0, 0)
 
 
-def _arguments(parts: "Captured", reader: Reader) -> tuple[Argument, ...]:
-    """What is given by position and by name."""
-    if "arguments" not in parts:
-        return ()
-    node, most = parts["arguments"][0], _MOST_FIELDS if "fill" in parts else _MOST_ARGUMENTS
-    if not reader.may_be_repeated(node):
-        return _all_given(node, most, reader)
-    key = (most, node.type, node.text)
-    known = reader.arguments.get(key)
-    if known is None:
-        known = reader.arguments[key] = _all_given(node, most, reader)
-    return known
-
-
-def _all_given(node: "Node", most: int, reader: Reader) -> tuple[Argument, ...]:
-    beside = reader.syntax.beside
-    return tuple([_given(child, reader) for child in _listed(node) if child.type not in beside][:most])
-
-
-def _given(argument: "Node", reader: Reader) -> Argument:
-    kind = argument.type
-    if kind == "shorthand_field_initializer":
-        return Argument(path(text_of(argument)), text_of(argument))
-    if kind == "block_argument":
-        return Argument(reader.expression(argument), is_block=True)
-    if kind in reader.syntax.labels:
-        return _labelled(argument, reader)
-    if kind not in _NAMED_ARGUMENTS:
-        return Argument(_FUNCTION if _is_function(kind, reader) else reader.expression(argument))
-    name, value = _named(argument)
-    if name and not name.isidentifier():
-        return Argument(UNKNOWN)
-    return Argument(_FUNCTION if _is_function(value.type, reader) else reader.expression(value), name)
-
-
-def _labelled(argument: "Node", reader: Reader) -> Argument:
-    """An argument whose name is written without quotes, if it has one."""
-    name = text_of(argument.child_by_field_name(reader.syntax.labels[argument.type]))
-    value = reader.expression(argument.child_by_field_name("value") or argument.named_children[-1])
-    return Argument(value, name if name.isidentifier() else "")
-
-
-def _is_function(kind: str, reader: Reader) -> bool:
-    given = reader.syntax.given
-    return given is not None and (kind in given.functions or kind == "annotated_lambda")
-
-
-def _listed(node: "Node") -> "list[Node]":
-    """What is in brackets, with a function that stands behind them."""
-    if node.type != "call_suffix":
-        return parts_of(node)
-    found: list[Node] = []
-    for child in node.named_children:
-        if child.type == "value_arguments":
-            found += child.named_children
-        elif not child.is_extra and child.type != "type_arguments":
-            found.append(child)
-    return found
-
-
-def _named(argument: "Node") -> "tuple[str, Node]":
-    """The name and the value of an argument."""
-    if not argument.named_children:
-        return "", argument
-    parts = parts_of(argument)
-    name = argument.child_by_field_name(_NAMED_ARGUMENTS[argument.type])
-    if name is None and len(parts) > 1 and argument.type == "value_argument":
-        name = parts[0]
-    value = argument.child_by_field_name("value") or (parts[-1] if parts else argument)
-    return text_of(name).rstrip(": "), value
-
-
-def _import(parts: "Captured", _: Reader) -> Found:
-    return _imported("import", parts)
-
-
-def _reexport(parts: "Captured", _: Reader) -> Found:
-    return _imported("reexport", parts)
-
-
-def _imported(capture: str, parts: "Captured") -> Import | None:
+def _import(capture: str, parts: "Captured", _: Reader) -> Import | None:
     module = _module(parts.get(f"{capture}.module"))
     module = f"./{module}" if f"{capture}.beside" in parts else module
     if len(module) > _LONGEST_MODULE:
@@ -324,15 +216,14 @@ def _module(nodes: "list[Node] | None") -> str:
 
 
 def _export(parts: "Captured", reader: Reader) -> Found:
-    value = parts.get("export.value")
-    name = _module(parts.get("export")) or "default"
-    written = reader.expression(value[0]) if value else path(name)
+    value, name = captured(parts, "export.value"), _module(parts.get("export")) or "default"
+    written = path(name) if value is None else reader.expression(value)
     return None if written is UNKNOWN else Export(name, written)
 
 
 def _fill(parts: "Captured", reader: Reader) -> Found:
     filled = declared_name(text_of(parts["fill"][0]))
-    given = _arguments(parts, reader)
+    given = written_in(captured(parts, "arguments"), reader, MOST_FIELDS)
     is_known = any(one.name or one.value is not UNKNOWN for one in given)
     return Fill(FILE, filled, given) if filled and is_known else None
 
@@ -342,58 +233,26 @@ def _return(parts: "Captured", reader: Reader) -> Found:
     return None if isinstance(head(value), Literal) or value is UNKNOWN else Return(FILE, value)
 
 
-def _base(parts: "Captured", reader: Reader) -> Found:
-    return _inherited("base", "base", parts, reader)
+def _mark(capture: str, *_: object) -> Mark | None:
+    return MARKS.get(capture)
 
 
-def _implements(parts: "Captured", reader: Reader) -> Found:
-    return _inherited("base.implements", "implements", parts, reader)
-
-
-def _mixin(parts: "Captured", reader: Reader) -> Found:
-    return _inherited("base.mixin", "mixin", parts, reader)
-
-
-def _companion(parts: "Captured", reader: Reader) -> Found:
-    return _inherited("base.companion", "companion", parts, reader)
-
-
-def _inherited(
-    capture: str, kind: OneOf["base", "implements", "mixin", "companion"], parts: "Captured", reader: Reader
-) -> Base | None:
+def _base(capture: str, parts: "Captured", reader: Reader) -> Base | None:
+    if capture not in BASES:
+        return None
     node = parts[capture][0]
-    of = declared_name(text_of(parts["base.of"][0])) if "base.of" in parts else ""
+    of = declared_name(text_of(captured(parts, "base.of")))
     if node.type in reader.syntax.calls:
         written = reader.expression(node)
-        if name := path_of(written):
-            written = Instance(TypeRef(name))
-    else:
-        declared = declared_type(text_of(node))
-        if declared is None:
-            return None
-        written = Instance(declared)
-    return Base(kind, FILE, of.removesuffix(".prototype"), written, 0, 0)
-
-
-def _property(_parts: "Captured", _: Reader) -> Found:
-    return Mark("property")
-
-
-def _hidden(_parts: "Captured", _: Reader) -> Found:
-    return Mark("hidden")
+        written = Instance(TypeRef(name)) if (name := path_of(written)) else written
+    elif (written := instance_of(node)) is UNKNOWN:
+        return None
+    return Base(BASES[capture], FILE, of.removesuffix(".prototype"), written, 0, 0)
 
 
 def _receiver(parts: "Captured", _: Reader) -> Found:
     declared = declared_type(text_of(parts["receiver"][0]))
     return Receiver(FILE, declared) if declared else None
-
-
-def _initial(_parts: "Captured", _: Reader) -> Found:
-    return Mark("initial")
-
-
-def _outer(_parts: "Captured", _: Reader) -> Found:
-    return Mark("outer")
 
 
 def _decorator(parts: "Captured", reader: Reader) -> Found:
@@ -443,9 +302,9 @@ ONE: "Mapping[str, Callable[[Captured, Reader], Found]]" = {
     "read": _read,
     "new": _new,
     "macro": _macro,
-    "import.module": _import,
+    "import.module": partial(_import, "import"),
     "import.path": _import_path,
-    "reexport.module": _reexport,
+    "reexport.module": partial(_import, "reexport"),
     "use": _use,
     "export.value": _export,
     "export": _export,
@@ -454,17 +313,11 @@ ONE: "Mapping[str, Callable[[Captured, Reader], Found]]" = {
     "parameter": parameter,
     "fill": _fill,
     "return": _return,
-    "base": _base,
-    "base.implements": _implements,
-    "base.mixin": _mixin,
-    "property": _property,
-    "hidden": _hidden,
-    "base.companion": _companion,
     "receiver": _receiver,
     "generic": generic,
-    "initial": _initial,
-    "outer": _outer,
     "decorator": _decorator,
     "namespace": _namespace,
+    **{capture: partial(_base, capture) for capture in BASES},
+    **{capture: partial(_mark, capture) for capture in MARKS},
 }
 """What makes one statement of a place."""

@@ -3,16 +3,20 @@
 Each module of `languages/` gives one; how they are read is the same for all languages.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.ir import Expression
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    import tree_sitter
 
     from docindex_dagster.callgraph.extract.expressions import Reader
+
+    Node = tree_sitter.Node
+else:
+    Node = object  # the library is loaded only where a file is read
 
 Read = Callable[["Node | None"], Expression]
 """Gives the expression of a part."""
@@ -26,17 +30,6 @@ class Lambdas:
     between: frozenset[str]  # types of nodes between the call and the function
     same: frozenset[str] = frozenset()  # methods that give their object
     items: frozenset[str] = frozenset()  # methods that give what their object holds
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """How functions are given arguments one after the other, or by operators."""
-
-    chains: Mapping[str, tuple[str, str]]  # types of nodes: what is called, and what it is given
-    infixes: Mapping[str, tuple[str, str, str]]  # what stands before an operator, the operator, what stands behind it
-    before: frozenset[str]  # operators that give what is behind them to what is before them
-    behind: frozenset[str]  # operators that give what is before them to what is behind them
-    around: frozenset[str]  # types of nodes that stand for what is in them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +47,7 @@ class Expressions:
     new: Mapping[str, str] = field(default_factory=dict)  # the type
     items: Mapping[str, str] = field(default_factory=dict)  # the collection
     through: Mapping[str, str] = field(default_factory=dict)  # what stands for a part of itself
-    either: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    either: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # either of two parts
     casts: Mapping[str, str] = field(default_factory=dict)  # the type
     collections: Mapping[str, str] = field(default_factory=dict)  # by the field of an element's value, or ""
     keys: Mapping[str, str] = field(default_factory=dict)  # the field of the name of an element or of an item
@@ -63,31 +56,21 @@ class Expressions:
     written: frozenset[str] = frozenset()  # functions that are written as elements of a collection, with a `name`
     sequences: frozenset[str] = frozenset()  # what stands for its last part
     bare: frozenset[str] = frozenset()  # names that may be calls
-    modules: frozenset[str] = frozenset()  # functions that give the module that they are given the name of
     named: Mapping[str, bool] = field(default_factory=dict)  # calls of what their first argument names; whether it runs
+    library: "Mapping[str, Callable[[Sequence[Node], Read], Expression | None]]" = field(default_factory=dict)
+    # What functions give by what they are given, by their names; of None what any call does.
     lambdas: frozenset[str] = frozenset()  # functions whose body is what they give
     values: frozenset[str] = frozenset()  # what may be given that is no function
     spreads: frozenset[str] = frozenset()  # elements that stand for all elements of a collection
     attributes: frozenset[str] = frozenset()  # names of attributes of the object
     literals: Mapping[str, str] = field(default_factory=dict)  # the name of the type
     composites: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # the type, the elements
-    received: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # an item where a sign is before the part
-    typed: frozenset[str] = frozenset()  # functions that give something of the type that they are given first
-    classes: Mapping[str, str] = field(default_factory=dict)  # functions that give an attribute of what they are given
-    bounded: frozenset[str] = frozenset()  # functions that give a type parameter, which may have a bound
-    first: frozenset[str] = frozenset()  # functions that give what they are given first
-    holding: frozenset[str] = frozenset()  # functions that give something that holds what they are given
     branches: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # what holds the cases, the value of each
     blocks: frozenset[str] = frozenset()  # that stand for an expression, where they hold nothing else
     listing: Mapping[str, str] = field(default_factory=dict)  # macros that give a collection, by the type of node
-    joined: frozenset[str] = frozenset()  # functions that give a collection with more elements
-    copies: frozenset[str] = frozenset()  # functions that give what they are given, or a collection of the same
-    elements: frozenset[str] = frozenset()  # functions that give a collection of the elements of what they are given
-    collecting: frozenset[str] = frozenset()  # functions that give a collection of what they are given
     words: Mapping[str, str] = field(default_factory=dict)  # types of nodes, or names, that stand for another name
     given: Lambdas | None = None
-    applied: Applied | None = None
-    piped: tuple[str, str] | None = None  # the node and sign by which a call is given what stands before it
+    listed: "Callable[[Node, Node | None], Iterable[Node]] | None" = None  # arguments, where not those in brackets
     special: "Mapping[str, Callable[[Node, Reader], Expression | None]]" = field(default_factory=dict)  # read first
     readers: Mapping[str, Callable[["Node", Read], Expression]] = field(default_factory=dict)  # what no rule above fits
     matching: "Callable[[Node, Reader], Expression] | None" = None  # what a name in a pattern is

@@ -5,21 +5,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
-from docindex_dagster.callgraph.extract.callees import called_method, method_of, what_is_given
+from docindex_dagster.callgraph.extract.callees import called_method, passed, what_is_given
 from docindex_dagster.callgraph.extract.docblocks import type_after
-from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import Reader, captured, text_of
 from docindex_dagster.callgraph.extract.patterns import assigned_part, matched, repeated_type, unpacked
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     BLOCK,
     FILE,
-    LAST_ARGUMENT,
     THIS,
     UNKNOWN,
     Assignment,
     Attribute,
     Call,
-    CallbackArgument,
     Collection,
     Element,
     Expression,
@@ -33,7 +31,6 @@ from docindex_dagster.callgraph.ir import (
     Unknown,
     head,
     is_known,
-    path_of,
     types_in,
 )
 
@@ -42,33 +39,21 @@ if TYPE_CHECKING:
 
     Captured = Mapping[str, list[Node]]
 
-_FOLDS = {"reduce": 0, "reduceRight": 0, "inject": 0, "each_with_object": 1}
-_PLACES_OF_PARAMETERS = frozenset({"bind.given", "bind.block", "bind.from"})
 _NO_TARGETS = (Unknown, Instance, Union, Collection)
 _PATTERNS = frozenset({"object_pattern", "array_pattern"})
 
 
 def binding(parts: "Captured", reader: Reader) -> Assignment | None:
     """A variable, attribute or field, and what it is."""
-    node = parts["bind"][0]
-    target = _target(parts, node, reader)
+    target = _target(parts, parts["bind"][0], reader)
     if target is None:
         return None
-    if "bind.attribute" in parts:
-        return bound(target, Attribute(THIS, f"%{path_of(target)}"))
-    if not _PLACES_OF_PARAMETERS.isdisjoint(parts):
-        return bound(target, _passed(parts, node, reader))
-    target = _of_this(target) if "bind.member" in parts else target
-    target = Element(target) if "bind.filled" in parts or "bind.sent" in parts else target
+    if "bind.member" in parts:
+        target = _of_this(target)
+    if "bind.filled" in parts or "bind.sent" in parts:
+        target = Element(target)
     role: OneOf["test", "bind"] = "test" if "bind.tested" in parts else "bind"
     return Assignment(role, FILE, target, value_of(parts, "bind", reader), 0, 0)
-
-
-def _passed(parts: "Captured", node: "Node", reader: Reader) -> Expression:
-    """What a variable is that a function without a name or a block is given, or that is taken out of an object."""
-    if "bind.given" in parts:
-        return UNKNOWN if "bind.other" in parts else what_is_given(parts["bind.given"][0], reader)
-    return _block_given(node, reader) if "bind.block" in parts else _member_of(parts, text_of(node), reader)
 
 
 def bound(target: Expression, value: Expression) -> Assignment:
@@ -78,25 +63,26 @@ def bound(target: Expression, value: Expression) -> Assignment:
 
 def _target(parts: "Captured", node: "Node", reader: Reader) -> Expression | None:
     """What is declared or assigned; None where it has no name."""
+    target: Expression
     if "bind.place" in parts:
-        target: Expression = Name(_place_of(node))
-    elif "bind.from" in parts:
-        target = Name(text_of(node))
+        target = Name(_place_of(node))
+    elif "bind.from" in parts or "bind.attribute" in parts:
+        target = Name(text_of(node).lstrip(":"))
     else:
         target = reader.expression(node)
-    if "bind.attribute" in parts:
-        target = Name(text_of(node).lstrip(":"))
-    if isinstance(target, NameOrCall):
-        target = Name(target.text)
-    if isinstance(target, Call):  # self.name = …
-        is_own = isinstance(target.callee, Attribute) and target.callee.of is THIS
-        target = Attribute(THIS, f"%{method_of(target.callee)[1]}") if is_own else UNKNOWN
-    if "bind.pattern" in parts and isinstance(target, Name) and target.text[:1].isupper():  # a constant
-        return None
-    if "bind.of" in parts and isinstance(target, Name):
-        target = Name(f"{text_of(parts['bind.of'][0])}#{target.text}")
-    begin = head(target)
-    return None if isinstance(begin, _NO_TARGETS) or begin is Name("") else target
+    match target:
+        case NameOrCall(text):
+            return Name(text)
+        case Call(Attribute(of, name)) if of is THIS:  # self.name = …
+            return Attribute(THIS, f"%{name}")
+        case Name("") | Call():
+            return None
+        case Name(text) if "bind.pattern" in parts and text[:1].isupper():  # a constant
+            return None
+        case Name(text) if "bind.of" in parts:
+            return Name(f"{text_of(parts['bind.of'][0])}#{text}")
+        case _:
+            return None if isinstance(head(target), _NO_TARGETS) else target
 
 
 def _of_this(target: Expression) -> Expression:
@@ -120,31 +106,26 @@ def _place_of(node: "Node") -> str:
     return str(next((at for at, field in enumerate(fields) if field.id == node.id), 0))
 
 
-def _block_given(node: "Node", reader: Reader) -> Expression:
+def _taken_as(parts: "Captured", capture: str, reader: Reader) -> Expression:
+    given = parts[f"{capture}.given"][0]
+    return UNKNOWN if f"{capture}.other" in parts else what_is_given(given, reader)
+
+
+def _block_given(parts: "Captured", capture: str, reader: Reader) -> Expression:
     """What a block is given by the method that it is given to."""
+    node = parts[capture][0]
     listed = node.parent
     call = listed.parent.parent if listed is not None and listed.parent is not None else None
     if call is None or listed is None or call.type not in reader.syntax.methods:
         return UNKNOWN
-    called = called_method(call, reader)
     position = [child.id for child in listed.named_children].index(node.id)
-    if (start := folded(call, called, position, reader)) is not UNKNOWN:
-        return start
-    return UNKNOWN if called is UNKNOWN or position > LAST_ARGUMENT else CallbackArgument(called, BLOCK, position)
+    return passed(call, called_method(call, reader), BLOCK, position, reader)
 
 
-def folded(call: "Node", called: Expression, position: int, reader: Reader) -> Expression:
-    """What a fold begins with, for the parameter that holds what came of it so far."""
-    if _FOLDS.get(method_of(called)[1]) != position:
-        return UNKNOWN
-    given = parts_of(call.child_by_field_name("arguments"))
-    return reader.expression(given[-1]) if given and given[-1].type in reader.syntax.values else UNKNOWN
-
-
-def _member_of(parts: "Captured", name: str, reader: Reader) -> Expression:
+def _member_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
     """What a variable is that is taken out of an object by its name."""
-    node = parts["bind.from"][0]
-    key = text_of(parts["bind.key"][0]).rstrip(": ") if "bind.key" in parts else name
+    node = parts[f"{capture}.from"][0]
+    key = text_of(parts.get(f"{capture}.key", parts[capture])[0]).rstrip(": ")
     if node.type in _PATTERNS:
         return Attribute(Name(_pattern_name(node)), key)
     declared = declared_type(text_of(node)) if node.type == "type_annotation" else None
@@ -161,7 +142,7 @@ def parameter(parts: "Captured", reader: Reader) -> Parameter:
     """A parameter, with its type and default."""
     node = parts["parameter"][0]
     name = _pattern_name(node) if node.type in _PATTERNS else text_of(node).lstrip("&*:")
-    label = text_of(parts["parameter.label"][0]) if "parameter.label" in parts else ""
+    label = text_of(captured(parts, "parameter.label"))
     value = value_of(parts, "parameter", reader)
     if "parameter.rest" not in parts and not _takes_the_rest(node):
         return Parameter("block" if "parameter.block" in parts else "", FILE, name, value, label, 0, 0)
@@ -217,6 +198,10 @@ def _item_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
 
 _ValueReader = Callable[["Captured", str, Reader], Expression | None]
 _VALUES: Mapping[str, _ValueReader] = {
+    "attribute": lambda parts, capture, _: Attribute(THIS, f"%{text_of(parts[capture][0]).lstrip(':')}"),
+    "given": _taken_as,
+    "block": _block_given,
+    "from": _member_of,
     "doc": _documented,
     "type": _typed,
     "each": _of_each,

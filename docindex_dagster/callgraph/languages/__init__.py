@@ -1,6 +1,7 @@
 """The languages whose calls are followed: how each is read, and what it means by a name.
 
-A language has a module for its syntax and rules, a query, and one for its modules where imports lead to files.
+A language has a module with its syntax and rules, and a query; where its imports lead is a `Search` among the rules, or
+a module of its own where that does not suffice.
 """
 
 from collections.abc import Mapping, Sequence

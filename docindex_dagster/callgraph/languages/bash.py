@@ -4,16 +4,13 @@ A word is the name of a function, wherever it stands; a variable keeps its `$`, 
 """
 
 import re
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import text_of
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, Name
+from docindex_dagster.callgraph.languages import bash_modules
 from docindex_dagster.callgraph.languages.bash_functions import REST
 from docindex_dagster.callgraph.rules import Rules
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _NAME = re.compile(r"[A-Za-z_][\w.:-]*|\d+")
 _FIRST = re.compile(r"[A-Za-z_][\w.:-]*(?=[\s;]|$)")
@@ -21,7 +18,7 @@ _OF_CODE = frozenset({"trap", "eval"})  # commands that are given commands as te
 _ALL = frozenset({"@", "*"})  # parameters
 
 
-def _word(node: "Node", _: Read) -> Expression:
+def _word(node: Node, _: Read) -> Expression:
     """A word that may be the name of a function; of text that is run, its first word."""
     text = text_of(node).strip("'=").strip()
     if text == ".":
@@ -30,14 +27,14 @@ def _word(node: "Node", _: Read) -> Expression:
     return Name(name[0].strip(":").replace("::", ".")) if name else UNKNOWN
 
 
-def _is_code(node: "Node") -> bool:
+def _is_code(node: Node) -> bool:
     around = node.parent
     command = around.parent if around is not None and around.type == "string" else around
     name = command.child_by_field_name("name") if command is not None and command.type == "command" else None
     return text_of(name) in _OF_CODE
 
 
-def _variable(node: "Node", _: Read) -> Expression:
+def _variable(node: Node, _: Read) -> Expression:
     name = text_of(node)
     return REST if name in _ALL else Name(f"${name}")
 
@@ -62,6 +59,7 @@ SYNTAX = Syntax(("bash",), _EXPRESSIONS)
 
 RULES = Rules(
     "bash",
+    find=bash_modules.find,
     sharing="loaded",
     redefines=True,
     has_class_scope=False,

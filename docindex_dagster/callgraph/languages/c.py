@@ -4,12 +4,13 @@
 what they point at. `::name` begins with the namespace around all others.
 """
 
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.declarations import qualified_name
-from docindex_dagster.callgraph.extract.expressions import text_of
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.expressions import parts_of, text_of
+from docindex_dagster.callgraph.extract.library import instance_of
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     THIS,
@@ -25,10 +26,8 @@ from docindex_dagster.callgraph.ir import (
     path,
     path_of,
 )
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _CASTS = frozenset(
     {"static_cast", "dynamic_cast", "reinterpret_cast", "const_cast", "static_pointer_cast", "dynamic_pointer_cast"}
@@ -37,70 +36,60 @@ _MADE = {"make_unique": "std.unique_ptr", "make_shared": "std.shared_ptr", "allo
 _COPIES = frozenset({"move", "forward", "ref", "cref", "as_const", "addressof", "bind", "mem_fn", "bind_front"})
 
 
-def _path(node: "Node", _: Read) -> Expression:
-    return path(qualified_name(node))
+def _path(node: Node, _: Read) -> Expression:
+    """A name with its scopes; a destructor is not followed."""
+    name = qualified_name(node)
+    return UNKNOWN if "~" in name else path(name)
 
 
-def _member(node: "Node", read: Read) -> Expression:
-    argument, field = node.child_by_field_name("argument"), node.child_by_field_name("field")
-    operator = text_of(node.child_by_field_name("operator"))
+def _member(node: Node, read: Read) -> Expression:
+    field, operator = node.child_by_field_name("field"), text_of(node.child_by_field_name("operator"))
     if operator in {".*", "->*"}:
         return read(field)
-    owner = read(argument)
+    owner = read(node.child_by_field_name("argument"))
     if operator == "->" and owner is not THIS:
         owner = Element(owner)
-    for name in qualified_name(field).removeprefix("template").split("."):
+    names = qualified_name(field).removeprefix("template").split(".")
+    for name in names:
         owner = Attribute(owner, name)
-    return owner
+    return UNKNOWN if "~" in names[-1] else owner
 
 
-def _pointed(node: "Node", read: Read) -> Expression:
+def _pointed(node: Node, read: Read) -> Expression:
     value = read(node.child_by_field_name("argument"))
     is_address = text_of(node.child_by_field_name("operator")) == "&"
     return value if is_address or value is THIS or value is UNKNOWN else Element(value)
 
 
-def _call(node: "Node", read: Read) -> Expression:
+def _call(node: Node, read: Read) -> Expression:
     function = node.child_by_field_name("function")
     called = read(function)
     space, _, name = path_of(called).rpartition(".")
     if name in _COPIES and space in {"std", ""}:
-        given = node.child_by_field_name("arguments")
-        return read(given.named_children[0]) if given is not None and given.named_children else UNKNOWN
-    if "<" in text_of(function) and (arguments := _template_arguments(function)) is not None:
-        first = declared_type(text_of(next(iter(arguments.named_children), None)))
-        if first and name in _CASTS:
-            return Instance(first)
-        if first and name in _MADE:
-            return Instance(TypeRef(_MADE[name], (first,)))
-        if space == "std":
-            whole = declared_type(text_of(function))
-            return Instance(whole) if whole else UNKNOWN
-    return Call(called)
+        return read(next(iter(parts_of(node.child_by_field_name("arguments"))), None))
+    while function is not None and function.type == "qualified_identifier":
+        function = function.child_by_field_name("name")
+    types = function.child_by_field_name("arguments") if function is not None else None
+    first = declared_type(text_of(next(iter(parts_of(types)), None)))
+    if first and name in _CASTS:
+        return Instance(first)
+    if first and name in _MADE:
+        return Instance(TypeRef(_MADE[name], (first,)))
+    return instance_of(node.child_by_field_name("function")) if types is not None and space == "std" else Call(called)
 
 
-def _template_arguments(node: "Node | None") -> "Node | None":
-    while node is not None and node.type == "qualified_identifier":
-        node = node.child_by_field_name("name")
-    return node.child_by_field_name("arguments") if node is not None else None
-
-
-def _function_pointer(node: "Node", read: Read) -> Expression:
+def _function_pointer(node: Node, read: Read) -> Expression:
     """The name of a pointer to a function; a function that is just declared is none."""
     inner = node.child_by_field_name("declarator")
     return read(inner) if inner is not None and inner.type == "parenthesized_declarator" else UNKNOWN
 
 
-def _last(node: "Node", _: Read) -> Expression:
-    return path(text_of(node.named_children[-1])) if node.named_children else UNKNOWN
-
-
-def _number(node: "Node", _: Read) -> Expression:
+def _number(node: Node, _: Read) -> Expression:
     text = text_of(node)
     return Literal("float" if "." in text and not text.startswith("0x") else "int")
 
 
-def _replacement(node: "Node", _: Read) -> Expression:
+def _replacement(node: Node, _: Read) -> Expression:
     text = text_of(node).strip()
     return Name(text) if text.isidentifier() else UNKNOWN
 
@@ -123,6 +112,7 @@ _EXPRESSIONS = Expressions(
         "parenthesized_declarator": "",
         "attributed_declarator": "",
         "type_descriptor": "type",
+        "structured_binding_declarator": "-1",
         "struct_specifier": "name",
         "class_specifier": "name",
     },
@@ -146,7 +136,6 @@ _EXPRESSIONS = Expressions(
         "pointer_expression": _pointed,
         "call_expression": _call,
         "function_declarator": _function_pointer,
-        "structured_binding_declarator": _last,
         "number_literal": _number,
         "preproc_arg": _replacement,
     },
@@ -164,6 +153,20 @@ CPP_SYNTAX = Syntax(
     stores_paths=True,
 )
 
+_STANDARD_HEADERS = """
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
+    stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype unistd fcntl dirent
+    pthread poll sched semaphore dlfcn glob grp pwd regex syslog termios utime strings getopt malloc memory alloca
+    windows winsock2 io direct process
+"""
+
+_MODULES = Search(
+    ("{}",),
+    near=re.compile(rf"(?:{'|'.join(_STANDARD_HEADERS.split())})\.h$"),
+    climbs=False,
+    anywhere=("",),
+)
+
 _BUILTINS = """
     std int char bool double float long short unsigned signed void size_t ssize_t auto wchar_t int8_t int16_t int32_t
     int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t ptrdiff_t FILE
@@ -171,6 +174,7 @@ _BUILTINS = """
 
 CPP_RULES = Rules(
     "c",
+    find=_MODULES.find,
     sharing="included",
     has_implicit_members=True,
     has_namespaces=True,

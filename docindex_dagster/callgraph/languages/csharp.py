@@ -1,38 +1,22 @@
 """C#: what its grammar calls expressions and statements."""
 
-from typing import TYPE_CHECKING
-
-from docindex_dagster.callgraph.extract.expressions import Reader, text_of
+from docindex_dagster.callgraph.extract.expressions import Reader, outside, text_of
 from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arithmetic, mapped
-from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Node, Syntax
 from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, path
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
+_GIVING = frozenset({"variable_declarator", "arrow_expression_clause", "return_statement", "block", "if_statement"})
 
 
-def _mapped(node: "Node", reader: Reader) -> Expression | None:
-    """What a call makes of all elements of a collection."""
-    called = node.child_by_field_name("function")
-    if called is None or called.type != "member_access_expression":
-        return None
-    method = text_of(called.child_by_field_name("name"))
-    return mapped(called.child_by_field_name("expression"), method, node.child_by_field_name("arguments"), reader)
-
-
-def _new(node: "Node", reader: Reader) -> Expression:
+def _new(node: Node, reader: Reader) -> Expression:
     """The type that `new(…)` has by what it is given to; a type that is only known there is unknown."""
-    around = node.parent
-    while around is not None and around.type in {"variable_declarator", "arrow_expression_clause", "return_statement"}:
-        around = around.parent
-    if around is not None and around.type == "assignment_expression":
-        return reader.expression(around.child_by_field_name("left"))
-    while around is not None and around.type in {"block", "if_statement"}:
-        around = around.parent
+    around = outside(node, _GIVING)
     if around is None:
         return UNKNOWN
+    if around.type == "assignment_expression":
+        return reader.expression(around.child_by_field_name("left"))
     declared = around.child_by_field_name("type") or around.child_by_field_name("returns")
     name = declared_name(text_of(declared))
     return path(name) if name else UNKNOWN
@@ -53,6 +37,7 @@ SYNTAX = Syntax(
         through={
             "await_expression": "",
             "parenthesized_expression": "",
+            "assignment_expression": "right",
             "postfix_unary_expression": "",
             "generic_name": "",
             "argument": "-1",
@@ -65,7 +50,6 @@ SYNTAX = Syntax(
         either={
             "conditional_expression": ("consequence", "alternative"),
             "binary_expression": ("left", "right"),
-            "assignment_expression": ("right",),
         },
         casts={"cast_expression": "type", "as_expression": "right"},
         collections={"initializer_expression": "", "collection_expression": ""},
@@ -88,7 +72,7 @@ SYNTAX = Syntax(
             items=ITEMS_TO_FUNCTIONS,
         ),
         special={
-            "invocation_expression": _mapped,
+            "invocation_expression": mapped,
             "binary_expression": arithmetic,
             "implicit_object_creation_expression": _new,
         },

@@ -48,10 +48,11 @@
 (parameter type: (_) @parameter.type name: (_) @parameter)
 (parameter_list type: (_) @parameter.type name: (_) @parameter) @parameter.rest
 (parameter (modifier) @_this type: (_) @receiver (#eq? @_this "this"))
-(lambda_expression parameters: (implicit_parameter) @bind) @bind.given
-(lambda_expression parameters: (parameter_list . (parameter !type name: (_) @bind) .)) @bind.given
-(lambda_expression
-  parameters: (parameter_list (parameter !type name: (_) @bind) @bind.other . (parameter !type))) @bind.given
+(lambda_expression parameters: [
+  (implicit_parameter) @bind
+  (parameter_list . (parameter !type name: (_) @bind) .)
+  (parameter_list (parameter !type name: (_) @bind) @bind.other . (parameter !type))
+]) @bind.given
 (lambda_expression
   parameters: (parameter_list (parameter !type) . (parameter !type name: (_) @bind) @bind.other)) @bind.given
 (property_declaration accessors: (_) value: (_) @initial)

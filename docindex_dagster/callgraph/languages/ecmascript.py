@@ -1,18 +1,16 @@
 """JavaScript and TypeScript: what their grammars call expressions and statements."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import text_of
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.library import elements, last, module
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
+from docindex_dagster.callgraph.languages import ecmascript_modules
 from docindex_dagster.callgraph.rules import Rules
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
-
-def _class_expression(node: "Node", _: Read) -> Expression:
+def _class_expression(node: Node, _: Read) -> Expression:
     """A class that is an expression: its name, or the methods in the function around it."""
     name = node.child_by_field_name("name")
     return Name(text_of(name) if name is not None else "class")
@@ -48,12 +46,14 @@ _EXPRESSIONS = Expressions(
     collections={"array": "", "object": "value", "class_body": "value"},
     keys={"pair": "key", "subscript_expression": "index"},
     written=frozenset({"method_definition", "arrow_function", "function_expression", "generator_function"}),
-    modules=frozenset({"require", "import"}),
     lambdas=frozenset({"arrow_function"}),
     values=frozenset({"identifier", "call_expression", "new_expression", "member_expression", "object", "array"}),
     spreads=frozenset({"spread_element"}),
-    copies=frozenset({"Object.freeze", "Object.seal"}),
-    elements=frozenset({"Object.values", "Array.from", "Promise.all"}),
+    library={
+        **dict.fromkeys(("require", "import"), module),
+        **dict.fromkeys(("Object.values", "Array.from", "Promise.all"), elements),
+        **dict.fromkeys(("Object.freeze", "Object.seal"), last),
+    },
     literals={
         "string": "String",
         "template_string": "String",
@@ -75,19 +75,15 @@ _NAMING = frozenset(
 )
 
 
-def _syntax(*queries: str) -> Syntax:
-    return Syntax(
-        queries,
-        _EXPRESSIONS,
-        _FUNCTIONS | _ANONYMOUS,
-        _ANONYMOUS,
-        _NAMING,
-        frozenset({"function_type"}),
-    )
-
-
-JAVASCRIPT_SYNTAX = _syntax("ecmascript", "javascript")
-TYPESCRIPT_SYNTAX = _syntax("ecmascript", "typescript")
+JAVASCRIPT_SYNTAX = Syntax(
+    ("ecmascript", "javascript"),
+    _EXPRESSIONS,
+    _FUNCTIONS | _ANONYMOUS,
+    _ANONYMOUS,
+    _NAMING,
+    frozenset({"function_type"}),
+)
+TYPESCRIPT_SYNTAX = replace(JAVASCRIPT_SYNTAX, queries=("ecmascript", "typescript"))
 
 _BUILTINS = """
     Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity
@@ -101,6 +97,7 @@ _BUILTINS = """
 
 TYPESCRIPT_RULES = Rules(
     "ecmascript",
+    find=ecmascript_modules.find,
     constructors=frozenset({"constructor"}),
     wrappers=frozenset({"Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited"}),
     callers=frozenset({"call", "apply"}),

@@ -34,16 +34,10 @@
 
 (assignment_expression
   left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports)
-  right: (object [
-    (shorthand_property_identifier) @export @export.value
-    (pair key: (_) @export value: (_) @export.value)
-  ])
-  (#eq? @_module "module") (#eq? @_exports "exports"))
-(assignment_expression
-  left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports)
   right: [
-    (identifier) (new_expression) (call_expression) (member_expression) (function_expression) (class)
-  ] @export.value
+    (object [(shorthand_property_identifier) @export @export.value (pair key: (_) @export value: (_) @export.value)])
+    [(identifier) (new_expression) (call_expression) (member_expression) (function_expression) (class)] @export.value
+  ]
   (#eq? @_module "module") (#eq? @_exports "exports"))
 (assignment_expression
   left: (member_expression object: (identifier) @_exports property: (_) @export)

@@ -4,6 +4,7 @@ import json
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from docindex_dagster.callgraph.modules import Modules
 
@@ -11,50 +12,54 @@ _ENDINGS = ("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".json", 
 _INDEX = ("/index.ts", "/index.tsx", "/index.js", "/index.jsx", "/index.mjs", "/index.d.ts")
 _WRITTEN = re.compile(r"\.(?:m|c)?jsx?$")
 _COMMENTS = re.compile(r"//[^\n\"]*$|/\*.*?\*/|,(?=\s*[}\]])", re.MULTILINE | re.DOTALL)
-CONFIGURATIONS = frozenset({"tsconfig.json", "jsconfig.json", "package.json"})
+_MAIN = ("src/index", "index", "src/main", "lib/index")
+
+_Alias = tuple[str, str, str]
+"""The folder in which it is known, a pattern, and what it stands for."""
 
 
-def configured(texts: Mapping[str, str]) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
-    """What configurations stand for: in a folder a pattern and what it stands for; packages and their folders."""
-    aliases: list[tuple[str, str, str]] = []
+def _configured(modules: Modules) -> tuple[list[_Alias], Mapping[str, str]]:
+    """What the configurations stand for that can be read, and the folders of the packages of the source, by name."""
+    aliases: list[_Alias] = []
     packages: dict[str, str] = {}
-    for path, text in texts.items():
-        folder = posixpath.dirname(path)
+    for path, text in modules.texts.items():
         try:
-            values = json.loads(_COMMENTS.sub("", text))
+            values = _mapping(json.loads(_COMMENTS.sub("", text)))
         except ValueError:
             continue
-        if not isinstance(values, dict):
-            continue
-        if posixpath.basename(path) == "package.json":
-            if isinstance(name := values.get("name"), str):
-                packages[name] = folder
-            aliases += _of_package(values, folder)
-            continue
-        options = values.get("compilerOptions")
-        options = options if isinstance(options, dict) else {}
-        base = options.get("baseUrl") if isinstance(options.get("baseUrl"), str) else "."
-        root = posixpath.normpath(posixpath.join(folder, str(base)))
-        root = "" if root == "." else root
-        patterns = options.get("paths")
-        for pattern, targets in patterns.items() if isinstance(patterns, dict) else ():
-            aliases += [(folder, pattern, posixpath.join(root, str(target))) for target in targets or ()]
-        if "baseUrl" in options:
-            aliases.append((folder, "*", posixpath.join(root, "*")))
+        folder, file = posixpath.split(path)
+        aliases += (_of_package if file == "package.json" else _of_options)(values, folder)
+        if file == "package.json" and isinstance(name := values.get("name"), str):
+            packages[name] = folder
     return aliases, packages
 
 
-def _of_package(values: Mapping[str, object], folder: str) -> Iterator[tuple[str, str, str]]:
+def _of_options(values: Mapping[str, Any], folder: str) -> Iterator[_Alias]:
+    """What the options of the compiler name, and where it looks for all other names."""
+    options = _mapping(values.get("compilerOptions"))
+    base = options.get("baseUrl")
+    root = posixpath.normpath(posixpath.join(folder, base if isinstance(base, str) else "."))
+    for pattern, targets in _mapping(options.get("paths")).items():
+        yield from ((folder, pattern, posixpath.join(root, target)) for target in _targets(targets))
+    if "baseUrl" in options:
+        yield folder, "*", posixpath.join(root, "*")
+
+
+def _of_package(values: Mapping[str, Any], folder: str) -> Iterator[_Alias]:
     """What a package names inside, as `#name`, and what others find in it, as `package/name`."""
     name = values.get("name")
-    for field_name, within, before in (("imports", folder, ""), ("exports", "", name)):
-        named = values.get(field_name)
-        named = {".": named} if isinstance(named, str) else named
-        for key, target in named.items() if isinstance(named, dict) and isinstance(before, str) else ():
-            pattern = f"{before}{key.removeprefix('.')}" if key.startswith((".", "#")) else ""
-            if pattern:
-                aliases = [path for path in _targets(target) if path.startswith("./")]
-                yield from ((within, pattern, posixpath.normpath(posixpath.join(folder, path))) for path in aliases)
+    for entry, within, before in (("imports", folder, ""), ("exports", "", name)):
+        named = values.get(entry)
+        named = {".": named} if isinstance(named, str) else _mapping(named)
+        for key, target in named.items() if isinstance(before, str) else ():
+            pattern = f"{before}{key.removeprefix('.')}"
+            for path in _targets(target) if pattern and key.startswith((".", "#")) else ():
+                if path.startswith("./"):
+                    yield within, pattern, posixpath.join(folder, path)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _targets(target: object) -> Iterator[str]:
@@ -67,36 +72,36 @@ def _targets(target: object) -> Iterator[str]:
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
     """The file of a path, an alias or a package."""
+    for stem in _stems(modules, importer, module):
+        if path := _file(modules, posixpath.normpath(stem)):
+            yield path
+            return
+
+
+def _stems(modules: Modules, importer: str, module: str) -> Iterator[str]:
+    """The paths without endings that a name may stand for."""
     if module.startswith("."):
-        yield from _file(modules, posixpath.normpath(posixpath.join(posixpath.dirname(importer), module)))
+        yield posixpath.join(posixpath.dirname(importer), module)
         return
-    for folder, pattern, target in modules.aliases:
-        if folder and not importer.startswith(f"{folder}/"):
-            continue
+    aliases, packages = modules.derived(_configured)
+    for folder, pattern, target in aliases:
         before, star, after = pattern.partition("*")
-        if module == pattern or (star and module.startswith(before) and module.endswith(after)):
-            middle = module[len(before) : len(module) - len(after)] if star else ""
-            found = [*_file(modules, posixpath.normpath(target.replace("*", middle)))]
-            if found:
-                yield from found
-                return
+        is_meant = module == pattern or (star and module.startswith(before) and module.endswith(after))
+        if is_meant and importer.startswith(posixpath.join(folder, "")):
+            yield target.replace("*", module[len(before) : len(module) - len(after)] if star else "")
     parts = module.split("/")
     for length in (2, 1):
-        name = "/".join(parts[:length])
-        if name in modules.packages:
-            rest = "/".join(parts[length:])
-            folder = modules.packages[name]
-            for inside in [rest, f"src/{rest}"] if rest else ["src/index", "index", "src/main", "lib/index"]:
-                if found := [*_file(modules, posixpath.join(folder, inside))]:
-                    yield from found
-                    return
+        root = packages.get("/".join(parts[:length]))
+        rest = "/".join(parts[length:])
+        if root is not None:
+            yield from (posixpath.join(root, inside) for inside in ((rest, f"src/{rest}") if rest else _MAIN))
 
 
-def _file(modules: Modules, stem: str) -> Iterator[str]:
-    stems = [stem, _WRITTEN.sub("", stem)] if _WRITTEN.search(stem) else [stem]
-    for name in stems:
+def _file(modules: Modules, stem: str) -> str | None:
+    """The file of a path without its ending, or with that of what is compiled to it."""
+    for name in dict.fromkeys((stem, _WRITTEN.sub("", stem))):
         for ending in (*_ENDINGS, *_INDEX):
-            path = name + ending if name not in {".", ""} else ending.lstrip("/")
+            path = f"{name}{ending}".removeprefix("./")
             if path in modules.paths:
-                yield path
-                return
+                return path
+    return None

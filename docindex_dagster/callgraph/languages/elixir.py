@@ -4,55 +4,31 @@ A variable and a function may have one name: `names.(x)` calls what the variable
 `names(x)` the function. An attribute of the module, `@names`, is the variable `$names`.
 """
 
-from typing import TYPE_CHECKING
-
 from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.library import first, item, last
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
-    Call,
-    Element,
     Expression,
     Function,
     Name,
-    path_of,
 )
 from docindex_dagster.callgraph.rules import Rules
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _LAST = frozenset({"|>", "=", "||", "&&", "or", "and"})
 """Operators whose value is that of what stands behind them, or may be."""
 
-_ITEM = frozenset(
-    {
-        "Enum.at",
-        "Enum.find",
-        "Enum.random",
-        "Keyword.fetch!",
-        "Keyword.get",
-        "List.first",
-        "Map.fetch!",
-        "Map.get",
-        "hd",
-    }
-)
-"""Functions that give one of what they are given first."""
-_SAME = frozenset(
-    {"Enum.filter", "Enum.reject", "Enum.reverse", "Enum.sort", "Enum.take", "Enum.to_list", "Map.values"}
-)
-_DEFAULT = frozenset({"Application.compile_env", "Application.get_env"})
-"""Functions that may give what they are given last."""
+_ITEM = "Enum.at Enum.find Enum.random Keyword.fetch! Keyword.get List.first Map.fetch! Map.get hd"
+_SAME = "Enum.filter Enum.reject Enum.reverse Enum.sort Enum.take Enum.to_list Map.values"
 
 
-def _operator(node: "Node", read: Read) -> Expression:
+def _operator(node: Node, read: Read) -> Expression:
     is_last = text_of(node.child_by_field_name("operator")) in _LAST
     return read(node.child_by_field_name("right")) if is_last else UNKNOWN
 
 
-def _signed(node: "Node", read: Read) -> Expression:
+def _signed(node: Node, read: Read) -> Expression:
     """An attribute of the module, or a function that is handed on: `@name`, `&name/1`, `&Module.name/1`."""
     sign, operand = text_of(node.child_by_field_name("operator")), node.child_by_field_name("operand")
     if operand is None or sign not in {"@", "&"}:
@@ -65,7 +41,7 @@ def _signed(node: "Node", read: Read) -> Expression:
     return read(named.child_by_field_name("target")) if named.type == "call" else Function(text_of(named))
 
 
-def _member(node: "Node", read: Read) -> Expression:
+def _member(node: Node, read: Read) -> Expression:
     """What is behind a dot; a module of Erlang, which is an atom, is followed as one in `erlang`."""
     owner, name = node.child_by_field_name("left"), text_of(node.child_by_field_name("right"))
     is_atom = owner is not None and owner.type == "atom"
@@ -73,33 +49,15 @@ def _member(node: "Node", read: Read) -> Expression:
     return Attribute(of, name or "call")
 
 
-def _call(node: "Node", read: Read) -> Expression:
-    """What a call gives; without brackets, a field of anything but a module."""
+def _field(node: Node, reader: Reader) -> Expression | None:
+    """A field of anything but a module, which is written as a call without brackets; None of other calls."""
     target = node.child_by_field_name("target")
     owner = target.child_by_field_name("left") if target is not None and target.type == "dot" else None
-    is_field = owner is not None and owner.type != "alias" and not any(one.type == "arguments" for one in node.children)
-    if is_field:
-        return read(target)
-    called = read(target)
-    written = path_of(called)
-    if written in _ITEM:
-        return Element(read(_given(node, 0)))
-    if written in _SAME | _DEFAULT:
-        return read(_given(node, 0 if written in _SAME else -1))
-    return Call(called)
+    is_call = owner is None or owner.type == "alias" or any(one.type == "arguments" for one in node.children)
+    return None if is_call else reader.expression(target)
 
 
-def _given(call: "Node", at: int) -> "Node | None":
-    """What a call is given first or last, which may be piped to it."""
-    listed = next((one for one in call.children if one.type == "arguments"), None)
-    given = parts_of(listed)
-    pipe = call.parent
-    if pipe is not None and pipe.type == "binary_operator" and text_of(pipe.child_by_field_name("operator")) == "|>":
-        given = [*filter(None, [pipe.child_by_field_name("left")]), *given]
-    return given[at] if given else None
-
-
-def _delegate(node: "Node", reader: Reader) -> Expression | None:
+def _delegate(node: Node, reader: Reader) -> Expression | None:
     """The function to which `defdelegate name(x), to: Module, as: :other` leads; None of other keywords."""
     given = {
         text_of(pair.child_by_field_name("key")).strip(": "): part_of(pair, "value") for pair in node.named_children
@@ -110,8 +68,18 @@ def _delegate(node: "Node", reader: Reader) -> Expression | None:
     return Attribute(reader.expression(given["to"]), name) if "to" in given and name else None
 
 
-def _key(node: "Node", _: Read) -> Expression:
+def _key(node: Node, _: Read) -> Expression:
     return Name(text_of(node).strip(": "))
+
+
+def _listed(called: Node, listed: Node | None) -> list[Node]:
+    """What a call is given, behind what is piped to it."""
+    around = called.parent
+    call = around if called.type != "call" and around is not None and around.type == "call" else called
+    pipe = call.parent
+    is_piped = pipe is not None and text_of(pipe.child_by_field_name("operator")) == "|>"
+    first = pipe.child_by_field_name("left") if pipe is not None and is_piped else None
+    return [*([first] if first is not None and first.id != call.id else []), *parts_of(listed)]
 
 
 _EXPRESSIONS = Expressions(
@@ -119,6 +87,11 @@ _EXPRESSIONS = Expressions(
     members={"arguments": ("0", "1")},
     items={"access_call": "target"},
     calls={"call": "target"},
+    library={
+        **dict.fromkeys(_ITEM.split(), item),
+        **dict.fromkeys(_SAME.split(), first),
+        **dict.fromkeys(("Application.compile_env", "Application.get_env"), last),
+    },
     collections={"list": "", "keywords": "value"},
     casts={"struct": ""},
     through={"pair": "value", "block": "-1", "map": "", "map_content": ""},
@@ -135,11 +108,10 @@ _EXPRESSIONS = Expressions(
         "binary_operator": _operator,
         "unary_operator": _signed,
         "dot": _member,
-        "call": _call,
         "keyword": _key,
     },
-    special={"keywords": _delegate},
-    piped=("binary_operator", "|>"),
+    special={"keywords": _delegate, "call": _field},
+    listed=_listed,
 )
 
 _ANONYMOUS = frozenset({"anonymous_function"})

@@ -1,7 +1,17 @@
 """Go: what its grammar calls expressions and statements."""
 
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Syntax
+from docindex_dagster.callgraph.extract.library import joined, typed
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Node, Read, Syntax
+from docindex_dagster.callgraph.ir import Element, Expression
+from docindex_dagster.callgraph.languages import go_modules
 from docindex_dagster.callgraph.rules import Rules
+
+
+def _operand(node: Node, read: Read) -> Expression:
+    """What stands behind an operator; behind `<-` what it receives."""
+    operand = read(node.child_by_field_name("operand"))
+    return Element(operand) if (node.text or b"").startswith(b"<-") else operand
+
 
 _EXPRESSIONS = Expressions(
     names=frozenset({"identifier", "type_identifier", "field_identifier", "package_identifier"}),
@@ -14,14 +24,13 @@ _EXPRESSIONS = Expressions(
         "type_instantiation_expression": "",
     },
     indexed={"call_expression": "type_arguments"},
-    received={"unary_expression": ("<-", "operand")},
     through={
-        "unary_expression": "operand",
         "parenthesized_expression": "",
         "slice_expression": "operand",
         "literal_element": "",
         "expression_list": "",
     },
+    readers={"unary_expression": _operand},
     casts={"type_assertion_expression": "type"},
     composites={"composite_literal": ("type", "body")},
     literals={
@@ -34,8 +43,7 @@ _EXPRESSIONS = Expressions(
         "false": "bool",
         "nil": "nil",
     },
-    typed=frozenset({"make", "new"}),
-    joined=frozenset({"append"}),
+    library={"make": typed, "new": typed, "append": joined},
 )
 
 SYNTAX = Syntax(
@@ -74,6 +82,7 @@ _BUILTINS = """
 
 RULES = Rules(
     "go",
+    find=go_modules.find,
     sharing="folder",
     has_open_classes=True,
     has_named_types=True,

@@ -3,29 +3,27 @@
 A function takes one argument after the other: `pick longer words` is `pick()()`, where `pick()` may be `pick` still.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from docindex_dagster.callgraph.extract.expressions import text_of
-from docindex_dagster.callgraph.extract.syntax import Applied, Expressions, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Call, Expression, Name
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _APPLYING = frozenset({"$", "$!"})
 
 
-def _name(node: "Node", _: Read) -> Expression:
+def _name(node: Node, _: Read) -> Expression:
     name = text_of(node)
     return Name(name.rstrip(".") if node.type == "module" else name)
 
 
-def _qualified(node: "Node", read: Read) -> Expression:
+def _qualified(node: Node, read: Read) -> Expression:
     return Attribute(read(node.child_by_field_name("module")), text_of(node.child_by_field_name("id")))
 
 
-def _infix(node: "Node", read: Read) -> Expression:
+def _infix(node: Node, read: Read) -> Expression:
     """What an operator gives: `f $ x` what `f` does, and one of the source what its function does."""
     operator, left = node.child_by_field_name("operator"), node.child_by_field_name("left_operand")
     sign = text_of(operator)
@@ -34,9 +32,37 @@ def _infix(node: "Node", read: Read) -> Expression:
     return Call(read(node.child_by_field_name("right_operand"))) if sign == "&" else Call(Call(read(operator)))
 
 
-def _section(node: "Node", read: Read) -> Expression:
+def _section(node: Node, read: Read) -> Expression:
     operator = node.child_by_field_name("operator") or node.named_children[0]
     return UNKNOWN if text_of(operator) in _APPLYING else Call(read(operator))
+
+
+def _applied_to(function: Node, *_: object) -> Iterator[Node]:
+    """What a function is given where it stands, or an operator: one argument after the other."""
+    node = function
+    while (outer := node.parent) is not None:
+        if outer.type == "apply":
+            called, given = outer.child_by_field_name("function"), outer.child_by_field_name("argument")
+            if called is None or given is None or called.id != node.id:
+                return
+            yield given
+        elif outer.type == "infix":
+            yield from _operands(node, outer)
+            return
+        elif outer.type not in {"infix_id", "parens"}:
+            return
+        node = outer
+
+
+def _operands(node: Node, infix: Node) -> Iterator[Node]:
+    """What stands on both sides of an operator, or what it hands to the function on its other side."""
+    left, operator, right = map(infix.child_by_field_name, ("left_operand", "operator", "right_operand"))
+    if operator is not None and operator.id == node.id:
+        yield from filter(None, (left, right))
+    elif left is not None and right is not None and left.id == node.id and text_of(operator) in _APPLYING:
+        yield right
+    elif left is not None and right is not None and right.id == node.id and text_of(operator) == "&":
+        yield left
 
 
 _EXPRESSIONS = Expressions(
@@ -61,13 +87,7 @@ _EXPRESSIONS = Expressions(
         "left_section": _section,
         "right_section": _section,
     },
-    applied=Applied(
-        {"apply": ("function", "argument")},
-        {"infix": ("left_operand", "operator", "right_operand")},
-        before=frozenset({"$", "$!"}),
-        behind=frozenset({"&"}),
-        around=frozenset({"infix_id", "parens"}),
-    ),
+    listed=_applied_to,
 )
 
 SYNTAX = Syntax(("haskell",), _EXPRESSIONS)
@@ -88,8 +108,11 @@ _BUILTINS = """
     Float Char Bool Maybe Either IO Ordering
 """
 
+_MODULES = Search(is_dotted=True, climbs=False, anywhere=(".hs", ".lhs", ".hsc"))
+
 RULES = Rules(
     "haskell",
+    find=_MODULES.find,
     has_class_scope=False,
     calls_classes=False,
     has_protocols=True,

@@ -1,23 +1,13 @@
 """Java: what its grammar calls expressions and statements."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.expressions import Reader, text_of
 from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arithmetic, mapped
+from docindex_dagster.callgraph.extract.library import collected
 from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
-from docindex_dagster.callgraph.ir import Expression
 from docindex_dagster.callgraph.languages import jvm
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-
-def _mapped(node: "Node", reader: Reader) -> Expression | None:
-    """What a call makes of all elements of a collection or stream."""
-    method = text_of(node.child_by_field_name("name"))
-    return mapped(node.child_by_field_name("object"), method, node.child_by_field_name("arguments"), reader)
-
+_COLLECTING = "List.of Set.of Arrays.asList Stream.of Optional.of Optional.ofNullable"
 
 SYNTAX = Syntax(
     ("java",),
@@ -26,12 +16,16 @@ SYNTAX = Syntax(
         members={"field_access": ("object", "field"), "method_reference": ("0", "-1")},
         methods={"method_invocation": ("object", "name")},
         new={"object_creation_expression": "type"},
-        collecting=frozenset({"List.of", "Set.of", "Arrays.asList", "Stream.of", "Optional.of", "Optional.ofNullable"}),
+        library=dict.fromkeys(_COLLECTING.split(), collected),
         items={"array_access": "array"},
-        through={"parenthesized_expression": "", "generic_type": "", "array_creation_expression": "value"},
+        through={
+            "parenthesized_expression": "",
+            "assignment_expression": "right",
+            "generic_type": "",
+            "array_creation_expression": "value",
+        },
         either={
             "ternary_expression": ("consequence", "alternative"),
-            "assignment_expression": ("right",),
         },
         casts={"cast_expression": "type"},
         collections={"array_initializer": ""},
@@ -49,7 +43,7 @@ SYNTAX = Syntax(
         },
         words={"this": "this", "super": "super"},
         given=Lambdas(frozenset({"lambda_expression"}), frozenset({"argument_list"}), items=ITEMS_TO_FUNCTIONS),
-        special={"method_invocation": _mapped, "binary_expression": arithmetic},
+        special={"method_invocation": mapped, "binary_expression": arithmetic},
     ),
     frozenset({"method_declaration", "constructor_declaration", "lambda_expression"}),
     frozenset({"lambda_expression"}),

@@ -1,15 +1,15 @@
 """Kotlin: what its grammar calls expressions and statements, and what its functions mean by `it` and `this`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import islice
 
 from docindex_dagster.callgraph.extract.callees import call_around, method_of, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Reader, text_of
-from docindex_dagster.callgraph.extract.lambdas import AROUND_ARGUMENTS, ITEMS_TO_FUNCTIONS, mapped, summed
-from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
-from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, text_of
+from docindex_dagster.callgraph.extract.lambdas import AROUND_ARGUMENTS, ITEMS_TO_FUNCTIONS, arithmetic, mapped
+from docindex_dagster.callgraph.extract.library import collected, something
+from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Node, Syntax
 from docindex_dagster.callgraph.ir import (
     ANY,
     THIS,
@@ -19,18 +19,12 @@ from docindex_dagster.callgraph.ir import (
     CallbackArgument,
     Expression,
     Implicit,
-    Instance,
     Literal,
     Name,
-    TypeRef,
     Union,
     either,
 )
 from docindex_dagster.callgraph.languages import jvm
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 
 _LAMBDAS = Lambdas(
     functions=frozenset({"lambda_literal"}),
@@ -46,12 +40,14 @@ _LIBRARY_NAMES = """
     synchronized use runCatching measureTimeMillis thread remember LaunchedEffect supervisorScope withTimeoutOrNull
 """
 _LIBRARY = frozenset(_LIBRARY_NAMES.split())
+_AROUND_FUNCTIONS = frozenset({"function_declaration", "class_body", "source_file"})
+_COLLECTING = "listOf mutableListOf arrayListOf setOf mutableSetOf arrayOf sequenceOf listOfNotNull"
 _DEEPEST = 4  # functions in functions
 _MOST_OBJECTS = 3
 _COLLECTION = re.compile(r"(?:mutable|linked|hash|empty|array)?(List|Set|Map)(?:Of)?|(list|set|map|array)Of")
 
 
-def _name(node: "Node", reader: Reader) -> Expression | None:
+def _name(node: Node, reader: Reader) -> Expression | None:
     """What `it` is, and where a name that is called may be a member of the objects of the functions around it."""
     if node.text == b"it":
         return _it(node, reader)
@@ -64,90 +60,67 @@ def _name(node: "Node", reader: Reader) -> Expression | None:
 
 def _implicit(objects: Sequence[Expression], name: str) -> Implicit:
     """A name that may be a member of some objects; one that may be several counts as these."""
-    match objects:
-        case [Union(parts)]:
-            return Implicit(parts, name)
-        case _:
-            return Implicit(tuple(objects), name)
+    only = objects[0] if len(objects) == 1 else None
+    return Implicit(only.parts if isinstance(only, Union) else tuple(objects), name)
 
 
-def _made(node: "Node", reader: Reader) -> Expression | None:
+def _made(node: Node, reader: Reader) -> Expression | None:
     """What a call with type arguments makes: an object of a generic class, or a collection; what gives its object."""
     called, suffix = node.named_children[0], node.named_children[-1]
     if called.type == "navigation_expression":
         method = text_of(called.named_children[-1]).lstrip("?.")
-        owner = called.named_children[0]
-        return reader.expression(owner) if method in _THE_SAME else mapped(owner, method, suffix, reader)
+        return reader.expression(called.named_children[0]) if method in _THE_SAME else mapped(node, reader)
     types = next(iter(suffix.named_children), None)
     if called.type != "simple_identifier" or types is None or types.type != "type_arguments":
         return None
     name = text_of(called)
     if collection := _COLLECTION.fullmatch(name):
         name = (collection[1] or collection[2]).capitalize()
-    declared = declared_type(name + text_of(types)) if name[:1].isupper() else None
-    return Instance(declared) if declared else None
+    return something(name + text_of(types)) if name[:1].isupper() else None
 
 
-def _it(node: "Node", reader: Reader) -> Expression | None:
+def _it(node: Node, reader: Reader) -> Expression | None:
     """What `it` is: of functions that may take nothing, that of the next one around."""
     given: list[Expression] = []
-    function = _function_around(node, named=False)
-    while function is not None and len(given) < _MOST_OBJECTS:
+    for function in islice(_functions_around(node, named=False), _MOST_OBJECTS):
         call = call_around(function, _LAMBDAS)
         called = call.named_child(0) if call is not None else None
         given.append(Literal("Int") if text_of(called) == "repeat" else what_is_given(function, reader))
         if not isinstance(given[-1], CallbackArgument):
             break
-        function = _function_around(function, named=False)
     known = either(given)
     return None if known is UNKNOWN else known
 
 
-def _sum(node: "Node", reader: Reader) -> Expression:
-    """The type of what is computed of two values."""
-    return summed([reader.expression(child) for child in node.named_children])
-
-
-def _this(node: "Node", reader: Reader) -> Expression:
+def _this(node: Node, reader: Reader) -> Expression:
     """What `this` or `this@Outer` is."""
     _, _, label = text_of(node).partition("@")
     if not label:
-        objects = _objects_around(node, reader)
-        return objects[0] if objects else THIS
-    around = _function_around(node)
-    while around is not None:
-        call = call_around(around, _LAMBDAS)
-        found = reader.expression(call) if call is not None else UNKNOWN
+        return next(iter(_objects_around(node, reader)), THIS)
+    for function in _functions_around(node):
+        found = reader.expression(call_around(function, _LAMBDAS))
         if isinstance(found, Call) and method_of(found.callee)[1] == label:
-            return _object_of(around, None, reader) or UNKNOWN
-        around = _function_around(around)
+            return _object_of(function, None, reader) or UNKNOWN
     return Attribute(Name(label), "this")
 
 
-def _object(node: "Node", _: Reader) -> Expression:
+def _object(node: Node, _: Reader) -> Expression:
     """Of an object that has no class with a name, the first type that it is made from."""
-    types = [child for child in node.named_children if child.type == "delegation_specifier"]
-    if not types:
-        return UNKNOWN
-    name = text_of(types[0]).partition("(")[0].partition("<")[0].strip()
-    return Instance(TypeRef(name))
+    first = next((child for child in node.named_children if child.type == "delegation_specifier"), None)
+    return something(text_of(first).partition("(")[0].partition("<")[0])
 
 
-def _objects_around(node: "Node", reader: Reader) -> list[Expression]:
+def _objects_around(node: Node, reader: Reader) -> list[Expression]:
     """The objects of the functions without a name around a place, the innermost first."""
-    functions: list[Node] = []
-    function = _function_around(node)
-    while function is not None and len(functions) < _DEEPEST:
-        functions.append(function)
-        function = _function_around(function)
+    functions = [*islice(_functions_around(node), _DEEPEST)]
     found: list[Expression] = []
-    for around in reversed(functions):
-        if about := _object_of(around, found[0] if found else None, reader):
+    for function in reversed(functions):
+        if about := _object_of(function, found[0] if found else None, reader):
             found.insert(0, about)
     return found[:_MOST_OBJECTS]
 
 
-def _object_of(function: "Node", outer: Expression | None, reader: Reader) -> Expression | None:
+def _object_of(function: Node, outer: Expression | None, reader: Reader) -> Expression | None:
     """The object that a function without a name is in; `outer` is that of the next one around it."""
     call = call_around(function, _LAMBDAS)
     called = call.named_child(0) if call is not None and call.type == "call_expression" else None
@@ -162,7 +135,7 @@ def _object_of(function: "Node", outer: Expression | None, reader: Reader) -> Ex
     return owner if method in _ABOUT_THE_OBJECT else CallbackArgument(whole, ANY, 0)
 
 
-def _object_of_call(call: "Node", method: str, outer: Expression | None, reader: Reader) -> Expression | None:
+def _object_of_call(call: Node, method: str, outer: Expression | None, reader: Reader) -> Expression | None:
     """The object that a function is in which is given to a method that is called without its object."""
     if method == "with":
         arguments = call.named_children[-1].named_child(0)
@@ -174,25 +147,20 @@ def _object_of_call(call: "Node", method: str, outer: Expression | None, reader:
     return CallbackArgument(_implicit([outer], method) if outer else Name(method), ANY, 0)
 
 
-def _function_around(node: "Node", *, named: bool = True) -> "Node | None":
-    """The next function without a name around a node; without those that name what they are given."""
-    around = node.parent
-    while around is not None:
-        if around.type in {"function_declaration", "class_body", "source_file"}:
-            return None
-        if around.type == "lambda_literal" and (named or around.named_child_count == 0 or _takes_it(around)):
-            return around
-        around = around.parent
-    return None
-
-
-def _takes_it(function: "Node") -> bool:
-    return all(child.type != "lambda_parameters" for child in function.named_children)
+def _functions_around(node: Node, *, named: bool = True) -> Iterator[Node]:
+    """The functions without a name around a node, the innermost first; without those that name what they are given."""
+    for around in nodes_around(node):
+        if around.type in _AROUND_FUNCTIONS:
+            return
+        if around.type != "lambda_literal":
+            continue
+        if named or all(child.type != "lambda_parameters" for child in around.named_children):
+            yield around
 
 
 _SPECIAL = {
-    "additive_expression": _sum,
-    "multiplicative_expression": _sum,
+    "additive_expression": arithmetic,
+    "multiplicative_expression": arithmetic,
     "call_expression": _made,
     "this_expression": _this,
     "simple_identifier": _name,
@@ -205,18 +173,7 @@ SYNTAX = Syntax(
         names=frozenset({"simple_identifier", "type_identifier", "identifier", "user_type"}),
         members={"navigation_expression": ("0", "-1"), "callable_reference": ("0", "-1")},
         calls={"call_expression": "0"},
-        collecting=frozenset(
-            {
-                "listOf",
-                "mutableListOf",
-                "arrayListOf",
-                "setOf",
-                "mutableSetOf",
-                "arrayOf",
-                "sequenceOf",
-                "listOfNotNull",
-            }
-        ),
+        library=dict.fromkeys(_COLLECTING.split(), collected),
         methods={"infix_expression": ("0", "1")},
         items={"indexing_expression": "0"},
         through={

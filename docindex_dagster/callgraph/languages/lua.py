@@ -3,7 +3,9 @@
 A table is its own class: `setmetatable(object, Class)` stands for its last argument, in which members are looked for.
 """
 
+from docindex_dagster.callgraph.extract.library import last, module
 from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
@@ -17,8 +19,7 @@ _EXPRESSIONS = Expressions(
     keys={"field": "name", "bracket_index_expression": "field"},
     labels={"field": "name"},
     written=frozenset({"function_definition"}),
-    modules=frozenset({"require"}),
-    copies=frozenset({"setmetatable", "ipairs", "pairs"}),
+    library={"require": module, **dict.fromkeys(("setmetatable", "ipairs", "pairs"), last)},
     literals={"string": "string", "number": "number", "true": "boolean", "false": "boolean", "nil": "nil"},
     words={"self": "this"},
 )
@@ -40,8 +41,15 @@ _BUILTINS = """
     warn xpcall
 """
 
+_MODULES = Search(
+    tuple(f"{folder}{{}}{end}" for folder in ("", "lua/", "src/", "lib/", "app/") for end in (".lua", "/init.lua")),
+    ending=".lua",
+    is_dotted=True,
+)
+
 RULES = Rules(
     "lua",
+    find=_MODULES.find,
     sharing="global",
     redefines=True,
     has_class_scope=False,

@@ -4,8 +4,9 @@ Lua has one sort of object. A table that functions are written into gets a defin
 bases as a class has; objects that are made with it as their metatable stand for the table itself.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from docindex_dagster.callgraph.ir import (
@@ -16,7 +17,6 @@ from docindex_dagster.callgraph.ir import (
     Base,
     Collection,
     Definition,
-    Element,
     Expression,
     FileIR,
     Fill,
@@ -24,19 +24,20 @@ from docindex_dagster.callgraph.ir import (
     Instance,
     Literal,
     Name,
-    Parameter,
     Record,
     TypeRef,
     Unknown,
     children,
     path,
     path_of,
+    whole,
 )
 
 TABLE = "table"
 """The kind of these definitions, which are no symbols of the file."""
 INDEX = "__index"
 """Under which a metatable names where members are looked for."""
+_THIS = re.compile(r"^this(?=\.|$)")
 _MOST_FIELDS = 40  # of a table that a variable holds
 _NO_BASES = Unknown | Literal | Collection | Function | Instance
 
@@ -45,13 +46,14 @@ def with_tables(ir: FileIR) -> FileIR:
     """The same file with its tables as definitions, what they fall back to as bases, and their fields as assigned."""
     tables = _tables(ir)
     assignments = [*ir.assignments, *(one for fill in ir.fills for one in _fields(fill))]
-    assignments = [*_by_id(assignments, ir.definitions)]
+    written = _written(ir.definitions)
+    assignments = [_by_id(one, one.value, written) if isinstance(one.value, Record) else one for one in assignments]
     objects = _objects(assignments, ir, tables)
     return replace(
         ir,
         definitions=(*ir.definitions, *tables.values()),
         assignments=(*assignments, *_records(assignments, tables)),
-        parameters=tuple(_of_object(one, objects) for one in ir.parameters),
+        parameters=tuple(one._replace(value=objects.get((one.scope, one.name), one.value)) for one in ir.parameters),
         bases=(*ir.bases, *_bases(assignments, tables)),
     )
 
@@ -59,25 +61,7 @@ def with_tables(ir: FileIR) -> FileIR:
 def assigned_fields(assignments: Iterable[Assignment]) -> list[Assignment]:
     """What is put into fields of any table."""
     known = (one for one in assignments if not isinstance(one.value, Unknown))
-    return [one for one in known if isinstance(_whole(one.target), Attribute)]
-
-
-def filled_variables(
-    assignments: Iterable[Assignment], around: Callable[[str], Iterable[str]]
-) -> Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]:
-    """What functions put into collections of the scopes around them: by scope and name, where it is put and what."""
-    assignments = [*assignments]
-    known = {(one.scope, one.target) for one in assignments if isinstance(one.target, Name)}
-    found: dict[str, dict[str, list[tuple[str, Expression]]]] = {}
-    for one in assignments:
-        target = _whole(one.target)
-        if not isinstance(one.target, Element) or not isinstance(target, Name) or isinstance(one.value, Unknown):
-            continue
-        scope = next((scope for scope in around(one.scope) if (scope, target) in known), None)
-        if scope is not None and scope != one.scope:
-            value = Collection((one.value,))
-            found.setdefault(scope, {}).setdefault(target.text, []).append((one.scope, value))
-    return found
+    return [one for one in known if isinstance(whole(one.target), Attribute)]
 
 
 def bases_named(base: Expression) -> Iterator[str]:
@@ -111,29 +95,29 @@ def _tables(ir: FileIR) -> Mapping[str, Definition]:
 
 def _fields(fill: Fill) -> Iterator[Assignment]:
     """What a table is written with, as what is assigned to its fields."""
-    table = path(fill.type)
-    table = THIS if fill.type == "self" else table
+    table = THIS if fill.type == "self" else path(fill.type)
     for one in fill.arguments:
         if one.name and not isinstance(one.value, Unknown):
             yield Assignment("bind", fill.scope, Attribute(table, one.name), one.value, 0, 0)
 
 
-def _by_id(assignments: Iterable[Assignment], definitions: Iterable[Definition]) -> Iterator[Assignment]:
-    """The assignments; of functions that are written in a table without a name, each by its id."""
-    written = defaultdict(list)
+def _written(definitions: Iterable[Definition]) -> Mapping[tuple[str, str], Sequence[Definition]]:
+    """The definitions by what they are written in and their names."""
+    found = defaultdict(list)
     for definition in definitions:
-        written[definition.parent, definition.name].append(definition)
+        found[definition.parent, definition.name].append(definition)
+    return found
 
-    def named(one: Assignment, part: Expression) -> Expression:
+
+def _by_id(one: Assignment, value: Record, written: Mapping[tuple[str, str], Sequence[Definition]]) -> Assignment:
+    """An assignment of a table, in which functions stand that have no other name, with these by their ids."""
+
+    def named(part: Expression) -> Expression:
         known = written.get((one.scope, part.name), ()) if isinstance(part, Function) else ()
         at = next((inside for inside in known if inside.line >= one.line), None)
         return Function(at.id) if at else part
 
-    for one in assignments:
-        if isinstance(one.value, Record):
-            yield one._replace(value=Record(tuple((name, named(one, part)) for name, part in one.value.fields)))
-        else:
-            yield one
+    return one._replace(value=Record(tuple((name, named(part)) for name, part in value.fields)))
 
 
 def _objects(
@@ -154,15 +138,9 @@ def _objects(
             case Assignment(target=Name() | Attribute() as table, value=Record(fields)):
                 written = [part.name for _, part in fields if isinstance(part, Function)]
                 found |= {(function, first[function]): table for function in written if function in first}
-            case _:
-                pass
     of_language = [one for one in ir.definitions if one.name.startswith("__") and one.kind == "function"]
     inside = [one for one in of_language if one.id in first and one.parent in tables]
     return found | {(one.id, first[one.id]): Name(tables[one.parent].name) for one in inside}
-
-
-def _of_object(one: Parameter, objects: Mapping[tuple[str, str], Expression]) -> Parameter:
-    return one._replace(value=objects[one.scope, one.name]) if (one.scope, one.name) in objects else one
 
 
 def _records(assignments: Sequence[Assignment], tables: Mapping[str, Definition]) -> Iterator[Assignment]:
@@ -174,8 +152,6 @@ def _records(assignments: Sequence[Assignment], tables: Mapping[str, Definition]
             case Attribute(of, name) if (one.scope, of) in variables and not isinstance(one.value, Unknown | Literal):
                 if _qualified(one.scope, of) not in tables:
                     fields[one.scope, of].setdefault(name, one.value)
-            case _:
-                pass
     for (scope, variable), known in fields.items():
         yield Assignment("bind", scope, variable, Record(tuple(known.items())[:_MOST_FIELDS]), 0, 0)
 
@@ -183,32 +159,19 @@ def _records(assignments: Sequence[Assignment], tables: Mapping[str, Definition]
 def _bases(assignments: Iterable[Assignment], tables: Mapping[str, Definition]) -> Iterator[Base]:
     """What tables fall back to: what else they are said to be, and what is under `__index` in them."""
     for one in assignments:
-        target = one.target
-        is_index = isinstance(target, Attribute) and target.name == INDEX
-        qualified = _qualified(one.scope, target.of if is_index and isinstance(target, Attribute) else target)
-        if qualified not in tables:
-            continue
-        for value in [one.value] if is_index else _of_metatable(one.value):
+        table, values = one.target, [one.value]
+        match one:
+            case Assignment(target=Attribute(of, name)) if name == INDEX:
+                table = of
+            case Assignment(value=Record(fields)):  # a metatable that is written there
+                values = [*(part for name, part in fields if name == INDEX), one.value]
+        qualified = _qualified(one.scope, table)
+        for value in values if qualified in tables else ():
             if not isinstance(value, _NO_BASES) and _qualified(one.scope, value) != qualified:
                 yield Base("base", one.scope, qualified, value, one.line, one.byte)
 
 
-def _of_metatable(value: Expression) -> Iterator[Expression]:
-    """What a table is said to be; of what is written there as its metatable also what is under `__index`."""
-    if isinstance(value, Record):
-        yield from (part for name, part in value.fields if name == INDEX)
-    yield value
-
-
 def _qualified(scope: str, target: Expression) -> str:
     """The qualified name of a variable or path in a scope; "" of anything else."""
-    written = path_of(target)
-    first, dot, rest = written.partition(".")
-    written = f"self{dot}{rest}" if first == "this" else written
+    written = _THIS.sub("self", path_of(target))
     return f"{scope}.{written}" if written and scope != FILE else written
-
-
-def _whole(target: Expression) -> Expression:
-    while isinstance(target, Element):
-        target = target.of
-    return target

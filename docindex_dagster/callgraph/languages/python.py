@@ -2,8 +2,12 @@
 
 import builtins
 
+from docindex_dagster.callgraph.extract.library import attribute, bounded, first, last, typed
 from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.languages import python_modules
 from docindex_dagster.callgraph.rules import Rules
+
+_SAME = "list tuple set sorted reversed enumerate iter next weakref.proxy"
 
 _EXPRESSIONS = Expressions(
     names=frozenset({"identifier", "dotted_name"}),
@@ -30,17 +34,20 @@ _EXPRESSIONS = Expressions(
         "false": "bool",
         "none": "None",
     },
-    copies=frozenset({"list", "tuple", "set", "sorted", "reversed", "enumerate", "iter", "next", "weakref.proxy"}),
-    first=frozenset({"update_wrapper", "functools.update_wrapper"}),
-    bounded=frozenset({"TypeVar", "t.TypeVar", "typing.TypeVar"}),
-    typed=frozenset({"cast", "t.cast", "typing.cast"}),
-    classes={"type": "__class__"},
+    library={
+        **dict.fromkeys(_SAME.split(), last),
+        **dict.fromkeys(("update_wrapper", "functools.update_wrapper"), first),
+        **dict.fromkeys(("TypeVar", "t.TypeVar", "typing.TypeVar"), bounded),
+        **dict.fromkeys(("cast", "t.cast", "typing.cast"), typed),
+        "type": attribute("__class__"),
+    },
 )
 
 SYNTAX = Syntax(("python",), _EXPRESSIONS, has_selves=True)
 
 RULES = Rules(
     "python",
+    find=python_modules.find,
     redefines=True,
     runs=("__call__",),
     constructors=frozenset({"__init__", "__new__"}),

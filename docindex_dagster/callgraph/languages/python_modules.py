@@ -1,86 +1,54 @@
 """To which file or folder of the source an import of Python leads."""
 
 import posixpath
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from docindex_dagster.callgraph.modules import Modules
+from docindex_dagster.callgraph.modules import Modules, nearest, upwards
 
 _OPENING = ("__init__.py", "__init__.pyi")
-
-
-def dotted_names(paths: Iterable[str]) -> Mapping[str, Sequence[str]]:
-    """Files by the last parts of their dotted names."""
-    known = sorted(paths)
-    inside = {posixpath.dirname(path) for path in known if path.endswith(_OPENING)}
-    dotted: dict[str, list[str]] = defaultdict(list)
-    for path in known:
-        if path.endswith((".py", ".pyi")):
-            parts = path.rpartition(".")[0].removesuffix("/__init__").split("/")
-            for start in range(len(parts)):
-                if "/".join(parts[:start]) in inside:  # what is below a package, too: empty files are not known
-                    break
-                dotted[".".join(parts[start:])].append(path)
-    return dotted
+_ENDINGS = (".py", "/__init__.py", ".pyi", "/__init__.pyi")
 
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
     """The file or folder of a dotted name, which may begin with dots."""
-    dots = len(module) - len(module.lstrip("."))
-    name = module[dots:]
-    if dots:
-        folder = posixpath.dirname(importer)
-        for _ in range(dots - 1):
-            folder = posixpath.dirname(folder)
-        yield from _python_file(modules, posixpath.join(folder, name.replace(".", "/")) if name else folder)
-        return
-    found = modules.dotted.get(name, ())
-    if found:
-        yield _likeliest(importer, name, found)
-        return
+    name = module.lstrip(".")
     tail = name.replace(".", "/")
-    folders = [
-        folder
-        for folder in modules.folders_named.get(posixpath.basename(tail), ())
-        if (folder == tail or folder.endswith(f"/{tail}"))
-        and not _is_package(modules, folder.removesuffix(tail).rstrip("/"))
-    ]
-    if folders:
-        yield f"{_nearest(importer, folders)}/"
+    if module == name:
+        yield from _absolute(modules, importer, tail)
+        return
+    folders = [*upwards(posixpath.dirname(importer))]
+    stem = posixpath.join(folders[min(len(module) - len(name), len(folders)) - 1], tail).rstrip("/")
+    files = (path for ending in _ENDINGS if (path := f"{stem}{ending}".lstrip("/")) in modules.paths)
+    yield from [*files, *([f"{stem}/"] if stem in modules.folders else [])][:1]
 
 
-def _is_package(modules: Modules, folder: str) -> bool:
-    return any(f"{folder}/{name}".lstrip("/") in modules.paths for name in _OPENING)
+def _absolute(modules: Modules, importer: str, tail: str) -> Iterator[str]:
+    """The nearest file that ends as a path does, else the nearest folder; one where modules are searched, if any is.
 
-
-def _python_file(modules: Modules, stem: str) -> Iterator[str]:
-    for path in (f"{stem}.py", f"{stem}/__init__.py".lstrip("/"), f"{stem}.pyi", f"{stem}/__init__.pyi".lstrip("/")):
-        if path in modules.paths:
-            yield path
-            return
-    if stem in modules.folders:
-        yield f"{stem}/"
-
-
-def _likeliest(importer: str, name: str, paths: Sequence[str]) -> str:
-    """The nearest of the files of a dotted name; one that lies beside the importer or above, as in `src`, if any does.
-
-    Others are found only where their folder is added to those that are searched.
+    What does not lie beside the importer or above, as in `src`, is found only where its folder is added to those.
     """
-    around = importer.split("/")[:-1]
+    last = posixpath.basename(tail)
+    folders = modules.folders_named.get(last, ())
+    openings = (f"{folder}/{name}" for folder in folders for name in _OPENING)
+    files = [path for path in (*modules.named.get(last, ()), *openings) if path.endswith((".py", ".pyi"))]
+    stems = {path: path.rpartition(".")[0].removesuffix("/__init__") for path in files if path in modules.paths}
+    found = _rooted(modules, tail, stems) or _rooted(modules, tail, {f"{folder}/": folder for folder in folders})
+    searched = [path for path, around in found.items() if importer.startswith(posixpath.join(around, ""))]
+    yield from nearest(importer, searched or found)
 
-    def is_searched(path: str) -> bool:
-        parts = path.rpartition(".")[0].removesuffix("/__init__").split("/")
-        root = parts[: -name.count(".") - 1]
-        return len(root) <= len(posixpath.commonprefix([around, root])) + 1
 
-    return _nearest(importer, [path for path in paths if is_searched(path)] or paths)
+def _rooted(modules: Modules, tail: str, stems: Mapping[str, str]) -> Mapping[str, str]:
+    """Those of some files or folders that have a name, with what is around the folder from which they have it.
+
+    That folder is no package, and in none.
+    """
+    packages = modules.derived(_packages)
+    roots = {
+        path: stem.removesuffix(tail).rstrip("/") for path, stem in stems.items() if f"/{stem}".endswith(f"/{tail}")
+    }
+    return {path: posixpath.dirname(root) for path, root in roots.items() if packages.isdisjoint(upwards(root))}
 
 
-def _nearest(importer: str, paths: Sequence[str]) -> str:
-    """The path that shares most folders with the importer; the shortest of them."""
-
-    def shared(path: str) -> int:
-        return len(posixpath.commonprefix([importer.split("/")[:-1], path.split("/")[:-1]]))
-
-    return min(paths, key=lambda path: (-shared(path), path.count("/"), path))
+def _packages(modules: Modules) -> frozenset[str]:
+    """The folders that are packages; what is below one is so, too, since empty files are not known."""
+    return frozenset(posixpath.dirname(path) for path in modules.paths if posixpath.basename(path) in _OPENING)

@@ -1,7 +1,21 @@
 """Ruby: what its grammar calls expressions and statements."""
 
-from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+import re
+
+from docindex_dagster.callgraph.extract.expressions import parts_of, text_of
+from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Syntax
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
+
+_NAMED = {"send": True, "public_send": True, "__send__": True, "method": False, "public_method": False}
+
+
+def _listed(call: Node, listed: Node | None) -> list[Node]:
+    """What a call is given, without the name of what is called."""
+    given = parts_of(listed)
+    method = call.child_by_field_name("method") if given else None
+    return given[1:] if method is not None and text_of(method) in _NAMED else given
+
 
 _EXPRESSIONS = Expressions(
     names=frozenset({"identifier", "constant", "global_variable"}),
@@ -37,7 +51,8 @@ _EXPRESSIONS = Expressions(
     },
     words={"self": "this", "super": "super", "yield": "yield"},
     bare=frozenset({"identifier"}),
-    named={"send": True, "public_send": True, "__send__": True, "method": False, "public_method": False},
+    named=_NAMED,
+    listed=_listed,
     attributes=frozenset({"instance_variable", "class_variable"}),
     lambdas=frozenset({"block", "do_block"}),
     values=frozenset({"identifier", "call", "instance_variable", "array", "hash", "constant"}),
@@ -63,8 +78,11 @@ _BUILTINS = """
     using warn
 """
 
+_MODULES = Search(("{}.rb", "lib/{}.rb", "app/{}.rb"), ending=".rb", near=re.compile(r"\."))
+
 RULES = Rules(
     "ruby",
+    find=_MODULES.find,
     sharing="global",
     has_implicit_members=True,
     has_open_classes=True,

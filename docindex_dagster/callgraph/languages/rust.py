@@ -1,6 +1,8 @@
 """Rust: what its grammar calls expressions and statements."""
 
+from docindex_dagster.callgraph.extract.library import held, last
 from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Syntax
+from docindex_dagster.callgraph.languages import rust_modules
 from docindex_dagster.callgraph.rules import Rules
 
 _EXPRESSIONS = Expressions(
@@ -44,18 +46,22 @@ _EXPRESSIONS = Expressions(
     listing={"macro_invocation": "vec"},
     branches={"match_expression": ("body", "value")},
     blocks=frozenset({"block"}),
-    holding=frozenset({"Some", "Ok"}),
-    copies=frozenset(
-        f"{path}{name}"
-        for path, names in {
-            "": ("Box.new", "Box.pin", "Pin.new", "Cell.new", "RefCell.new", "Mutex.new", "RwLock.new", "Cow.Borrowed"),
-            "std.cell.": ("Cell.new", "RefCell.new"),
-            "std.sync.": ("Arc.new", "Arc.clone", "Mutex.new", "RwLock.new"),
-            "std.rc.": ("Rc.new", "Rc.clone"),
-            "std.boxed.": ("Box.new",),
-        }.items()
-        for name in (*names, "Rc.new", "Arc.new", "Rc.clone", "Arc.clone", "Rc.downgrade", "Arc.downgrade")
-    ),
+    library={
+        "Some": held,
+        "Ok": held,
+        **{
+            f"{path}{name}": last
+            for path, names in {
+                "": ("Box.new", "Box.pin", "Pin.new", "Cell.new", "RefCell.new", "Mutex.new", "RwLock.new"),
+                "std.cell.": ("Cell.new", "RefCell.new"),
+                "std.sync.": ("Arc.new", "Arc.clone", "Mutex.new", "RwLock.new"),
+                "std.rc.": ("Rc.new", "Rc.clone"),
+                "std.boxed.": ("Box.new",),
+            }.items()
+            for name in (*names, "Rc.new", "Arc.new", "Rc.clone", "Arc.clone", "Rc.downgrade", "Arc.downgrade")
+        },
+        "Cow.Borrowed": last,
+    },
     words={"self": "this", "Self": "this", "super": "super", "crate": "crate"},
 )
 
@@ -93,6 +99,7 @@ _BUILTINS = """
 
 RULES = Rules(
     "rust",
+    find=rust_modules.find,
     calls_classes=False,
     has_module_paths=True,
     has_impls=True,

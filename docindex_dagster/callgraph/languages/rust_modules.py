@@ -10,25 +10,6 @@ _ROOTS = ("lib.rs", "main.rs")
 _TARGETS = frozenset({"bin", "tests", "examples", "benches"})  # folders in which each file is a crate
 
 
-def crates(texts: Mapping[str, str], paths: frozenset[str]) -> dict[str, str]:
-    """The names of the libraries that the Cargo.toml files declare, and their first files."""
-    found = {}
-    for path, text in texts.items():
-        if posixpath.basename(path) != "Cargo.toml":
-            continue
-        try:
-            values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError:
-            continue
-        package, library = values.get("package"), values.get("lib")
-        library = library if isinstance(library, dict) else {}
-        name = library.get("name") or (package.get("name") if isinstance(package, dict) else None)
-        file = posixpath.join(posixpath.dirname(path), str(library.get("path", "src/lib.rs")))
-        if isinstance(name, str) and file in paths:
-            found[name.replace("-", "_")] = file
-    return found
-
-
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
     """The files of `crate`, `super`, `self.name` (a module below a file) or the name of a crate."""
     paths = modules.paths
@@ -37,40 +18,56 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
     elif module == "super":
         yield from _parents(paths, importer)
     elif module.startswith("self."):
-        folder = _folder_below(paths, importer)
-        stem = posixpath.join(folder, module.removeprefix("self.").replace(".", "/"))
-        yield from [path for path in (f"{stem}.rs", f"{stem}/mod.rs") if path in paths and path != importer]
-    elif module in modules.crates:
-        yield modules.crates[module]
+        folder, file = posixpath.split(importer)
+        has_modules_beside = file == "mod.rs" or _is_root(paths, importer)
+        stem = folder if has_modules_beside else posixpath.join(folder, file.removesuffix(".rs"))
+        stem = posixpath.join(stem, module.removeprefix("self.").replace(".", "/"))
+        yield from _known(paths, importer, f"{stem}.rs", f"{stem}/mod.rs")
+    elif module in modules.derived(_crates):
+        yield modules.derived(_crates)[module]
+
+
+def _crates(modules: Modules) -> Mapping[str, str]:
+    """The names of the libraries that the Cargo.toml files declare, and their first files."""
+    found = {}
+    for path, text in modules.texts.items():
+        if posixpath.basename(path) != "Cargo.toml":
+            continue
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            continue
+        package, library = (part if isinstance(part := values.get(name), dict) else {} for name in ("package", "lib"))
+        name = library.get("name") or package.get("name")
+        file = posixpath.join(posixpath.dirname(path), str(library.get("path", "src/lib.rs")))
+        if isinstance(name, str) and file in modules.paths:
+            found[name.replace("-", "_")] = file
+    return found
+
+
+def _known(paths: frozenset[str], path: str, *candidates: str) -> list[str]:
+    """Those of some files that are known, but for one itself."""
+    return [candidate for candidate in candidates if candidate in paths and candidate != path]
 
 
 def _is_root(paths: frozenset[str], path: str) -> bool:
     folder, file = posixpath.split(path)
-    if file in _ROOTS or file == "build.rs":
-        return True
-    return posixpath.basename(folder) in _TARGETS and file != "mod.rs" and f"{folder}.rs" not in paths
-
-
-def _folder_below(paths: frozenset[str], path: str) -> str:
-    """The folder of the modules below a file."""
-    folder, file = posixpath.split(path)
-    return folder if file == "mod.rs" or _is_root(paths, path) else posixpath.join(folder, file.removesuffix(".rs"))
+    is_target = posixpath.basename(folder) in _TARGETS and file != "mod.rs" and f"{folder}.rs" not in paths
+    return file in _ROOTS or file == "build.rs" or is_target
 
 
 def _parents(paths: frozenset[str], path: str) -> list[str]:
+    """The file of the module around that of a file; the first files of a crate that may have it."""
     if _is_root(paths, path):
         return []
     folder, file = posixpath.split(path)
-    if file == "mod.rs":
-        folder = posixpath.dirname(folder)
-    candidates = (f"{folder}/mod.rs".lstrip("/"), f"{folder}.rs")
-    found = [candidate for candidate in candidates if candidate in paths and candidate != path]
-    if found:
+    folder = posixpath.dirname(folder) if file == "mod.rs" else folder
+    if found := _known(paths, path, f"{folder}/mod.rs".lstrip("/"), f"{folder}.rs"):
         return found[:1]
     roots = [posixpath.join(folder, root) for root in _ROOTS]
     if posixpath.basename(folder) in _TARGETS:
         roots += sorted(other for other in paths if posixpath.dirname(other) == folder and _is_root(paths, other))
-    return [root for root in roots if root in paths and root != path]
+    return _known(paths, path, *roots)
 
 
 def _roots(paths: frozenset[str], path: str) -> list[str]:

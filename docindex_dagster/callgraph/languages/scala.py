@@ -1,15 +1,15 @@
 """Scala: what its grammar calls expressions and statements."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.callees import callee, method_of, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Reader, text_of
-from docindex_dagster.callgraph.extract.lambdas import body_of
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Syntax
+from docindex_dagster.callgraph.extract.callees import given_by, what_is_given
+from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, outside, parts_of, text_of
+from docindex_dagster.callgraph.extract.lambdas import body_of, object_and_method
+from docindex_dagster.callgraph.extract.library import collected, something
+from docindex_dagster.callgraph.extract.patterns import HELD, Step, position, with_steps
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Node, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
-    ANY,
     UNKNOWN,
     Attribute,
     Call,
@@ -17,17 +17,12 @@ from docindex_dagster.callgraph.ir import (
     Collection,
     Element,
     Expression,
-    Instance,
-    TypeRef,
     Union,
     either,
     is_known,
     walk,
 )
 from docindex_dagster.callgraph.languages import jvm
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _ITEMS_NAMES = """
     foreach map filter flatMap collect filterNot withFilter exists forall find count sortBy sortWith groupBy partition
@@ -43,24 +38,24 @@ _GIVEN = Lambdas(
 _HOLDERS = frozenset({"Some", "Right", "Success", "List", "Seq", "Vector"})
 _MAPPING = frozenset({"map", "flatMap"})
 _JOINING = frozenset({"::", ":::", "+:", ":+", "++"})
+_MATCHING = frozenset({"case_clause", "val_definition", "var_definition", "enumerator"})
 _CASTS = frozenset({"asInstanceOf", "summon", "implicitly", "super"})
 
 
-def _generic(node: "Node", reader: Reader) -> Expression:
+def _generic(node: Node, reader: Reader) -> Expression:
     """Something of the type that a cast, or a search for an instance, names; a call, where it has no other brackets."""
     called = node.child_by_field_name("function")
     while called is not None and called.type == "infix_expression":  # of `a + b[T]` the grammar reads `a + b` first
         called = called.child_by_field_name("right")
     named = called.child_by_field_name("field") if called is not None and called.type == "field_expression" else called
-    if text_of(named) not in _CASTS:
-        around, made = node.parent, reader.expression(called)
-        is_called = around is not None and around.type == "call_expression" and around.named_children[0].id == node.id
-        return made if is_called or made is UNKNOWN else Call(made)
-    declared = declared_type(text_of(node.child_by_field_name("type_arguments")).strip("[]"))
-    return Instance(declared) if declared else UNKNOWN
+    if text_of(named) in _CASTS:
+        return something(text_of(node.child_by_field_name("type_arguments")).strip("[]"))
+    made, around = reader.expression(called), node.parent
+    is_called = around is not None and around.type == "call_expression" and around.named_children[0].id == node.id
+    return made if is_called or made is UNKNOWN else Call(made)
 
 
-def _joined(node: "Node", reader: Reader) -> Expression | None:
+def _joined(node: Node, reader: Reader) -> Expression | None:
     """A collection with an element more, or of two others; None of other operators."""
     operator = text_of(node.child_by_field_name("operator"))
     if operator not in _JOINING:
@@ -71,15 +66,13 @@ def _joined(node: "Node", reader: Reader) -> Expression | None:
     return either([left, right])
 
 
-def _mapped(node: "Node", reader: Reader) -> Expression | None:
+def _mapped(node: Node, reader: Reader) -> Expression | None:
     """A call that makes something of each element, by what its function gives; None of other calls."""
-    called, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-    if called is None or given is None or called.type != "field_expression":
+    of, method = object_and_method(node, reader.syntax)
+    given = parts_of(node.child_by_field_name("arguments"))
+    if of is None or method not in _MAPPING or len(given) != 1:
         return None
-    method = text_of(called.child_by_field_name("field"))
-    if method not in _MAPPING or given.named_child_count != 1:
-        return None
-    function, owner = given.named_children[0], reader.expression(called.child_by_field_name("value"))
+    function, owner = given[0], reader.expression(of)
     if function.type == "lambda_expression":
         made = body_of(function, Element(owner), reader)
     else:
@@ -92,25 +85,16 @@ def _mapped(node: "Node", reader: Reader) -> Expression | None:
     return Union((Call(Attribute(owner, method)), Collection((element,))))
 
 
-def _placeholder(node: "Node", reader: Reader) -> Expression:
+def _placeholder(node: Node, reader: Reader) -> Expression:
     """What `_` stands for in an argument that is a function by it."""
-    function = node
-    while function.parent is not None and not _is_argument(function):
-        function = function.parent
-    call = function.parent
-    if call is not None and call.type in _GIVEN.between:
-        call = call.parent
+    function = next((inner for inner in (node, *nodes_around(node)) if _is_argument(inner)), node)
+    call = outside(function, _GIVEN.between)
     if call is None or call.type not in {"call_expression", "infix_expression"} or function.id == node.id:
         return UNKNOWN
-    called = callee(call, reader)
-    if called is UNKNOWN:
-        return UNKNOWN
-    owner, method = method_of(called)
-    argument = CallbackArgument(called, ANY, 1)
-    return Union((Element(owner), argument)) if owner is not None and method in _ITEMS else argument
+    return given_by(call, reader)
 
 
-def _is_argument(node: "Node") -> bool:
+def _is_argument(node: Node) -> bool:
     """Whether a node is what is given to a call."""
     around = node.parent
     if around is None or around.type == "infix_expression":
@@ -118,33 +102,33 @@ def _is_argument(node: "Node") -> bool:
     return around.type in {"arguments", "block"}
 
 
-def _matched(name: "Node", reader: Reader) -> Expression:
+def _matched(name: Node, reader: Reader) -> Expression:
     """What a name in a pattern stands for: the part of the value to which the pattern is matched."""
-    steps: list[tuple[TypeRef | None, str]] = []  # the class of a pattern, and the step into it; "" for an element
+    steps: list[Step] = []
     node = name
-    while (outer := node.parent) is not None:
+    for outer in nodes_around(name):
         parts = [child for child in outer.named_children if child.type != "type_arguments"]
-        at = next((index for index, part in enumerate(parts) if part.id == node.id), 0)
+        at = position(node, parts)
         if outer.type == "case_class_pattern":
             cls = declared_type(text_of(outer.child_by_field_name("type")))
             last = cls.name.rpartition(".")[2] if cls else ""
-            steps.append((None, "") if last in _HOLDERS else (cls, f"{last}#{at - 1}"))
+            steps.append(HELD if last in _HOLDERS else Step(f"{last}#{at - 1}", cls=cls))
         elif outer.type == "tuple_pattern":
-            steps.append((None, f"{at}$" if at == len(parts) - 1 else str(at)))
+            steps.append(Step(str(at), at == len(parts) - 1))
         elif outer.type == "infix_pattern" and at == 0:
-            steps.append((None, ""))
-        elif outer.type in {"case_clause", "val_definition", "var_definition", "enumerator"}:
-            return _with(_subject(outer, reader), steps)
+            steps.append(HELD)
+        elif outer.type in _MATCHING:
+            return with_steps(_subject(outer, reader), steps)
         node = outer
     return UNKNOWN
 
 
-def _subject(around: "Node", reader: Reader) -> Expression:
+def _subject(around: Node, reader: Reader) -> Expression:
     """The value to which a pattern is matched."""
     if around.type != "case_clause":
         if (whole := around.child_by_field_name("value")) is not None:
             return reader.expression(whole)
-        value = reader.expression(around.named_children[1] if around.named_child_count > 1 else None)
+        value = reader.expression(around.named_child(1))
         return value if value is UNKNOWN else Element(value)
     cases = around.parent
     match = cases.parent if cases is not None else None
@@ -153,17 +137,6 @@ def _subject(around: "Node", reader: Reader) -> Expression:
     if match.type == "match_expression":
         return reader.expression(match.child_by_field_name("value"))
     return what_is_given(cases, reader)
-
-
-def _with(value: Expression, steps: list[tuple[TypeRef | None, str]]) -> Expression:
-    """A value with the steps to a part of it, from what classes in the pattern tell where the value tells nothing."""
-    for cls, step in reversed(steps):
-        part: Expression = Attribute(value, step.rstrip("$")) if step else Element(value)
-        part = UNKNOWN if value is UNKNOWN else part
-        if step.endswith("$") and isinstance(value, Element | Union):
-            part = either([part, value])
-        value = either([part, Attribute(Instance(cls), step) if cls else UNKNOWN])
-    return value
 
 
 _EXPRESSIONS = Expressions(
@@ -186,7 +159,7 @@ _EXPRESSIONS = Expressions(
     either={"if_expression": ("consequence", "alternative")},
     branches={"match_expression": ("body", "body")},
     collections={"tuple_expression": ""},
-    collecting=frozenset({"List", "Seq", "Vector", "Set", "Array", "Some", "Option", "Right", "Iterator"}),
+    library=dict.fromkeys(["List", "Seq", "Vector", "Set", "Array", "Some", "Option", "Right", "Iterator"], collected),
     literals={
         "string": "String",
         "interpolated_string_expression": "String",

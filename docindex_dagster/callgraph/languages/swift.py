@@ -4,27 +4,23 @@ The grammar takes a subscript for a call, and a member of a type that is known b
 operator before a name.
 """
 
-from typing import TYPE_CHECKING
-
 from docindex_dagster.callgraph.extract.callees import method_of, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Reader, text_of
+from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, outside, text_of
 from docindex_dagster.callgraph.extract.lambdas import mapped
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Syntax
-from docindex_dagster.callgraph.extract.types import declared_name, declared_type
+from docindex_dagster.callgraph.extract.library import instance_of
+from docindex_dagster.callgraph.extract.patterns import position
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Node, Syntax
+from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
     CallbackArgument,
     Element,
     Expression,
-    Instance,
     Union,
     path,
 )
 from docindex_dagster.callgraph.rules import Rules
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _ITEMS_NAMES = """
     forEach map filter flatMap compactMap sorted sort first last contains allSatisfy min max reduce partition drop
@@ -36,11 +32,15 @@ _GIVEN = Lambdas(
     items=frozenset(_ITEMS_NAMES.split()),
 )
 _HOLDERS = frozenset({"some", "success"})
+_OF_SWITCH = frozenset({"switch_pattern", "switch_entry"})
 _CONDITIONS = frozenset({"if_statement", "guard_statement", "while_statement"})
 # What has the type of an expression in it, and the statements around what a function gives.
-_SAME_TYPE = frozenset({"call_expression", "try_expression", "await_expression", "ternary_expression"})
-_AROUND_RESULTS = frozenset(
+_SAME_TYPE = frozenset(
     {
+        "call_expression",
+        "try_expression",
+        "await_expression",
+        "ternary_expression",
         "control_transfer_statement",
         "statements",
         "function_body",
@@ -54,17 +54,14 @@ _AROUND_RESULTS = frozenset(
         "computed_getter",
     }
 )
-_DECLARING = frozenset({"property_declaration", "function_declaration"})
 
 
-def _name(node: "Node", reader: Reader) -> Expression | None:
+def _name(node: Node, reader: Reader) -> Expression | None:
     """What `$0` is; None of any other name."""
     number = text_of(node).removeprefix("$")
     if not number.isdecimal() or len(number) > 1 or node.text == number.encode():
         return None
-    function: Node | None = node
-    while function is not None and function.type != "lambda_literal":
-        function = function.parent
+    function = next((around for around in nodes_around(node) if around.type == "lambda_literal"), None)
     if function is None:
         return None
     given = what_is_given(function, reader, int(number) + 1)
@@ -77,7 +74,7 @@ def _is_so_far(given: Expression) -> bool:
     return any(isinstance(part, CallbackArgument) and method_of(part.of)[1] == "reduce" for part in parts)
 
 
-def _call(node: "Node", reader: Reader) -> Expression | None:
+def _call(node: Node, reader: Reader) -> Expression | None:
     """An item of a collection, an empty collection, or what a call makes of all elements; None of other calls."""
     called, suffix = node.named_children[0], node.named_children[-1]
     if suffix.type != "call_suffix":
@@ -87,44 +84,35 @@ def _call(node: "Node", reader: Reader) -> Expression | None:
     if called.type == "call_expression" and suffix.named_children and suffix.named_children[0].type == "lambda_literal":
         return reader.expression(called)  # a closure behind the arguments, as the grammar reads it at times
     if called.type in {"array_literal", "dictionary_literal"}:
-        declared = declared_type(text_of(called))
-        return Instance(declared) if declared else UNKNOWN
-    if called.type != "navigation_expression":
-        return None
-    method = text_of(called.named_children[-1]).lstrip(".")
-    return mapped(called.named_children[0], method, suffix, reader)
+        return instance_of(called)
+    return mapped(node, reader)
 
 
-def _operator(node: "Node", _: Reader) -> Expression | None:
+def _operator(node: Node, _: Reader) -> Expression | None:
     """A member of the type that is wanted where it stands; None of what has an operator before it."""
     if not text_of(node).startswith("."):
         return None
-    around = node.parent
-    while around is not None and around.type in _SAME_TYPE:
-        around = around.parent
-    while around is not None and around.type in _AROUND_RESULTS:
-        around = around.parent
-    declared = _declared(around) if around is not None else ""
+    declared = _declared(outside(node, _SAME_TYPE))
     return Attribute(path(declared), text_of(node.named_children[0])) if declared else UNKNOWN
 
 
-def _declared(node: "Node") -> str:
+def _declared(node: Node | None) -> str:
     """The type of a variable, or of what a function gives; "" of anything else."""
-    if node.type not in _DECLARING:
-        return ""
-    kinds = [child for child in node.named_children if child.type == "type_annotation"]
-    if node.type == "function_declaration":
+    kinds: list[Node] = []
+    if node is not None and node.type == "property_declaration":
+        kinds = [child for child in node.named_children if child.type == "type_annotation"]
+    elif node is not None and node.type == "function_declaration":
         kinds = [child for child in node.children_by_field_name("name") if child.type != "simple_identifier"]
-    return declared_name(text_of(kinds[0])) if kinds else ""
+    return declared_name(text_of(next(iter(kinds), None)))
 
 
-def _pattern(node: "Node", reader: Reader) -> Expression:
+def _pattern(node: Node, reader: Reader) -> Expression:
     """What a pattern in a case of an enumeration is matched to: the part of the value at its place."""
     around = node.parent
     if around is None:
         return UNKNOWN
     parts = around.named_children
-    at = next((index for index, part in enumerate(parts) if part.id == node.id), 0)
+    at = position(node, parts)
     first = at
     while first >= 0 and parts[first].type == "pattern":
         first -= 1
@@ -138,11 +126,10 @@ def _pattern(node: "Node", reader: Reader) -> Expression:
     return Element(value) if name in _HOLDERS else Attribute(value, f"{name}#{at - first - 1}")
 
 
-def _subject(pattern: "Node") -> "Node | None":
+def _subject(pattern: Node) -> Node | None:
     """What a `switch` looks at, by one of its patterns."""
-    entry = pattern.parent.parent if pattern.parent is not None else None
-    switch = entry.parent if entry is not None and entry.type == "switch_entry" else None
-    return switch.child_by_field_name("expr") if switch is not None else None
+    switch = outside(pattern, _OF_SWITCH)
+    return switch.child_by_field_name("expr") if switch is not None and switch.type == "switch_statement" else None
 
 
 _EXPRESSIONS = Expressions(

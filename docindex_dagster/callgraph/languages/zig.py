@@ -4,11 +4,11 @@ A chain such as `list.items[0].?.run()` is one node with its parts in a row, rea
 whose names begin with a capital letter give types; pointers, optionals and slices are taken for what they hold.
 """
 
-from typing import TYPE_CHECKING
+import re
 
-from docindex_dagster.callgraph.extract.expressions import text_of
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Read, Syntax
-from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.extract.expressions import nodes_around, text_of
+from docindex_dagster.callgraph.extract.library import last, module, something
+from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.ir import (
     THIS,
     UNKNOWN,
@@ -17,24 +17,21 @@ from docindex_dagster.callgraph.ir import (
     Element,
     Expression,
     Instance,
-    Module,
     Name,
     TypeRef,
     path_of,
 )
+from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _DECLARED = frozenset({"VarDecl", "ContainerField"})
 _OUTSIDE = frozenset({"Decl", "Block", "FnCallArguments", "InitList", "source_file"})
-_CASTS = frozenset({"@ptrCast", "@alignCast", "@constCast", "@volatileCast"})
+_OWN = {"@import": module, **dict.fromkeys(("@ptrCast", "@alignCast", "@constCast", "@volatileCast"), last)}
 _MOST_PARTS = 60  # of a chain, which is read again for each call in it
 _FUNCTION = Instance(TypeRef("func"))
 
 
-def _chain(node: "Node", read: Read) -> Expression:
+def _chain(node: Node, read: Read) -> Expression:
     """An expression with all that is behind it; a declared type."""
     declared = _type_with(node)
     if declared is not None and text_of(declared).startswith("fn"):
@@ -44,7 +41,7 @@ def _chain(node: "Node", read: Read) -> Expression:
     return _up_to(node, None, read)
 
 
-def _callee(node: "Node", read: Read) -> Expression:
+def _callee(node: Node, read: Read) -> Expression:
     """What is called with some arguments; nothing of the language's own functions."""
     around = node.parent
     if around is None or around.type == "SuffixExpr":
@@ -54,7 +51,7 @@ def _callee(node: "Node", read: Read) -> Expression:
     return UNKNOWN if _is_own(called) else called
 
 
-def _up_to(chain: "Node | None", end: "Node | None", read: Read) -> Expression:
+def _up_to(chain: Node | None, end: Node | None, read: Read) -> Expression:
     """The parts of a chain, or those before one of them."""
     found: Expression = UNKNOWN
     if chain is None or chain.named_child_count > _MOST_PARTS:
@@ -68,7 +65,7 @@ def _up_to(chain: "Node | None", end: "Node | None", read: Read) -> Expression:
     return found
 
 
-def _with(found: Expression, part: "Node", read: Read) -> Expression:  # noqa: PLR0911 one a part
+def _with(found: Expression, part: Node, read: Read) -> Expression:  # noqa: PLR0911 one a part
     """A chain with one more part."""
     match part.type:
         case "FieldOrFnCall":
@@ -89,7 +86,7 @@ def _with(found: Expression, part: "Node", read: Read) -> Expression:  # noqa: P
             return read(part)
 
 
-def _member(found: Expression, name: "Node | None") -> Expression:
+def _member(found: Expression, name: Node | None) -> Expression:
     return UNKNOWN if found is UNKNOWN or _is_own(found) else Attribute(found, text_of(name))
 
 
@@ -97,68 +94,59 @@ def _is_own(found: Expression) -> bool:
     return isinstance(found, Name) and found.text.startswith("@")
 
 
-def _called(found: Expression, arguments: "Node", read: Read) -> Expression:  # noqa: PLR0911 one a function
-    """What a call gives: of the language's own functions a module, the type around, or what is cast."""
-    given = arguments.named_children
+def _called(found: Expression, arguments: Node, read: Read) -> Expression:
+    """What a call gives; of functions whose names begin with a capital letter, something of a type."""
     written = path_of(found)
-    if written == "@This":
+    if found is UNKNOWN or _is_own(found):
+        return _of_own(written, arguments.named_children, read)
+    is_type = written.rpartition(".")[2][:1].isupper()
+    made = _declared(f"{written}{text_of(arguments)}") if is_type else UNKNOWN
+    return Call(found) if made is UNKNOWN else made
+
+
+def _of_own(function: str, given: list[Node], read: Read) -> Expression:
+    """What a function of the language's own gives: a module, the type around, or what is cast."""
+    if function == "@This":
         return THIS
-    if written == "@import" and given:
-        return Module(text_of(given[0]).strip('"'))
-    if written == "@as" and given:
+    if function == "@as" and given:
         return _declared(text_of(given[0]))
-    if written in _CASTS and given:
-        return read(given[-1])
-    if written.startswith("@") or found is UNKNOWN:
-        return UNKNOWN
-    if (
-        written.rpartition(".")[2][:1].isupper()
-        and (made := _declared(f"{written}{text_of(arguments)}")) is not UNKNOWN
-    ):
-        return made
-    return Call(found)
+    gives = _OWN.get(function)
+    return (gives(given, read) or UNKNOWN) if gives is not None else UNKNOWN
 
 
-def _type_with(chain: "Node") -> "Node | None":
+def _type_with(chain: Node) -> Node | None:
     """The declared type that a chain is, or ends; None where it stands elsewhere."""
-    node = chain.parent
-    while node is not None and node.parent is not None and node.parent.type == "ErrorUnionExpr":
+    node = chain
+    while node.parent is not None and node.parent.type == "ErrorUnionExpr":
         node = node.parent
-    around = node.parent if node is not None else None
-    if node is None or around is None:
-        return None
-    if around.type == "ParamType":
+    if node.parent is not None and node.parent.type == "ParamType":
         return node
-    before = node.prev_sibling if around.type in _DECLARED else None
+    before = node.prev_sibling if node.parent is not None and node.parent.type in _DECLARED else None
     return node if before is not None and before.type in {":", "PrefixTypeOp"} else None
 
 
 def _declared(written: str) -> Expression:
     """Something of a declared type, whose arguments stand in round brackets."""
-    declared = None if "@" in written else declared_type(written.replace("(", "<").replace(")", ">"))
-    return Instance(declared) if declared else UNKNOWN
+    return UNKNOWN if "@" in written else something(written.replace("(", "<").replace(")", ">"))
 
 
-def _expected(chain: "Node") -> Expression:
+def _expected(chain: Node) -> Expression:
     """What `.name` is a member of: the type of the variable, or of what the function gives."""
-    node = chain.parent
-    while node is not None and node.type not in _DECLARED | _OUTSIDE:
+    for node in nodes_around(chain):
+        if node.type in _DECLARED:
+            types = _types_in(node)
+            return _declared(text_of(types[0])) if len(types) > 1 else UNKNOWN
         if node.type == "AssignExpr" and node.children[0].type == "return":
-            return _result_of(node)
-        node = node.parent
-    if node is None or node.type not in _DECLARED:
-        return UNKNOWN
-    types = [child for child in node.named_children if child.type == "ErrorUnionExpr"]
-    return _declared(text_of(types[0])) if len(types) > 1 else UNKNOWN
+            function = next((around for around in nodes_around(node) if around.type == "Decl"), node)
+            results = _types_in(function.named_children[0])
+            return _declared(text_of(results[-1].named_children[-1])) if results else UNKNOWN
+        if node.type in _OUTSIDE:
+            break
+    return UNKNOWN
 
 
-def _result_of(node: "Node") -> Expression:
-    around: Node | None = node
-    while around is not None and around.type != "Decl":
-        around = around.parent
-    head = around.named_children[0] if around is not None else None
-    types = [child for child in head.named_children if child.type == "ErrorUnionExpr"] if head is not None else []
-    return _declared(text_of(types[-1].named_children[-1])) if types else UNKNOWN
+def _types_in(node: Node) -> list[Node]:
+    return [child for child in node.named_children if child.type == "ErrorUnionExpr"]
 
 
 _EXPRESSIONS = Expressions(
@@ -193,8 +181,14 @@ _BUILTINS = """
     comptime_int f128 f16 f32 f64 f80 func i128 i16 i32 i64 i8 isize noreturn type u1 u128 u16 u32 u64 u8 usize void
 """
 
+_MODULES = Search(
+    ("{}", "src/{}.zig", "{}.zig", "{}/src/root.zig", "{}/{}.zig"),
+    near=re.compile(r"(?:std|builtin|.*\.zig)$"),
+)
+
 RULES = Rules(
     "zig",
+    find=_MODULES.find,
     has_implicit_members=True,
     has_class_scope=False,
     has_filled_fields=True,

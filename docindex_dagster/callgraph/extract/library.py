@@ -1,0 +1,125 @@
+"""What functions of the libraries give by what they are given; each language has a table of them, by their names."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from docindex_dagster.callgraph.extract.expressions import parts_of, text_of
+from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.ir import (
+    UNKNOWN,
+    Attribute,
+    Collection,
+    Element,
+    Expression,
+    Instance,
+    Literal,
+    Module,
+    either,
+    head,
+    is_known,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from docindex_dagster.callgraph.extract.syntax import Expressions, Read
+
+    Given = Sequence[Node]
+
+_MOST = 12  # elements of a collection
+_LITERAL_MODULE = re.compile(r"([\"'`])[^\"'`$\n]+\1")
+
+
+def given_to(call: "Node", syntax: "Expressions") -> "list[Node]":
+    """What a call is given."""
+    listed = call.child_by_field_name("arguments") or call.named_children[-1]
+    if syntax.listed is not None:
+        return [*syntax.listed(call, listed)]
+    return parts_of(next((child for child in listed.named_children if child.type == "value_arguments"), listed))
+
+
+def instance_of(node: "Node | None") -> Expression:
+    """Something of the type that a node declares."""
+    return something(text_of(node))
+
+
+def something(written: str) -> Expression:
+    """Something of a type as it is written."""
+    declared = declared_type(written)
+    return Instance(declared) if declared else UNKNOWN
+
+
+def listed(values: Iterable[Expression]) -> Expression:
+    """A collection of what is known."""
+    known = tuple(
+        value
+        for value in dict.fromkeys(values)
+        if value is not UNKNOWN and not isinstance(head(value), Literal | Instance)
+    )
+    return Collection(known) if known else UNKNOWN
+
+
+def first(given: "Given", read: "Read") -> Expression:
+    """What is given first."""
+    return read(given[0]) if given else UNKNOWN
+
+
+def last(given: "Given", read: "Read") -> Expression:
+    """What is given last, or an empty collection."""
+    return read(given[-1]) if given else Collection(())
+
+
+def item(given: "Given", read: "Read") -> Expression:
+    """One of what is given first."""
+    return Element(first(given, read))
+
+
+def elements(given: "Given", read: "Read") -> Expression:
+    """A collection of the elements of what is given."""
+    return Collection((Element(last(given, read)),))
+
+
+def held(given: "Given", read: "Read") -> Expression:
+    """Something that holds what is given."""
+    whole = last(given, read)
+    return UNKNOWN if whole is UNKNOWN or isinstance(whole, Literal) else Collection((whole,))
+
+
+def collected(given: "Given", read: "Read") -> Expression:
+    """A collection of all that is given."""
+    return Collection(tuple(dict.fromkeys(filter(is_known, map(read, given[:_MOST])))))
+
+
+def joined(given: "Given", read: "Read") -> Expression:
+    """A collection with more elements."""
+    return either((first(given, read), listed(map(read, given[1:]))))
+
+
+def typed(given: "Given", _: "Read") -> Expression:
+    """Something of the type that is given first."""
+    return instance_of(given[0] if given else None)
+
+
+def bounded(given: "Given", _: "Read") -> Expression | None:
+    """A type parameter, as something of the type that bounds it; None where none does."""
+    named = [one for one in given if one.type == "keyword_argument"]
+    bounds = (one.child_by_field_name("value") for one in named if text_of(one.child_by_field_name("name")) == "bound")
+    found = instance_of(next(bounds, None))
+    return None if found is UNKNOWN else found
+
+
+def module(given: "Given", _: "Read") -> Module | None:
+    """The module whose name is given, where that is a literal."""
+    name = text_of(given[0]) if len(given) == 1 else ""
+    return Module(name[1:-1]) if _LITERAL_MODULE.fullmatch(name) else None
+
+
+def attribute(name: str) -> "Callable[[Given, Read], Expression | None]":
+    """An attribute of the one thing that is given."""
+
+    def of(given: "Given", read: "Read") -> Expression | None:
+        whole = read(given[0]) if len(given) == 1 else UNKNOWN
+        return None if whole is UNKNOWN else Attribute(whole, name)
+
+    return of
