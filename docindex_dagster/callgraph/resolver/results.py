@@ -23,14 +23,7 @@ from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.imports import all_exported
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.selves import is_type_function
-from docindex_dagster.callgraph.resolver.types import (
-    for_receiver,
-    function_type,
-    held_by,
-    is_open,
-    may_be_function,
-    typed,
-)
+from docindex_dagster.callgraph.resolver.types import for_receiver, function_type, held_by, is_open, may_be_function
 from docindex_dagster.callgraph.resolver.values import (
     FUNCTION_TYPE,
     MOST_VALUES,
@@ -38,6 +31,9 @@ from docindex_dagster.callgraph.resolver.values import (
     Value,
     Values,
     external_object,
+    found_by,
+    functions,
+    known,
 )
 from docindex_dagster.callgraph.units import Unit
 
@@ -51,30 +47,38 @@ _POINTING = ("operator[]", "operator->", "operator*")
 _BASES = frozenset({"class", "external", "function"})
 
 
-def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: C901, PLR0911 one a kind
+def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: C901, PLR0911, PLR0912 one a kind
     """What a call of a value gives."""
+    rules = unit.rules
     match value.kind:
         case "class":
             return (value.as_kind("object"),)
-        case "function":
-            return _of_function(q, unit, value)
+        case "function" if q.rules(value).is_curried:
+            return _applied(q, value)
+        case "function":  # one that gives a type stands for it
+            is_type = rules.has_file_types and is_type_function(q.unit(value.path), q.definition(value))
+            return (value,) if is_type else q.returned(value)
         case "external":
-            return _of_external(unit, value)
+            if rules.separates_kinds and (plain := builtins.plain_result(value)):
+                return (plain,)
+            given = builtins.result_of(rules.family, value) if value.held else ()
+            return tuple(given) if value.held else (external_object(value.name, value.how),)
         case "parent":
-            return (value,) if unit.rules.family == "python" else ()
-        case "object" | "external object" if unit.rules.has_accessors:
+            return (value,) if rules.family == "python" else ()
+        case "object" | "external object" if rules.has_accessors:
             return (value,)
-        case "object" if unit.rules.has_tables and not callable_of(q, value):
-            return (value,)  # of a class that a library makes
         case "object":
-            found = tuple(found for member in callable_of(q, value) for found in result(q, unit, member))
-            return found or ((value,) if unit.rules.has_curried else ())
+            members = callable_of(q, value)
+            if rules.has_tables and not members:
+                return (value,)  # of a class that a library makes
+            found = [one for member in members for one in result(q, unit, member)]
+            return found or ([value] if rules.has_curried else [])
         case "external object" if value.name == FUNCTION_TYPE:
-            return tuple(found.found(How.RETURNED) for found in value.held)
-        case "external object" | "collection" if unit.rules.has_curried:
+            return found_by(value.held, How.RETURNED)
+        case "external object" | "collection" if rules.has_curried:
             return q.elements(value) if value.held and builtins.is_value(value.name) else (value,)
         case "module":
-            return tuple(found for made in q.made(value) for found in result(q, unit, made))
+            return [found for made in q.made(value) for found in result(q, unit, made)]
         case _:
             return ()
 
@@ -87,50 +91,27 @@ def _applied(q: Queries, function: Value) -> Values:
     return q.returned(function.holding(tuple(one for one in held if one != _GIVEN)))
 
 
-def _of_function(q: Queries, unit: Unit, value: Value) -> Values:
-    """What a function returns; one that gives a type stands for it."""
-    if q.rules(value).is_curried:
-        return _applied(q, value)
-    is_type = unit.rules.has_file_types and is_type_function(q.unit(value.path), q.definition(value))
-    return (value,) if is_type else q.returned(value)
-
-
-def _of_external(unit: Unit, value: Value) -> Values:
-    """What a call of something outside of the program gives."""
-    if unit.rules.separates_kinds and (plain := builtins.plain_result(value)):
-        return (plain,)
-    if value.held:
-        return tuple(builtins.result_of(unit.rules.family, value))
-    return (external_object(value.name, value.how),)
-
-
 def callable_of(q: Queries, value: Value) -> Sequence[Value]:
     """What runs when a value is called."""
     if value.kind == "class" and q.rules(value).has_path_imports:  # a module that is used
-        return [one for name in q.rules(value).runs for one in q.member(value, name) if one.kind == "function"]
+        return functions(one for name in q.rules(value).runs for one in q.member(value, name))
     if value.kind in {"function", "class", "external"}:
         return (value,)
     if value.kind == "object":
-        if function_type(q, value) is not None:
-            return ()
-        members = ([one for one in q.member(value, name) if one.kind == "function"] for name in q.rules(value).runs)
-        found = next(filter(None, members), ())
+        names = () if function_type(q, value) else q.rules(value).runs
+        found = next(filter(None, (functions(q.member(value, name)) for name in names)), [])
         return [one.holding((value,)) for one in found] if q.rules(value).has_tables else found
-    if value.kind == "parent":
+    if value.kind == "parent" and q.rules(value).family != "python":
         _, *others = ancestors(q, value)
-        others = [one for one in others if one.kind in _BASES]
-        return others[:1] if q.rules(value).family != "python" else ()
+        return [one for one in others if one.kind in _BASES][:1]
     return q.made(value) if value.kind == "module" else ()
 
 
 def new(q: Queries, unit: Unit, scope: str, cls: Expression) -> list[Value]:
     """A new object of what an expression stands for."""
-    found = constructed(q, unit, scope, cls)
-    if not unit.rules.has_prototypes:
-        return [one for value in found for one in result(q, unit, value)]
     objects: list[Value] = []
-    for value in found:
-        if value.kind == "function":
+    for value in constructed(q, unit, scope, cls):
+        if unit.rules.has_prototypes and value.kind == "function":
             objects += [value.as_kind("object").holding(()), *q.returned(value)]
         else:
             objects += result(q, unit, value)
@@ -154,24 +135,22 @@ def constructed(q: Queries, unit: Unit, scope: str, cls: Expression) -> Sequence
 def returned(q: Queries, value: Value) -> Values:
     """What a function returns: as declared, else what its returns say."""
     unit = q.unit(value.path)
-    definition = unit.definitions[value.name]
-    receiver = value.held[:1]
+    declared, receiver = unit.definitions[value.name].returns, value.held[:1]
     found: list[Value] = []
-    if declared := definition.returns:
+    if declared:
         if receiver and not declared.arguments and declared.name in _SELF_TYPES:
-            return tuple(one.found(How.RETURNED) for one in receiver)
+            return tuple(found_by(receiver, How.RETURNED))
         of_type = for_receiver(q, value, declared)
         if of_type is None:
-            given = held_by(q, receiver[0]) if receiver else {}
-            of_type = typed(q, unit, definition.id, declared, given)
-        found = [one.found(How.RETURNED) for one in of_type]
+            of_type = q.typed(unit, value.name, declared, held_by(q, receiver[0]) if receiver else None)
+        found = found_by(of_type, How.RETURNED)
         is_closed = any(not is_open(q, one) for one in found) and not may_be_function(q, found)
         if unit.rules.separates_kinds or is_closed:
             return tuple(found)
     inferred: list[Value] = [one for one in found if one.held or one.kind == "object"]
     for expression in _returns(q, unit, value)[:MOST_VALUES]:
         inferred += _of_return(q, unit, value, expression)
-    return tuple(one.found(How.RETURNED) for one in inferred)
+    return tuple(found_by(inferred, How.RETURNED))
 
 
 def _of_return(q: Queries, unit: Unit, function: Value, expression: Expression) -> Values:
@@ -207,32 +186,26 @@ def _bound(unit: Unit, scope: str, expression: Expression) -> Sequence[Expressio
 def _returns(q: Queries, unit: Unit, function: Value) -> Sequence[Expression]:
     """What a function returns, but for what just this call gives it, unless it is called in one place."""
     expressions = unit.returns.get(function.name, ())
+    taken = unit.parameters.get(function.name, ()) if expressions else ()
     given = {
-        one.name
-        for one in unit.parameters.get(function.name, ())
-        if not isinstance(one.value, Instance) and not unit.binds(function.name, one.name)
+        one.name for one in taken if not isinstance(one.value, Instance) and not unit.binds(function.name, one.name)
     }
-
-    def is_given(part: Expression) -> bool:
-        return isinstance(part, Name | NameOrCall) and part.text in given
-
     parts = [one.parts if isinstance(one, Union) else (one,) for one in expressions]
-    if not any(is_given(part) for some in parts for part in some) or _is_called_once(q, unit, function):
+    others = [
+        tuple(part for part in some if not isinstance(part, Name | NameOrCall) or part.text not in given)
+        for some in parts
+    ]
+    if others == parts or _is_called_once(q, unit, function):
         return expressions
-    others = (tuple(part for part in some if not is_given(part)) for some in parts)
     return [Union(some) if len(some) > 1 else some[0] for some in others if some]
 
 
 def _is_called_once(q: Queries, unit: Unit, function: Value) -> bool:
-    called = unit.definitions[function.name].name
-    callers = q.program.callers.get(unit.rules.family, called)
-    if len(callers) > MOST_CALLERS:
-        return False
-    count = 0
-    for path, call in callers if len(callers) > 1 else ():
-        reached = q.table.without_callers(q.targets, q.unit(path), call)
-        count += any(one.is_same(function) for one in reached)
-    return count <= 1
+    callers = q.program.callers.get(unit.rules.family, unit.definitions[function.name].name)
+    if not 1 < len(callers) <= MOST_CALLERS:
+        return len(callers) <= 1
+    reached = (q.table.without_callers(q.targets, q.unit(path), call) for path, call in callers)
+    return sum(any(one.is_same(function) for one in targets) for targets in reached) <= 1
 
 
 def elements(q: Queries, value: Value) -> Values:
@@ -245,16 +218,17 @@ def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one
         return [value]  # an array or slice is followed as what it holds
     match value.kind:
         case "collection":
-            return [held.found(How.ELEMENT) for held in value.held]
-        case "literal":
-            return _of_all(q, _entries(q, value)) if _is_whole(q, value) else ()
+            return found_by(value.held, How.ELEMENT)
+        case "literal" if _is_whole(q, value):  # with what is in the records of which it is made
+            several = (q.elements(one) if one.kind == "record" else (one,) for one in _entries(q, value))
+            return found_by((one for some in several for one in some), How.ELEMENT)
         case "record":
             unit, fields = q.unit(value.path), value.record.fields if value.record else ()
-            return [one.found(How.ELEMENT) for _, part in fields for one in q.values(unit, value.name, part)]
+            return found_by(q.each(unit, value.name, [part for _, part in fields]), How.ELEMENT)
         case "module" if not value.path.endswith("/"):
             return all_exported(q, value.path)
         case "external" | "external object":
-            return [held.found(How.ELEMENT) for held in value.held[-1:]]
+            return found_by(value.held[-1:], How.ELEMENT)
         case "function":  # collections in collections are looked at as one
             return [value]
         case "class" if q.rules(value).family == "python":  # with arguments for its type parameters
@@ -269,8 +243,7 @@ def _of_object(q: Queries, value: Value) -> Iterable[Value]:
     """What an object gives as an iterator, a container or a pointer."""
     rules = q.rules(value)
     for name in ("__getitem__", "__iter__", *rules.iterating, *_POINTING):
-        found = [member for member in q.member(value, name) if member.kind != "external"]
-        if found:
+        if found := known(q.member(value, name)):
             items = [item for member in found for item in result(q, q.unit(value.path), member)]
             return items if name.startswith(("_", "o")) else [one for item in items for one in q.elements(item)]
     if rules.has_pointers:
@@ -288,9 +261,10 @@ def _of_table(q: Queries, value: Value) -> Sequence[Value]:
         return ()
     if any(not isinstance(one.value, Record) for one in unit.bases.get(table.id, ())):
         return ()
-    found = [found for one in inside for found in q.defined(unit, one, How.ELEMENT)]
-    fields = [one for one in unit.assigned if _is_field(one, table)]
-    found += [one.found(How.ELEMENT) for field in fields for one in q.values(unit, field.scope, field.value)]
+    found = q.all_defined(unit, inside, How.ELEMENT)
+    for one in unit.assigned:
+        if _is_field(one, table):
+            found += found_by(q.values(unit, one.scope, one.value), How.ELEMENT)
     return found if len(found) <= MOST_VALUES else ()
 
 
@@ -305,12 +279,6 @@ def _entries(q: Queries, table: Value) -> Values:
     return tuple(one for one in table.held if Attribute(THIS, one.name.rpartition(".")[2]) not in called)
 
 
-def _of_all(q: Queries, held: Values) -> list[Value]:
-    """What a literal holds, with what is in the records of which it is made."""
-    several = (q.elements(one) if one.kind == "record" else [one.found(How.ELEMENT)] for one in held)
-    return [found for some in several for found in some]
-
-
 def _is_whole(q: Queries, value: Value) -> bool:
     """Whether a literal is all that a name stands for."""
     scope, _, name = value.name.rpartition(".")
@@ -319,14 +287,12 @@ def _is_whole(q: Queries, value: Value) -> bool:
 
 def _of_library_bases(q: Queries, value: Value) -> Iterator[Value]:
     """What an object holds by the collection of the library that its class is."""
-    for ancestor in ancestors(q, value.as_kind("class")):
-        if ancestor.kind == "external":
-            continue
+    for ancestor in known(ancestors(q, value.as_kind("class"))):
         for unit, definition in parts_of(q, ancestor):
-            for base, _ in q.bases(unit, definition):
-                written = base.value.type if isinstance(base.value, Instance) else None
+            for one in unit.bases.get(definition.id, ()):
+                written = one.value.type if isinstance(one.value, Instance) else None
                 if written and written.arguments and builtins.is_collection(written.name):
-                    yield from typed(q, unit, definition.id, written.arguments[-1])
+                    yield from q.typed(unit, definition.id, written.arguments[-1], None)
 
 
 def _of_generic_bases(q: Queries, value: Value) -> list[Value]:
@@ -336,7 +302,7 @@ def _of_generic_bases(q: Queries, value: Value) -> list[Value]:
         for unit, definition in parts_of(q, value)
         for one in unit.bases.get(definition.id, ())
         if isinstance(one.value, Instance) and one.value.type.arguments
-        for base in typed(q, unit, definition.parent, one.value.type)
+        for base in q.typed(unit, definition.parent, one.value.type, None)
         if base.kind == "external object" and base.name != FUNCTION_TYPE
         for item in q.elements(base)
     ]

@@ -104,6 +104,21 @@ Values = tuple[Value, ...]
 NONE: Values = ()
 
 
+def found_by(values: Iterable[Value], how: How) -> list[Value]:
+    """The same values, found by a step that may be weaker."""
+    return [value.found(how) for value in values]
+
+
+def known(values: Iterable[Value]) -> list[Value]:
+    """Those that are not just named as something outside of the program."""
+    return [value for value in values if value.kind != "external"]
+
+
+def functions(values: Iterable[Value]) -> list[Value]:
+    """Those that are functions."""
+    return [value for value in values if value.kind == "function"]
+
+
 def external(name: str, how: How = How.SCOPE, held: Values = ()) -> Value:
     """What lies outside of the program, by its dotted name."""
     return Value("external", "", name, how, held)
