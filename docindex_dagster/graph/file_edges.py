@@ -224,7 +224,7 @@ class FileEdges:
         key = (subject[0], predicate, target[0])
         if key in self.triples:
             return
-        how, confidence = (NAMES[value.how], CONFIDENCE[value.how]) if value else (FROM_PARSE, 1.0)
+        how, confidence = (NAMES[value.resolution], CONFIDENCE[value.resolution]) if value else (FROM_PARSE, 1.0)
         if among:
             how, confidence = f"{OVERRIDING}, one of {among}", round(confidence / among, 2)
         if reason:

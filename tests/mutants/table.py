@@ -83,7 +83,7 @@ MUTANTS = (
     ),
     Mutant("using directives", "`using namespace`", f"{UNITS}:Unit.directives", ()),
     Mutant("included names", "names of C and C++ by namespaces and includes", f"{SCOPES}:_included"),
-    Mutant("visible files", "what includes lead to, through others", f"{SPACES}:included", NONE),
+    Mutant("visible files", "what includes lead to, through others", f"{IMPORTS}:visible", NONE),
     Mutant("names in namespaces", "of Java, Kotlin and C#", f"{NAMESPACES}:outermost"),
     Mutant("namespaces", "what a namespace or class has", f"{NAMESPACES}:of_namespace"),
     Mutant("namespaces around", "of C#: what is in the namespaces around", f"{NAMESPACES}:own_namespaces"),
@@ -95,7 +95,6 @@ MUTANTS = (
     Mutant("super of Ruby", "the method of the same name", f"{SELVES}:_inherited_method"),
     Mutant("super of modules", "the method behind a module in those that include it", f"{SELVES}:_behind"),
     Mutant("mixins", "members before those of base classes", f"{STATEMENTS}:_mixin", None),
-    Mutant("class methods", "`ClassMethods` of a module of Ruby", f"{HIERARCHY}:_extension"),
     Mutant("overriding", "a method that a class calls on itself", f"{CALLS}:_overriding"),
     Mutant("overriding by use", "not where only objects of others run it", f"{CALLS}:_may_run_in", True),
     Mutant("dynamic dispatch", "the methods that may run instead", f"{DISPATCH}:implementations"),
@@ -247,8 +246,10 @@ MUTANTS = (
     Mutant("stored functions", "what functions put into a variable", f"{SPACES}:_assigned_outside", []),
     Mutant("templates", "what a template is used with", f"{SPACES}:_given_types", []),
     Mutant("inherited types", "a type in a base class", f"{SPACES}:_inherited_types", []),
-    Mutant("tests with fixtures", "TEST_F is a member of its fixture", "callgraph.resolver.homes:_WITH_FIXTURE", NONE),
-    Mutant("members by namespaces", "a method outside of its class", f"{SPACES}:home_of", Argument(2)),
+    Mutant(
+        "tests with fixtures", "TEST_F is a member of its fixture", "callgraph.resolver.hoisting:_WITH_FIXTURE", NONE
+    ),
+    Mutant("members by namespaces", "a method outside of its class", f"{SPACES}:enclosing_space", Argument(2)),
     Mutant("macros of C", "a macro, where it is included", f"{SPACES}:_macros", []),
     Mutant("objects in C++", "what looks like a function and makes an object", f"{DECLARATIONS}:_is_made", False),
     # Elixir and Haskell.
@@ -260,7 +261,7 @@ MUTANTS = (
     Mutant("protocols", "an implementation has the name of its type", RULES, without("has_protocols", False)),
     Mutant("implementations", "a function of a protocol is none of the module", f"{CLASSES}:_is_implementing", False),
     Mutant("fields of structs", "a struct has fields alone, a module functions", f"{CLASSES}:_may_have", True),
-    Mutant("use", "a module gets what another one quotes for it", RULES, without("extension", "")),
+    Mutant("extensions of modules", "`use` of Elixir, `ClassMethods` of Ruby", RULES, without("extension", "")),
     Mutant("bases of Elixir", "a module has nothing of what it uses", RULES, without("inherits", True)),
     Mutant("callbacks of modules", "a module in a variable has its callbacks", f"{CALLS}:_declared"),
     Mutant("fields without types", "what structs are written with", RULES, without("has_untyped_fields", False)),

@@ -26,7 +26,7 @@ from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries, a
 from docindex_dagster.callgraph.resolver.types import is_open, may_be_function
 from docindex_dagster.callgraph.resolver.values import (
     MOST_VALUES,
-    How,
+    Resolution,
     Value,
     Values,
     collection,
@@ -62,9 +62,9 @@ def _to_last(q: Queries, value: Value, position: int) -> Sequence[Value]:
 def to_callback(q: Queries, value: Value, argument: int, position: int) -> Values:
     """What a function gives, at a position, to the callback that is its argument of a number."""
     if value.kind == "function":
-        return tuple(found_by(_passed(q, value, argument, position), How.ARGUMENT))
+        return tuple(found_by(_passed(q, value, argument, position), Resolution.ARGUMENT))
     if value.kind == "external" and value.held and builtins.gives_elements(value.name, position):
-        return tuple(found_by(value.held, How.ELEMENT))
+        return tuple(found_by(value.held, Resolution.ELEMENT))
     return ()
 
 
@@ -109,10 +109,10 @@ def parameter(q: Queries, unit: Unit, function: Definition, name: str) -> Values
     for expression in declared:
         found += q.values(unit, function.id if isinstance(expression, Instance) else function.parent, expression)
     if not found and (fixture := fixture_of(q, unit, function, name)):
-        return tuple(found_by(q.returned(fixture), How.ARGUMENT))
+        return tuple(found_by(q.returned(fixture), Resolution.ARGUMENT))
     is_rest = unit.rules.has_namespaces and any(one.kind == "rest" for one in taken)
     if is_rest and any(value.kind == "object" for value in found):
-        return (collection(distinct(found), How.RECEIVER),)
+        return (collection(distinct(found), Resolution.RECEIVER),)
     is_declared = any(isinstance(expression, Instance) for expression in declared)
     if not is_declared:
         wanted = _by_literal(q, unit, function, name) if unit.rules.has_prototypes else ()
@@ -213,7 +213,7 @@ def _from_callers(q: Queries, target: Value, position: int, name: str) -> Values
 def _to_decorator(q: Queries, target: Value, other: Unit, one: Decorator) -> Sequence[Value]:
     """What a decorator is given: what it decorates, where it is not called itself."""
     is_given = not isinstance(one.value, Call) and _calls(q, other, one, target)
-    return [Value("function", other.path, one.decorated, How.ARGUMENT)] if is_given else ()
+    return [Value("function", other.path, one.decorated, Resolution.ARGUMENT)] if is_given else ()
 
 
 def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
@@ -229,7 +229,7 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
     if not is_made and not _calls(q, other, call, target):
         return ()
     read = q.read if other.rules.has_bare_calls else q.values
-    return found_by(read(other, call.scope, argument.value), How.ARGUMENT)
+    return found_by(read(other, call.scope, argument.value), Resolution.ARGUMENT)
 
 
 def _calls(q: Queries, unit: Unit, call: CallSite | Decorator, target: Value) -> bool:

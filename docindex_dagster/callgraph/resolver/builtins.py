@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from docindex_dagster.callgraph.resolver.rust_std import rust_result
-from docindex_dagster.callgraph.resolver.values import How, Value, external_object, found_by
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, external_object, found_by
 
 _ZIG_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
 
@@ -115,11 +115,11 @@ def plain_result(method: Value) -> Value | None:
     """The string or number that a method of the library gives, whatever it is a method of."""
     owner, _, name = method.name.rpartition(".")
     if owner == "Math" and name in _REALS:
-        return external_object("double", method.how)
+        return external_object("double", method.resolution)
     if name in _TEXT:
-        return external_object("String", method.how)
+        return external_object("String", method.resolution)
     number = _NUMBER.fullmatch(name)
-    return external_object(number[1].lower(), method.how) if number else None
+    return external_object(number[1].lower(), method.resolution) if number else None
 
 
 def result_of(family: str, method: Value) -> Iterable[Value]:
@@ -131,10 +131,10 @@ def result_of(family: str, method: Value) -> Iterable[Value]:
         return rust_result(method)
     if owner.startswith("std.") and family == "zig":
         is_whole = name.startswith("init") or name in _ZIG_WHOLE
-        return [external_object(owner, method.how, method.held)] if is_whole else method.held[-1:]
+        return [external_object(owner, method.resolution, method.held)] if is_whole else method.held[-1:]
     is_std, is_collection = owner.startswith("std."), owner == "collection"
     if name in (_STD_ONE if is_std else _ONE) and not (name == "take" and owner in _COLLECTIONS):
-        return found_by(method.held if is_collection else method.held[-1:], How.ELEMENT)
+        return found_by(method.held if is_collection else method.held[-1:], Resolution.ELEMENT)
     if name in (_ITERATORS if is_std else _SAME) or (name == "take" and not is_std):
-        return [Value("collection" if is_collection else "external object", "", owner, method.how, method.held)]
-    return [external_object(method.name, method.how)]
+        return [Value("collection" if is_collection else "external object", "", owner, method.resolution, method.held)]
+    return [external_object(method.name, method.resolution)]

@@ -14,7 +14,7 @@ from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
 from docindex_dagster.callgraph.resolver.values import (
     MOST_VALUES,
-    How,
+    Resolution,
     Value,
     Values,
     distinct,
@@ -33,7 +33,7 @@ def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     if rules.has_labels:
         found = tuple(one for value in found for one in _labelled(q, value, call))
     if rules.is_curried and not arguments_of(call):  # what callers give is called where it is applied
-        found = tuple(one for one in found if one.how < How.ARGUMENT)
+        found = tuple(one for one in found if one.resolution < Resolution.ARGUMENT)
     is_one = len(found) == 1 and not (rules.separates_kinds and _takes_too_little(q, found[0], call))
     return found if not found or is_one else q.chosen(unit, call, found)
 
@@ -171,7 +171,7 @@ def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, va
                 found += functions(q.member(derived, name))
             elif _may_run_in(q, unit, scope, derived):
                 found += functions(own_member(q, derived, derived, name))
-    several = distinct(Value("function", one.path, one.name, How.INHERITED, one.held) for one in found)
+    several = distinct(Value("function", one.path, one.name, Resolution.INHERITED, one.held) for one in found)
     return several if len(found) < MOST_VALUES else ()
 
 

@@ -21,7 +21,7 @@ from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Part, Quer
 from docindex_dagster.callgraph.resolver.types import held_by, is_open
 from docindex_dagster.callgraph.resolver.values import (
     MOST_VALUES,
-    How,
+    Resolution,
     Value,
     Values,
     distinct,
@@ -41,15 +41,15 @@ def members(q: Queries, owner: Value, ancestors: Iterable[Value], name: str) -> 
         if ancestor.kind == "external":
             outside = outside or ancestor
         elif found := own_member(q, owner, ancestor, name):
-            return found_by(found, How.RECEIVER if ancestor.is_same(owner) else How.INHERITED)
+            return found_by(found, Resolution.RECEIVER if ancestor.is_same(owner) else Resolution.INHERITED)
     rules = q.rules(owner)
     if name in rules.same and owner.kind == "object":
-        return [external(f"{builtins.ANY}.{name}", How.RECEIVER, (owner,))]
+        return [external(f"{builtins.ANY}.{name}", Resolution.RECEIVER, (owner,))]
     if outside is None:
         return []
     each = q.member(owner, rules.iteration) if rules.iteration and name != rules.iteration else ()
     held = distinct(found for one in each for found in q.to_callback(one, BLOCK, 0))
-    return [external(f"{outside.name}.{name}", How.INHERITED, held)]
+    return [external(f"{outside.name}.{name}", Resolution.INHERITED, held)]
 
 
 def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
@@ -167,7 +167,7 @@ def as_member(q: Queries, owner: Value, unit: Unit, member: Definition) -> Itera
     is_held = owner.kind in {"object", "class"}
     is_object = unit.rules.has_namespaces or not unit.rules.calls_classes
     held = (owner.as_kind("object") if is_object else owner,) if is_held else ()
-    for value in q.defined(unit, member, How.RECEIVER):
+    for value in q.defined(unit, member, Resolution.RECEIVER):
         if value.kind != "function":
             yield value
         elif _is_property(unit, member):
@@ -190,7 +190,7 @@ def _fields(q: Queries, owner: Value, unit: Unit, definition: Definition, name: 
     if rules.separates_kinds:  # of what has a declared type, just functions matter
         assigned = assigned if all(map(_may_be_function, found)) else ()
     for scope, expression in assigned:
-        found += q.all_defined(unit, unit.children_of(f"{scope}.this", name), How.RECEIVER)
+        found += q.all_defined(unit, unit.children_of(f"{scope}.this", name), Resolution.RECEIVER)
         values = q.values(unit, scope, expression)
         found += functions(values) if rules.separates_kinds else values
     found = _with_methods(unit, definition, name, found)
@@ -236,7 +236,7 @@ def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found:
     if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
         yield from spaces.assigned(q, cls, name)
     if rules.has_tables:
-        yield from found_by(_assigned(q, unit, definition, name), How.RECEIVER)
+        yield from found_by(_assigned(q, unit, definition, name), Resolution.RECEIVER)
         return
     is_bound = bool(found) or (rules.has_untyped_fields and bool(unit.binds(definition.id, name)))
     is_enough = any if rules.has_file_types else all  # a field may have a default beside its type
@@ -251,7 +251,7 @@ def _with_methods(unit: Unit, definition: Definition, name: str, found: list[Val
     if literal not in unit.children or literal in unit.definitions:
         return found
     others = [value for value in found if value.kind != "record"]
-    return [Value("literal", unit.path, literal, How.RECEIVER, distinct(found)), *others]
+    return [Value("literal", unit.path, literal, Resolution.RECEIVER, distinct(found)), *others]
 
 
 def _filled(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Value]:
@@ -263,7 +263,7 @@ def _filled(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterat
         if given is not None and not isinstance(given.value, Unknown):
             other = q.unit(path)
             if any(value.is_same(cls) for value in q.type_names(other, fill.scope, fill.type)):
-                yield from found_by(q.values(other, fill.scope, given.value), How.ARGUMENT)
+                yield from found_by(q.values(other, fill.scope, given.value), Resolution.ARGUMENT)
 
 
 def _assigned(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Value]:
@@ -278,4 +278,6 @@ def _assigned(q: Queries, unit: Unit, definition: Definition, name: str) -> Iter
             target, value = target.of, Collection((value,))
         made = q.values(other, one.scope, target.of) if isinstance(target, Attribute) else ()
         if any(each.is_same(cls) for each in made):
-            yield from found_by(q.values(other, one.scope, value), How.SCOPE if has_tables else How.ARGUMENT)
+            yield from found_by(
+                q.values(other, one.scope, value), Resolution.SCOPE if has_tables else Resolution.ARGUMENT
+            )

@@ -7,12 +7,12 @@ Go a type implements an interface where it has all methods of it, whether it nam
 import posixpath
 from collections.abc import Iterable, Iterator
 
-from docindex_dagster.callgraph.ir import SUPER, CallSite, head
+from docindex_dagster.callgraph.ir import SUPER, CallSite, Expression, head
 from docindex_dagster.callgraph.offers import full_name, last_name
 from docindex_dagster.callgraph.resolver.classes import own_member
 from docindex_dagster.callgraph.resolver.hierarchy import derived_classes
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.values import How, Value, Values, functions
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, functions
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_IMPLEMENTATIONS = 40
@@ -21,13 +21,18 @@ _MOST_IMPLEMENTATIONS = 40
 def may_reach(q: Queries, call: CallSite, targets: Values) -> Values:
     """The methods that override one of the targets in a class of which its receiver may be.
 
-    Of a class that a variable holds, the classes that are made from it. What names the base class is not overridden.
+    Of a class that a variable holds, the classes that are made from it.
     """
     found = [one for target in targets for one in _instead(q, call, target)]
-    if not found or head(call.callee) is SUPER:
+    if not found or _is_of_super(call.callee):
         return ()
     named = {(target.path, target.name) for target in targets}
     return _each_once(one for one in found if (one.path, one.name) not in named)
+
+
+def _is_of_super(callee: Expression) -> bool:
+    """Whether a call goes to the base class by name, which nothing overrides."""
+    return head(callee) is SUPER
 
 
 def _each_once(values: Iterable[Value]) -> Values:
@@ -44,13 +49,16 @@ def _instead(q: Queries, call: CallSite, target: Value) -> Values:
         return q.implementations(receiver.path, receiver.name, q.definition(target).name)
     if target.kind != "class" or not _is_held(q, call, target):
         return ()
-    found = tuple(Value("class", one.path, one.name, How.INHERITED) for one in derived_classes(q, target))
+    found = tuple(Value("class", one.path, one.name, Resolution.INHERITED) for one in derived_classes(q, target))
     return found if len(found) <= _MOST_IMPLEMENTATIONS else ()
 
 
 def _is_held(q: Queries, call: CallSite, cls: Value) -> bool:
     """Whether a variable holds the class that is called: one that is declared so, or the class of an object."""
-    is_named = cls.how in {How.FILE, How.IMPORT, How.PACKAGE} or last_name(call.callee) == q.definition(cls).name
+    is_named = (
+        cls.resolution in {Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE}
+        or last_name(call.callee) == q.definition(cls).name
+    )
     return bool(q.rules(cls).class_types) and not is_named
 
 
@@ -60,7 +68,7 @@ def implementations(q: Queries, path: str, cls: str, name: str) -> Values:
     classes = [*derived_classes(q, Value("object", path, cls)), *_structural(q, unit, cls, name)]
     owners = [one.as_kind("class") for one in classes] if unit.rules.has_function_names else classes
     methods = functions(one for owner in owners for one in own_member(q, owner, owner, name))
-    found = _each_once(Value("function", one.path, one.name, How.INHERITED) for one in methods)
+    found = _each_once(Value("function", one.path, one.name, Resolution.INHERITED) for one in methods)
     return found if len(found) <= _MOST_IMPLEMENTATIONS else ()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from docindex_dagster.callgraph.ir import FILE, Definition
 from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.values import How, Value
+from docindex_dagster.callgraph.resolver.values import Resolution, Value
 from docindex_dagster.callgraph.units import Unit
 
 _BESIDE = "conftest.py"
@@ -21,7 +21,7 @@ def fixture_of(q: Queries, unit: Unit, function: Definition, name: str) -> Value
         for other, scope in _places(q, unit, function):
             for one in other.children_of(scope, name):
                 if _is_fixture(other, one) and (other.path, one.id) != (unit.path, function.id):
-                    return Value("function", other.path, one.id, How.ARGUMENT)
+                    return Value("function", other.path, one.id, Resolution.ARGUMENT)
     return None
 
 

@@ -9,7 +9,7 @@ from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver.hoisting import space_of
 from docindex_dagster.callgraph.resolver.queries import BASE_KINDS, Part, Queries
-from docindex_dagster.callgraph.resolver.values import How, Value, Values, distinct
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, distinct
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_DERIVED = 40  # classes
@@ -23,7 +23,7 @@ def bases(q: Queries, unit: Unit, definition: Definition) -> Iterator[tuple[Base
         if any(one.kind == "module" for one in found):
             found = tuple(made for one in found for made in (q.made(one) if one.kind == "module" else [one]))
         if unit.rules.has_tables:  # what another call gives the function that makes the table is no base of it
-            found = tuple(one for one in found if one.how < How.ARGUMENT)
+            found = tuple(one for one in found if one.resolution < Resolution.ARGUMENT)
         yield base, distinct(found)
 
 
@@ -33,7 +33,7 @@ def _denoted(q: Queries, unit: Unit, definition: Definition, base: Base) -> Valu
         return q.values(unit, definition.parent, base.value)
     name = base.value.type.name
     inside = unit.children_of(definition.qualified, name) if base.kind == "companion" else ()
-    found = tuple(q.all_defined(unit, inside, How.SCOPE)) or q.type_names(unit, definition.parent, name)
+    found = tuple(q.all_defined(unit, inside, Resolution.SCOPE)) or q.type_names(unit, definition.parent, name)
     if not found and unit.rules.has_open_classes and (base.kind == "mixin" or unit.rules.has_path_imports):
         return q.type_names(unit, definition.id, name)
     return found

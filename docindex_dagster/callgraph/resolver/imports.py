@@ -13,7 +13,7 @@ from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Part, Queries
 from docindex_dagster.callgraph.resolver.values import (
     MOST_VALUES,
-    How,
+    Resolution,
     Value,
     Values,
     distinct,
@@ -39,7 +39,7 @@ def macros(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
     found = [(path, one.id) for path, one in listed if one.kind == "macro"]
     if found:
         path, identifier = min(found, key=lambda item: (item[0] != unit.path, not item[0].startswith(crate)))
-        yield Value("function", path, identifier, How.FILE if path == unit.path else How.PACKAGE)
+        yield Value("function", path, identifier, Resolution.FILE if path == unit.path else Resolution.PACKAGE)
 
 
 def path_word(q: Queries, unit: Unit, scope: str, word: str) -> Values:
@@ -82,14 +82,14 @@ def used_in(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
     """What a module that is written in a file imports under a name."""
     named = (of_import(q, unit, one) for one in unit.imports.get(name, ()) if one.scope == scope)
     of_all = (known(of_wildcard(q, unit, one, name)) for one in unit.wildcards if one.scope == scope)
-    return found_by(next(filter(None, chain(named, of_all)), ()), How.IMPORT)
+    return found_by(next(filter(None, chain(named, of_all)), ()), Resolution.IMPORT)
 
 
 def imported(q: Queries, unit: Unit, name: str) -> Iterator[Sequence[Value]]:
     """What a file imports under a name, import after import."""
     for one in unit.imports.get(name, ()):
         if not one.scope:
-            yield found_by(of_import(q, unit, one), How.IMPORT)
+            yield found_by(of_import(q, unit, one), Resolution.IMPORT)
     if unit.rules.names_packages:
         for module in q.packages(unit).get(name, ()):
             yield _of_module(q, unit, module, "")
@@ -177,16 +177,16 @@ def _listed(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """What a file that may have a list of what it exports gives others under a name."""
     is_listed = name in unit.exports or any(one.name in unit.exports for one in unit.free_methods.get(name, ()))
     if is_listed or not (unit.exports or unit.reexported):
-        found: Sequence[Value] = q.top(unit, name, How.IMPORT)
-        return found or found_by(q.each(unit, FILE, unit.exports.get(name, ())), How.IMPORT)
+        found: Sequence[Value] = q.top(unit, name, Resolution.IMPORT)
+        return found or found_by(q.each(unit, FILE, unit.exports.get(name, ())), Resolution.IMPORT)
     for module in unit.reexported:
         if module == unit.namespace:
-            found = q.top(unit, name, How.IMPORT)
+            found = q.top(unit, name, Resolution.IMPORT)
         else:
             modules = (value for value in q.values(unit, FILE, Name(module)) if is_file(value))
             found = [value for each in modules for value in q.in_module(each.path, name)]
         if found:
-            return found_by(found, How.IMPORT)
+            return found_by(found, Resolution.IMPORT)
     return ()
 
 
@@ -204,12 +204,12 @@ def _exported(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """What a file says that it exports under a name."""
     for expression in unit.exports.get(name, ()):
         if found := q.values(unit, FILE, expression):
-            return found_by(found, How.IMPORT)
+            return found_by(found, Resolution.IMPORT)
     if name == "default":
-        return q.all_defined(unit, unit.children_of("module", "exports"), How.IMPORT)
+        return q.all_defined(unit, unit.children_of("module", "exports"), Resolution.IMPORT)
     written = [*unit.children_of("module.exports", name), *unit.children_of("exports", name)]
     if written:
-        return q.all_defined(unit, written, How.IMPORT)
+        return q.all_defined(unit, written, Resolution.IMPORT)
     return of_import(q, unit, unit.reexports[name]) if name in unit.reexports else ()
 
 
@@ -217,7 +217,7 @@ def _offered(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """What a file defines, assigns or imports under a name."""
     if unit.rules.gives_one_value and "default" in unit.exports:
         return ()
-    return q.top(unit, name, How.IMPORT) or [value for step in imported(q, unit, name) for value in step]
+    return q.top(unit, name, Resolution.IMPORT) or [value for step in imported(q, unit, name) for value in step]
 
 
 def _passed_on(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
@@ -244,7 +244,7 @@ def _in_folder(q: Queries, folder: str, name: str) -> Values:
         for family in _SHARING_FOLDERS
         for path, _ in q.program.tops.get(family, f"{folder.rstrip('/')}::{name}")
         if not q.unit(path).is_test
-        for value in q.top(q.unit(path), name, How.IMPORT)
+        for value in q.top(q.unit(path), name, Resolution.IMPORT)
     )
 
 
@@ -286,9 +286,9 @@ def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
         if is_global and rules.has_open_classes and is_class(definition):
             classes.append((other, definition))
         elif is_global or full_name(other, definition.parent) == unit.namespace:
-            yield from q.defined(other, definition, How.PACKAGE)
+            yield from q.defined(other, definition, Resolution.PACKAGE)
     if classes:
-        yield from q.defined(*max(classes, key=lambda part: _weight(*part)), How.PACKAGE)
+        yield from q.defined(*max(classes, key=lambda part: _weight(*part)), Resolution.PACKAGE)
 
 
 def _is_loaded(q: Queries, unit: Unit, other: Unit, definition: Definition) -> bool:
@@ -330,14 +330,14 @@ def _of_loaded(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
     loaded = q.visible(unit) if named else ()
     if own := [part for part in named if part[0].path in loaded]:
         for part in _last_loaded(q, unit, own):
-            yield from q.defined(*part, How.IMPORT)
+            yield from q.defined(*part, Resolution.IMPORT)
         return
     loading = dict.fromkeys(path for path, _ in q.program.callers.get(family, _LOADING)) if named else ()
     for other in (q.unit(path) for path in loading if path != unit.path):
         beside = q.visible(other)
         found = [part for part in named if part[0].path in beside] if unit.path in beside else []
         for part in [part for part in found if part[0] is other] or _last_loaded(q, other, found):
-            yield from q.defined(*part, How.PACKAGE)
+            yield from q.defined(*part, Resolution.PACKAGE)
 
 
 def _last_loaded(q: Queries, unit: Unit, found: Sequence[Part]) -> Sequence[Part]:
@@ -355,7 +355,7 @@ def _of_neighbours(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
         other = q.unit(path)
         is_local = any(one.is_local for one in other.children_of(FILE, name))
         if path != unit.path and other.namespace == unit.namespace and not is_local:
-            yield from q.top(other, name, How.PACKAGE)
+            yield from q.top(other, name, Resolution.PACKAGE)
 
 
 def all_exported(q: Queries, path: str) -> list[Value]:
@@ -367,7 +367,7 @@ def all_exported(q: Queries, path: str) -> list[Value]:
     if "default" in names or len(names) > MOST_VALUES:
         return []
     found = functions(one for name in dict.fromkeys(names) for one in _exported(q, unit, name))
-    return found_by(found, How.ELEMENT)
+    return found_by(found, Resolution.ELEMENT)
 
 
 def made(q: Queries, value: Value) -> Values:

@@ -10,7 +10,7 @@ from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_un
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
 from docindex_dagster.callgraph.resolver.values import (
     MOST_VALUES,
-    How,
+    Resolution,
     Value,
     Values,
     distinct,
@@ -39,7 +39,7 @@ def members_of(q: Queries, unit: Unit, scope: str, values: Values, name: str) ->
 
 def _peeked(value: Value) -> Sequence[Value]:
     """What a collection of the library holds."""
-    return found_by(value.held[-1:], How.ELEMENT) if value.kind in _OF_LIBRARY else ()
+    return found_by(value.held[-1:], Resolution.ELEMENT) if value.kind in _OF_LIBRARY else ()
 
 
 def tested(q: Queries, unit: Unit, scope: str, of: Expression, name: str) -> Values:
@@ -91,7 +91,7 @@ def _of_parent(q: Queries, value: Value, name: str) -> Sequence[Value]:
 
 def _of_module(q: Queries, value: Value, name: str) -> Sequence[Value]:
     if not value.name:
-        return found_by(q.in_module(value.path, name), How.IMPORT)
+        return found_by(q.in_module(value.path, name), Resolution.IMPORT)
     if q.rules(value).separates_kinds:
         return q.in_namespace(value, name)
     return spaces.in_space(q, q.unit(value.path), f"{value.name}.{name}")
@@ -104,7 +104,7 @@ def _of_external(_: Queries, value: Value, name: str) -> Sequence[Value]:
         return value.held[-1:] if value.name == "std.pair" else [value]
     if name.isdecimal():
         return value.held[int(name) : int(name) + 1] if value.name == "tuple" else ()
-    return [external(f"{value.name}.{name}", value.how, value.held)]
+    return [external(f"{value.name}.{name}", value.resolution, value.held)]
 
 
 def _maker(q: Queries, value: Value, name: str) -> Sequence[Value]:
@@ -136,7 +136,7 @@ def _of_record(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """What is under a name, else in what is spread."""
     unit, fields = q.unit(value.path), value.record.fields if value.record else ()
     if found := q.each(unit, value.name, [part for key, part in fields if key == name]):
-        return found_by(found, How.RECEIVER)
+        return found_by(found, Resolution.RECEIVER)
     return q.all_members(q.each(unit, value.name, [part for key, part in fields if not key]), name)
 
 
@@ -153,7 +153,7 @@ def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
         return ()
     if name == "prototype":
         return [value.as_kind("object")]
-    found = q.all_defined(unit, unit.children_of(definition.qualified, name), How.RECEIVER)
+    found = q.all_defined(unit, unit.children_of(definition.qualified, name), Resolution.RECEIVER)
     dotted = unit.dotted.get(definition.parent, {}).get(f"{definition.name}.{name}", ())
     found += q.each(unit, definition.parent, dotted[:MOST_VALUES])
     return found or [external(f"Function.{name}")]
@@ -166,7 +166,7 @@ def _of_type_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     found = [member for one in inside for member in as_member(q, value, unit, one)]
     found += q.each(unit, definition.id, unit.binds(definition.id, name)[:MOST_VALUES])
     if found:
-        return found_by(found, How.RECEIVER)
+        return found_by(found, Resolution.RECEIVER)
     given = q.each(unit, definition.id, unit.returns.get(definition.id, ()))
     return q.all_members([one for one in given if not one.is_same(value)], name)
 
@@ -188,7 +188,7 @@ def _added(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
     last = value.name.rpartition(".")[2]
     impls = [item for item in q.program.named.get(seen_from.rules.family, last) if item[1].kind == "impl"]
     return [
-        Value("function", path, member.id, How.RECEIVER)
+        Value("function", path, member.id, Resolution.RECEIVER)
         for path, definition in impls
         for unit in [q.unit(path)]
         for member in unit.children_of(definition.qualified, name)
@@ -211,7 +211,7 @@ def _extended(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Valu
         for path, definition in q.program.named.get(family, one):
             if definition.kind == "impl" and class_of(q, q.unit(path), definition).name == definition.id:
                 found += known(q.member(Value("object", path, definition.id), name))
-    return found_by(found, How.RECEIVER)
+    return found_by(found, Resolution.RECEIVER)
 
 
 def _without_member(q: Queries, value: Value, name: str) -> Sequence[Value]:
@@ -227,7 +227,7 @@ def _without_member(q: Queries, value: Value, name: str) -> Sequence[Value]:
         return q.each(unit, value.name, [one for one in fields if isinstance(one, Instance)][:MOST_VALUES])
     if value.kind == "class" and definition.kind == "enum":
         held = (value.as_kind("object"),)
-        return [*held, external(f"{value.name}.{name}", How.RECEIVER, held)]
+        return [*held, external(f"{value.name}.{name}", Resolution.RECEIVER, held)]
     return [value] if name == "second" and unit.rules.has_pointers else ()
 
 

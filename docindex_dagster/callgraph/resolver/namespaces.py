@@ -10,7 +10,7 @@ from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors
 from docindex_dagster.callgraph.resolver.imports import imported
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.values import How, Value, Values, external, found_by, known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external, found_by, known
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
@@ -55,15 +55,15 @@ def outermost(q: Queries, unit: Unit, wanted: Name) -> Sequence[Value]:
 def _steps_outwards(q: Queries, unit: Unit, name: str, own: Sequence[str]) -> Iterator[Sequence[Value]]:
     """What a name stands for in the file, in what it imports, in its namespaces, and in those that it uses."""
     rules = unit.rules
-    yield q.top(unit, name, How.FILE)
+    yield q.top(unit, name, Resolution.FILE)
     yield from imported(q, unit, name)
     if any(not one.scope for one in unit.imports.get(name, ())):
         return
     for space in own:
-        yield found_by(_inside(q, rules, space, name, unit.path), How.PACKAGE)
+        yield found_by(_inside(q, rules, space, name, unit.path), Resolution.PACKAGE)
     modules = dict.fromkeys((*(one.module for one in unit.wildcards), *q.program.everywhere(rules.family)))
     several = (value for module in modules for value in of_namespace(q, rules, module, name, unit.path))
-    yield found_by(several, How.IMPORT)
+    yield found_by(several, Resolution.IMPORT)
 
 
 def own_namespaces(q: Queries, unit: Unit) -> Sequence[str]:
@@ -86,7 +86,7 @@ def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> l
     if len(classes) > 1:
         classes = [min(classes, key=lambda item: _distance(item[0], importer, name))]
     others = (item for item in found if not is_class(item[1]))
-    return [value for path, one in (*classes, *others) for value in q.defined(q.unit(path), one, How.IMPORT)]
+    return [value for path, one in (*classes, *others) for value in q.defined(q.unit(path), one, Resolution.IMPORT)]
 
 
 def of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: str) -> Values:
@@ -118,7 +118,7 @@ def in_namespace(q: Queries, value: Value, name: str) -> list[Value]:
     if found := _inside(q, rules, value.name, name, ""):
         return found
     full = f"{value.name}.{name}"
-    return [Value("module", value.path, full, value.how)] if q.program.is_namespace(rules.family, full) else []
+    return [Value("module", value.path, full, value.resolution)] if q.program.is_namespace(rules.family, full) else []
 
 
 def extensions(q: Queries, unit: Unit, scope: str, values: Values, name: str) -> Iterator[Value]:
@@ -134,7 +134,7 @@ def extensions(q: Queries, unit: Unit, scope: str, values: Values, name: str) ->
             fits = [value for value in values if _extends(q, other, function, value)]
             if fits or (not values and is_imported):
                 held = tuple(fits[:1]) if fits and fits[0].kind == "object" else ()
-                yield Value("function", path, function.id, How.RECEIVER if fits else How.IMPORT, held)
+                yield Value("function", path, function.id, Resolution.RECEIVER if fits else Resolution.IMPORT, held)
 
 
 def _sees(q: Queries, unit: Unit, scope: str, other: Unit, function: Definition) -> bool:

@@ -8,7 +8,7 @@ from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.builtins import is_same_type, is_value
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.values import How, Value, known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, known
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
@@ -81,7 +81,10 @@ def _group(q: Queries, unit: Unit, value: Value) -> tuple[str, ...]:
     if unit.rules.separates_kinds and value.kind == "function":
         return (q.definition(value).name, *(part for one in value.held for part in (one.path, one.name)))
     name = value.name.partition("~")[0] if value.kind == "function" else value.name
-    is_declared = unit.language == "cpp" and value.how in {How.FILE, How.IMPORT}  # in one of several headers
+    is_declared = unit.language == "cpp" and value.resolution in {
+        Resolution.FILE,
+        Resolution.IMPORT,
+    }  # in one of several headers
     return ("" if is_declared else value.path, name)
 
 

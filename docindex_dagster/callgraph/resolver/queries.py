@@ -13,7 +13,7 @@ from docindex_dagster.callgraph.dependencies.tabling import Query, Table
 from docindex_dagster.callgraph.ir import CallSite, Decorator, Definition, Expression, Name, TypeRef
 from docindex_dagster.callgraph.program import Program
 from docindex_dagster.callgraph.resolver.hoisting import Hoisting
-from docindex_dagster.callgraph.resolver.values import NONE, How, Value, Values
+from docindex_dagster.callgraph.resolver.values import NONE, Resolution, Value, Values
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
@@ -29,13 +29,13 @@ class Queries:
     """The program, and what can be asked of it."""
 
     # What a definition stands for where its name is used.
-    defined: Callable[[Unit, Definition, How], Values]
+    defined: Callable[[Unit, Definition, Resolution], Values]
     # The base classes that a definition names, each with what the name stands for.
     bases: Callable[[Unit, Definition], Iterator[tuple[ir.Base, Values]]]
     # The class whose member a place is in, also of a method that is written outside of its class.
     owner: Callable[[Unit, str], Value | None]
     # What a file itself defines or assigns under a name.
-    top: Callable[[Unit, str, How], list[Value]]
+    top: Callable[[Unit, str, Resolution], list[Value]]
     # What is assigned to a name in a scope, which has a qualified name.
     bound: Callable[[Unit, str, str, str], list[Value]]
     # What a namespace, or a class, has under a name, by the nearest file; "" for the last name of the module.
@@ -149,9 +149,9 @@ class Queries:
         """What some expressions may stand for at a place."""
         return [value for one in expressions for value in self.values(unit, scope, one)]
 
-    def all_defined(self, unit: Unit, definitions: Iterable[Definition], how: How) -> list[Value]:
+    def all_defined(self, unit: Unit, definitions: Iterable[Definition], resolution: Resolution) -> list[Value]:
         """What some definitions stand for where their names are used."""
-        return [value for one in definitions for value in self.defined(unit, one, how)]
+        return [value for one in definitions for value in self.defined(unit, one, resolution)]
 
     def all_members(self, values: Iterable[Value], name: str) -> list[Value]:
         """What each of some things has under a name."""

@@ -27,7 +27,7 @@ from docindex_dagster.callgraph.resolver.types import for_receiver, function_typ
 from docindex_dagster.callgraph.resolver.values import (
     FUNCTION_TYPE,
     MOST_VALUES,
-    How,
+    Resolution,
     Value,
     Values,
     external_object,
@@ -62,7 +62,7 @@ def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: C9
             if rules.separates_kinds and (plain := builtins.plain_result(value)):
                 return (plain,)
             given = builtins.result_of(rules.family, value) if value.held else ()
-            return tuple(given) if value.held else (external_object(value.name, value.how),)
+            return tuple(given) if value.held else (external_object(value.name, value.resolution),)
         case "parent":
             return (value,) if rules.family == "python" else ()
         case "object" | "external object" if rules.has_accessors:
@@ -74,7 +74,7 @@ def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: C9
             found = [one for member in members for one in result(q, unit, member)]
             return found or ([value] if rules.has_curried else [])
         case "external object" if value.name == FUNCTION_TYPE:
-            return found_by(value.held, How.RETURNED)
+            return found_by(value.held, Resolution.RETURNED)
         case "external object" | "collection" if rules.has_curried:
             return q.elements(value) if value.held and builtins.is_value(value.name) else (value,)
         case "module":
@@ -139,18 +139,18 @@ def returned(q: Queries, value: Value) -> Values:
     found: list[Value] = []
     if declared:
         if receiver and not declared.arguments and declared.name in _SELF_TYPES:
-            return tuple(found_by(receiver, How.RETURNED))
+            return tuple(found_by(receiver, Resolution.RETURNED))
         of_type = for_receiver(q, value, declared)
         if of_type is None:
             of_type = q.typed(unit, value.name, declared, held_by(q, receiver[0]) if receiver else None)
-        found = found_by(of_type, How.RETURNED)
+        found = found_by(of_type, Resolution.RETURNED)
         is_closed = any(not is_open(q, one) for one in found) and not may_be_function(q, found)
         if unit.rules.separates_kinds or is_closed:
             return tuple(found)
     inferred: list[Value] = [one for one in found if one.held or one.kind == "object"]
     for expression in _returns(q, unit, value)[:MOST_VALUES]:
         inferred += _of_return(q, unit, value, expression)
-    return tuple(found_by(inferred, How.RETURNED))
+    return tuple(found_by(inferred, Resolution.RETURNED))
 
 
 def _of_return(q: Queries, unit: Unit, function: Value, expression: Expression) -> Values:
@@ -218,17 +218,17 @@ def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one
         return [value]  # an array or slice is followed as what it holds
     match value.kind:
         case "collection":
-            return found_by(value.held, How.ELEMENT)
+            return found_by(value.held, Resolution.ELEMENT)
         case "literal" if _is_whole(q, value):  # with what is in the records of which it is made
             several = (q.elements(one) if one.kind == "record" else (one,) for one in _entries(q, value))
-            return found_by((one for some in several for one in some), How.ELEMENT)
+            return found_by((one for some in several for one in some), Resolution.ELEMENT)
         case "record":
             unit, fields = q.unit(value.path), value.record.fields if value.record else ()
-            return found_by(q.each(unit, value.name, [part for _, part in fields]), How.ELEMENT)
+            return found_by(q.each(unit, value.name, [part for _, part in fields]), Resolution.ELEMENT)
         case "module" if not value.path.endswith("/"):
             return all_exported(q, value.path)
         case "external" | "external object":
-            return found_by(value.held[-1:], How.ELEMENT)
+            return found_by(value.held[-1:], Resolution.ELEMENT)
         case "function":  # collections in collections are looked at as one
             return [value]
         case "class" if q.rules(value).family == "python":  # with arguments for its type parameters
@@ -261,10 +261,10 @@ def _of_table(q: Queries, value: Value) -> Sequence[Value]:
         return ()
     if any(not isinstance(one.value, Record) for one in unit.bases.get(table.id, ())):
         return ()
-    found = q.all_defined(unit, inside, How.ELEMENT)
+    found = q.all_defined(unit, inside, Resolution.ELEMENT)
     for one in unit.assigned:
         if _is_field(one, table):
-            found += found_by(q.values(unit, one.scope, one.value), How.ELEMENT)
+            found += found_by(q.values(unit, one.scope, one.value), Resolution.ELEMENT)
     return found if len(found) <= MOST_VALUES else ()
 
 

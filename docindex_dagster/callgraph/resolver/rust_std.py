@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from docindex_dagster.callgraph.resolver.values import How, Value, external_object, found_by
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, external_object, found_by
 
 _CELLS = frozenset(
     ["Mutex", "RwLock", "RefCell", "Cell", "OnceCell", "OnceLock", "LazyLock", "LazyCell", "Lazy", "Weak", "UnsafeCell"]
@@ -57,13 +57,15 @@ def rust_result(method: Value) -> Sequence[Value]:
     written, _, name = method.name.rpartition(".")
     owner = written.rpartition(".")[2]
     is_collection, sort = owner == "collection", _SORTS.get(owner, "")
-    held = found_by(method.held if is_collection else method.held[-1:], How.ELEMENT)
+    held = found_by(method.held if is_collection else method.held[-1:], Resolution.ELEMENT)
     gives = next((gives for names, gives in _GIVES[sort] if name in names), None)
     if gives == "held" or owner == "object":  # the latter is of the program
         return held
     if gives == "same":
-        return [Value("collection" if is_collection else "external object", "", written, method.how, method.held)]
+        return [
+            Value("collection" if is_collection else "external object", "", written, method.resolution, method.held)
+        ]
     if gives == "maybe":
-        return [external_object("Option", method.how, tuple(held[:1]))]
+        return [external_object("Option", method.resolution, tuple(held[:1]))]
     is_keys = name in {"keys", "into_keys"} and len(method.held) > 1 and sort in {"", "Vec"}
-    return [external_object("Iter", method.how, method.held[:1])] if is_keys else ()
+    return [external_object("Iter", method.resolution, method.held[:1])] if is_keys else ()

@@ -15,7 +15,7 @@ from docindex_dagster.callgraph.resolver.namespaces import fitting, outermost
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.selves import of_itself
 from docindex_dagster.callgraph.resolver.types import builtin
-from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, found_by, known
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, Resolution, Value, Values, distinct, found_by, known
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_MEANINGS = 2  # of a variable
@@ -84,7 +84,7 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
         if is_added or around.id in unit.hidden:
             return None
         if rules.separates_kinds and around.kind != "module":  # and not its constructor
-            return q.defined(unit, around, How.SCOPE) if rules.has_companions else [cls]
+            return q.defined(unit, around, Resolution.SCOPE) if rules.has_companions else [cls]
     is_body = around.id == scope and rules.has_class_scope and not rules.has_prototypes
     if not (rules.has_implicit_members or is_body or around.kind == "module"):
         return None
@@ -103,7 +103,7 @@ def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Se
     """What a name stands for in a function: what it imports, its variables and parameters, what is defined in it."""
     rules, name = unit.rules, wanted.text
     if rules.has_function_names and wanted.space == "function":
-        inside = q.all_defined(unit, _named_in(unit, around.qualified, name), How.SCOPE)
+        inside = q.all_defined(unit, _named_in(unit, around.qualified, name), Resolution.SCOPE)
         return inside or used_in(q, unit, around.qualified, name) or None
     found = used_in(q, unit, around.qualified, name) if rules.has_local_imports else []
     is_bound = bool(unit.binds(around.id, name))
@@ -116,7 +116,7 @@ def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Se
     if found or is_bound:
         return found
     defined = _named_in(unit, around.qualified, name)
-    return q.all_defined(unit, defined, How.SCOPE) if defined else None
+    return q.all_defined(unit, defined, Resolution.SCOPE) if defined else None
 
 
 def _in_member(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Values | None:
@@ -127,7 +127,7 @@ def _in_member(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Valu
             return tuple(bound(q, unit, around.id, f"{around.qualified}.{name}", name))
         if unit.takes(around.id, name):
             return q.parameter(unit, around, name)
-    found = q.all_defined(unit, unit.children_of(around.qualified, name), How.SCOPE)
+    found = q.all_defined(unit, unit.children_of(around.qualified, name), Resolution.SCOPE)
     if not found and wanted.space != "type":
         bases = (base for _, values in q.bases(unit, around) for base in values if base.kind == "class")
         owners = [base.as_kind("object") for base in bases]
@@ -140,14 +140,14 @@ def _in_member(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Valu
 def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """What a name stands for outside of all functions and classes of a file."""
     rules = unit.rules
-    found: Sequence[Value] = top(q, unit, name, How.FILE)
+    found: Sequence[Value] = top(q, unit, name, Resolution.FILE)
     if not found:
         found = [value for step in imported(q, unit, name) for value in step]
     if not found and rules.sharing != "file":
         found = [*shared(q, unit, name)]
     if not found:
         outer = (one for one in unit.wildcards if not one.scope)
-        found = found_by((value for one in outer for value in of_wildcard(q, unit, one, name)), How.IMPORT)
+        found = found_by((value for one in outer for value in of_wildcard(q, unit, one, name)), Resolution.IMPORT)
     if rules.has_module_paths and not known(found):
         found = files_of(q, unit, f"self.{name}") or files_of(q, unit, name) or found
     if not found and rules.has_namespaces:
@@ -159,13 +159,13 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     return found or builtin(name, rules)
 
 
-def top(q: Queries, unit: Unit, name: str, how: How) -> list[Value]:
+def top(q: Queries, unit: Unit, name: str, resolution: Resolution) -> list[Value]:
     """What a file itself defines or assigns under a name."""
-    found = q.all_defined(unit, _named_in(unit, FILE, name), how)
+    found = q.all_defined(unit, _named_in(unit, FILE, name), resolution)
     if not found and unit.rules.has_free_methods:
         classes = unit.free_methods.get(name, ())
-        found = q.all_members([Value("class", unit.path, one.id, how) for one in classes], name)
-    return found or found_by(bound(q, unit, FILE, name, name), how)
+        found = q.all_members([Value("class", unit.path, one.id, resolution) for one in classes], name)
+    return found or found_by(bound(q, unit, FILE, name, name), resolution)
 
 
 def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list[Value]:
@@ -187,10 +187,10 @@ def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list
     inside = unit.children.get(qualified)
     if not inside or rules.separates_kinds or not rules.has_class_scope:
         return found
-    functions = q.all_defined(unit, [one for some in inside.values() for one in some], How.SCOPE)
+    functions = q.all_defined(unit, [one for some in inside.values() for one in some], Resolution.SCOPE)
     held = [held for value in found for held in ([value] if value.kind == "record" else value.held)]
     others = [value for value in found if value.kind not in _HOLDING]
-    return [Value("literal", unit.path, qualified, How.SCOPE, distinct([*functions, *held])), *others]
+    return [Value("literal", unit.path, qualified, Resolution.SCOPE, distinct([*functions, *held])), *others]
 
 
 def name_or_call(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value]:

@@ -12,7 +12,7 @@ from docindex_dagster.callgraph.offers import full_name, with_parents
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors
 from docindex_dagster.callgraph.resolver.queries import Part, Queries
 from docindex_dagster.callgraph.resolver.types import builtin
-from docindex_dagster.callgraph.resolver.values import How, Value, Values, distinct, external, found_by, is_known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, distinct, external, found_by, is_known
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_ASSIGNED = 60  # places that put something into a field
@@ -30,8 +30,8 @@ def in_space(q: Queries, unit: Unit, full: str) -> list[Value]:
     found: list[Value] = []
     for other, one in _seen(q, unit, full):
         if one.kind != "module" or rules.has_open_classes:
-            how = How.FILE if other is unit else How.IMPORT if is_included else How.PACKAGE
-            found += q.defined(other, one, how)
+            resolution = Resolution.FILE if other is unit else Resolution.IMPORT if is_included else Resolution.PACKAGE
+            found += q.defined(other, one, resolution)
     if is_included:
         found += _variable(q, unit, full)
     return found or _namespace(q, unit, full)
@@ -123,7 +123,7 @@ def looked_up(q: Queries, unit: Unit, around: str, name: str) -> list[Value]:
         full = _joined(imported.module, imported.member)
         for space in _outwards(around):
             if found := in_space(q, unit, _joined(space, full)):
-                return found_by(found, How.IMPORT)
+                return found_by(found, Resolution.IMPORT)
     return _macros(q, unit, name)
 
 
@@ -142,7 +142,7 @@ def _macros(q: Queries, unit: Unit, name: str) -> list[Value]:
     """Macros, which are in no namespace, wherever they are written."""
     macros = [item for item in q.program.named.get(unit.rules.family, name) if item[1].kind == "macro"]
     visible = q.visible(unit) if macros else ()
-    return [Value("function", path, one.id, How.IMPORT) for path, one in macros if path in visible]
+    return [Value("function", path, one.id, Resolution.IMPORT) for path, one in macros if path in visible]
 
 
 def _joined(*names: str) -> str:
@@ -208,7 +208,7 @@ def with_body(q: Queries, value: Value) -> Value:
     for path, one in q.program.named.get(unit.rules.family, definition.name):
         is_same = definition.qualified == one.qualified or definition.qualified.endswith(f".{one.qualified}")
         if is_same and one.parent and one.kind in FUNCTIONS and not is_forward(q.unit(path), one):
-            found.append(Value("function", path, one.id, value.how, value.held))
+            found.append(Value("function", path, one.id, value.resolution, value.held))
     wanted = _parameter_types(q, value)
     taken = [(one, _parameter_types(q, one)) for one in found]
     fitting = [one for one, types in taken if types == wanted]
@@ -268,7 +268,7 @@ def _given_types(q: Queries, owner: Value, name: str) -> list[Value]:
 def _types_of(q: Queries, unit: Unit, full: str) -> list[Value]:
     types = [item for item in _seen(q, unit, full) if item[1].kind in _TYPES]
     classes = [item for item in types if item[1].kind in CLASSES]
-    return [value for other, one in classes or types for value in q.defined(other, one, How.PACKAGE)]
+    return [value for other, one in classes or types for value in q.defined(other, one, Resolution.PACKAGE)]
 
 
 def _inherited_types(q: Queries, owner: Value, name: str) -> list[Value]:
@@ -277,7 +277,7 @@ def _inherited_types(q: Queries, owner: Value, name: str) -> list[Value]:
             unit = q.unit(ancestor.path)
             inside = unit.children_of(unit.definitions[ancestor.name].qualified, name)
             if found := [one for one in inside if one.kind in _TYPES]:
-                return q.all_defined(unit, found, How.INHERITED)
+                return q.all_defined(unit, found, Resolution.INHERITED)
     return []
 
 
@@ -288,5 +288,5 @@ def beyond(q: Queries, unit: Unit, name: str) -> list[Value]:
     if unit.namespace and not name.startswith("$"):
         found = [item for item in _seen(q, unit, name) if item[1].kind == "function"]
         if found:
-            return [value for other, one in found for value in q.defined(other, one, How.PACKAGE)]
+            return [value for other, one in found for value in q.defined(other, one, Resolution.PACKAGE)]
     return _namespace(q, unit, _joined(unit.namespace, name))

@@ -9,7 +9,7 @@ from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import (
     FUNCTION_TYPE,
-    How,
+    Resolution,
     Value,
     Values,
     external,
@@ -69,7 +69,7 @@ def typed(  # noqa: PLR0911 one a sort of types
     held = tuple(found[0] if found else external_object(one.name) for found, one in several)
     found = [one for value in type_names(q, unit, scope, name) for one in _instances(value, held, rules)]
     if not found and (arguments or rules.sharing == "namespace"):
-        return [external_object(name, How.RECEIVER, held)]
+        return [external_object(name, Resolution.RECEIVER, held)]
     return found
 
 
@@ -87,9 +87,9 @@ def _instances(value: Value, held: Values, rules: Rules) -> list[Value]:
     if value.kind == "module" and rules.has_file_types:
         return [value]
     if value.kind == "class":
-        return [Value("object", value.path, value.name, max(value.how, How.RECEIVER), held)]
+        return [Value("object", value.path, value.name, max(value.resolution, Resolution.RECEIVER), held)]
     if value.kind == "external":
-        return [external_object(value.name, How.RECEIVER, held)]
+        return [external_object(value.name, Resolution.RECEIVER, held)]
     if value.kind not in _ALIASES:
         return []
     is_generic = value.kind == "external object" and bool(held)
