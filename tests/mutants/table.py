@@ -246,9 +246,7 @@ MUTANTS = (
     Mutant("stored functions", "what functions put into a variable", f"{SPACES}:_assigned_outside", []),
     Mutant("templates", "what a template is used with", f"{SPACES}:_given_types", []),
     Mutant("inherited types", "a type in a base class", f"{SPACES}:_inherited_types", []),
-    Mutant(
-        "tests with fixtures", "TEST_F is a member of its fixture", "callgraph.resolver.hoisting:_WITH_FIXTURE", NONE
-    ),
+    Mutant("tests with fixtures", "TEST_F is a member of its fixture", f"{PARTS}.hoisting:_WITH_FIXTURE", NONE),
     Mutant("members by namespaces", "a method outside of its class", f"{SPACES}:enclosing_space", Argument(2)),
     Mutant("macros of C", "a macro, where it is included", f"{SPACES}:_macros", []),
     Mutant("objects in C++", "what looks like a function and makes an object", f"{DECLARATIONS}:_is_made", False),

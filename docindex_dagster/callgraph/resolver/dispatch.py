@@ -16,6 +16,7 @@ from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_IMPLEMENTATIONS = 40
+_BY_NAME = frozenset({Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE})
 
 
 def may_reach(q: Queries, call: CallSite, targets: Values) -> Values:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, external_object, found_by
+from docindex_dagster.callgraph.resolver.values import Kind, Resolution, Value, external_object, found_by
 
 _CELLS = frozenset(
     ["Mutex", "RwLock", "RefCell", "Cell", "OnceCell", "OnceLock", "LazyLock", "LazyCell", "Lazy", "Weak", "UnsafeCell"]
@@ -56,8 +56,9 @@ def rust_result(method: Value) -> Sequence[Value]:
     """What a method of a standard type gives, where that is what it holds, or the same again."""
     written, _, name = method.name.rpartition(".")
     owner = written.rpartition(".")[2]
-    is_collection, sort = owner == "collection", _SORTS.get(owner, "")
-    held = found_by(method.held if is_collection else method.held[-1:], Resolution.ELEMENT)
+    sort = _SORTS.get(owner, "")
+    kind: Kind = "collection" if owner == "collection" else "external object"
+    held = found_by(method.held if owner == "collection" else method.held[-1:], Resolution.ELEMENT)
     gives = next((gives for names, gives in _GIVES[sort] if name in names), None)
     if gives == "held" or owner == "object":  # the latter is of the program
         return held
