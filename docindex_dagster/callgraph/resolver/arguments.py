@@ -92,7 +92,7 @@ def _callback_names(q: Queries, function: Value, argument: int) -> Sequence[str]
 
 
 def _name(expression: Expression) -> str:
-    return expression.text if isinstance(expression, Name | NameOrCall) else ""
+    return expression.text if isinstance(expression, (Name, NameOrCall)) else ""
 
 
 def _number(argument: Argument, at: int) -> int:

@@ -35,7 +35,7 @@ def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     if rules.is_curried and not arguments_of(call):  # what callers give is called where it is applied
         found = tuple(one for one in found if one.resolution < Resolution.ARGUMENT)
     is_one = len(found) == 1 and not (rules.separates_kinds and _takes_too_little(q, found[0], call))
-    return found if not found or is_one else q.chosen(unit, call, found)
+    return found if not found or is_one else chosen(q, unit, call, found)
 
 
 def callee_of(call: CallSite | Decorator) -> Expression:
@@ -85,7 +85,7 @@ def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
         values = q.callees(unit, scope, callee)
         if rules.has_protocols and isinstance(callee, Attribute):
             values += _declared(q, callee, values)
-        if rules.has_open_dispatch and isinstance(callee, Attribute | Name):
+        if rules.has_open_dispatch and isinstance(callee, (Attribute, Name)):
             values += _overriding(q, unit, scope, callee, values)
     return [target for value in values for target in callable_of(q, value)]
 

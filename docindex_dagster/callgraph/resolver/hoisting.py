@@ -9,18 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from docindex_dagster.callgraph.ir import (
-    FILE,
-    Attribute,
-    Call,
-    Definition,
-    Element,
-    Expression,
-    Instance,
-    Name,
-    New,
-    TypeRef,
-)
+from docindex_dagster.callgraph.ir import FILE, Definition, Expression, Instance, Name, TypeRef, head
 from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS
 from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.units import Unit
@@ -48,19 +37,11 @@ class Hoisting:
     unit: Unit
     _outer: dict[str, _Outer] = field(default_factory=dict)  # by scope
     _names: dict[str, frozenset[str]] = field(default_factory=dict)  # that definitions introduce
-    _known: dict[tuple[str, Expression], str] = field(default_factory=dict)
 
     def of(self, scope: str, expression: Expression) -> str:
         """The outermost scope, up to the class where members need no object, where an expression means the same."""
-        found = self._known.get((scope, expression))
-        if found is None:
-            found = self._known[scope, expression] = self._of(scope, expression)
-        return found
-
-    def _of(self, scope: str, root: Expression) -> str:
-        while isinstance(root, Attribute | Element | Call | New):
-            root = root.callee if isinstance(root, Call) else root.cls if isinstance(root, New) else root.of
-        if not isinstance(root, Name | Instance):
+        root = head(expression)
+        if not isinstance(root, (Name, Instance)):
             return scope
         outer = self._outer.get(scope) or self._outer.setdefault(scope, self._outermost(scope))
         if isinstance(root, Instance):

@@ -59,7 +59,8 @@ def _steps_outwards(q: Queries, unit: Unit, name: str, own: Sequence[str]) -> It
     yield from imported(q, unit, name)
     if any(not one.scope for one in unit.imports.get(name, ())):
         return
-    for space in own:
+    is_defined = bool(q.program.named.get(rules.family, name))
+    for space in own if is_defined else ():
         yield found_by(_inside(q, rules, space, name, unit.path), Resolution.PACKAGE)
     modules = dict.fromkeys((*(one.module for one in unit.wildcards), *q.program.everywhere(rules.family)))
     several = (value for module in modules for value in of_namespace(q, rules, module, name, unit.path))
@@ -79,6 +80,8 @@ def own_namespaces(q: Queries, unit: Unit) -> Sequence[str]:
 def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> list[Value]:
     """What the files of a namespace define under a name: of classes the nearest."""
     found = q.program.full.get(rules.family, f"{space}.{name}" if space else name)
+    if not found:
+        return []
     if rules.has_companions:
         found = [(path, one) for path, one in found if one.id not in q.unit(path).hidden]
     no_classes = {"module", "impl"} if rules.has_impls else {"module"}

@@ -18,7 +18,7 @@ from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 MOST_CALLERS = 40  # that are asked what they give for a parameter
-_MOST_HOISTED = 1_000  # files
+_MOST_HOISTED = 300_000  # expressions
 BASE_KINDS = frozenset({"class", "external", "function", "literal", "record", "object"})
 PATH_WORDS = frozenset({"this", "super", "crate"})
 
@@ -109,12 +109,12 @@ class Queries:
         self.classes_at: Query[[Unit, str], Values] = Query(table, "classes at", NONE)
         # What the name of a type stands for, in C and C++.
         self.included_types: Query[[Unit, str, str], Values] = Query(table, "included types", NONE)
-        # What a call of a kind may reach at a place, whatever it gives; and of that what it means by what it gives.
+        # What a call of a kind may reach at a place, whatever it gives.
         self.reached: Query[[Unit, str, str, Expression], Values] = Query(table, "reached", NONE)
-        self.chosen: Query[[Unit, CallSite | Decorator, Values], Values] = Query(table, "chosen", NONE)
         # What runs where a class, or the object of its name, is called by its name.
         self.applied: Query[[Value], Values] = Query(table, "applied", NONE)
-        self._hoisted: dict[Unit, Hoisting] = {}
+        self._hoisting: dict[Unit, Hoisting] = {}
+        self._hoisted: dict[tuple[Unit, str, Expression], str] = {}
         self.member_names: dict[tuple[str, str], frozenset[str]] = {}  # of classes, by path and id
         self.namespaces: dict[str, Sequence[str]] = {}  # that a file sees without an import, by its path
 
@@ -130,7 +130,7 @@ class Queries:
         """Begin with a file: what is looked at from here on is looked at for it."""
         self.table.start()
         if len(self._hoisted) > _MOST_HOISTED:
-            self._hoisted.clear()
+            self._hoisted, self._hoisting = {}, {}
 
     def looked(self) -> list[int]:
         """The keys of all that was looked at since the start, sorted."""
@@ -159,10 +159,12 @@ class Queries:
 
     def hoisted(self, unit: Unit, scope: str, expression: Expression) -> str:
         """The outermost place where an expression means the same."""
-        hoisting = self._hoisted.get(unit)
-        if hoisting is None:
-            hoisting = self._hoisted[unit] = Hoisting(unit)
-        return hoisting.of(scope, expression)
+        key = unit, scope, expression
+        found = self._hoisted.get(key)
+        if found is None:
+            hoisting = self._hoisting.get(unit) or self._hoisting.setdefault(unit, Hoisting(unit))
+            found = self._hoisted[key] = hoisting.of(scope, expression)
+        return found
 
     def callees(self, unit: Unit, scope: str, expression: Expression) -> Values:
         """What an expression stands for where it is called."""

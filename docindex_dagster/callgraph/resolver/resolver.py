@@ -32,7 +32,7 @@ from docindex_dagster.callgraph.resolver.queries import Queries
 # The queries that each part answers, by functions of their names.
 _ANSWERS: Mapping[ModuleType, str] = {
     arguments: "given parameter to_callback",
-    calls: "chosen reached reason targets",
+    calls: "reached reason targets",
     classes: "applied",
     definitions: "defined",
     dispatch: "implementations may_reach",

@@ -156,7 +156,7 @@ def returned(q: Queries, value: Value) -> Values:
 def _of_return(q: Queries, unit: Unit, function: Value, expression: Expression) -> Values:
     """What an expression that a function returns is; the object whose method it is where it returns itself."""
     receiver = function.held[:1]
-    bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, Collection | Record)]
+    bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, (Collection, Record))]
     is_table = unit.rules.has_tables and THIS in bound
     made = THIS if is_table else bound[0] if len(bound) == 1 else expression
     if receiver and (made is THIS or expression is _STATIC or _is_given_object(unit, function, made)):
@@ -177,7 +177,7 @@ def _is_given_object(unit: Unit, function: Value, made: Expression) -> bool:
 
 def _bound(unit: Unit, scope: str, expression: Expression) -> Sequence[Expression]:
     """What a variable or attribute is assigned to be in a function."""
-    if isinstance(expression, Name | NameOrCall):
+    if isinstance(expression, (Name, NameOrCall)):
         return unit.binds(scope, expression.text)
     paths = unit.dotted.get(scope)
     return paths.get(path_of(expression), ()) if paths else ()
@@ -192,7 +192,7 @@ def _returns(q: Queries, unit: Unit, function: Value) -> Sequence[Expression]:
     }
     parts = [one.parts if isinstance(one, Union) else (one,) for one in expressions]
     others = [
-        tuple(part for part in some if not isinstance(part, Name | NameOrCall) or part.text not in given)
+        tuple(part for part in some if not isinstance(part, (Name, NameOrCall)) or part.text not in given)
         for some in parts
     ]
     if others == parts or _is_called_once(q, unit, function):

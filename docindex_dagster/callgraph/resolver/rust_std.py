@@ -63,9 +63,7 @@ def rust_result(method: Value) -> Sequence[Value]:
     if gives == "held" or owner == "object":  # the latter is of the program
         return held
     if gives == "same":
-        return [
-            Value("collection" if is_collection else "external object", "", written, method.resolution, method.held)
-        ]
+        return [Value(kind, "", written, method.resolution, method.held)]
     if gives == "maybe":
         return [external_object("Option", method.resolution, tuple(held[:1]))]
     is_keys = name in {"keys", "into_keys"} and len(method.held) > 1 and sort in {"", "Vec"}

@@ -146,7 +146,7 @@ def is_file(value: Value) -> bool:
 
 def distinct(values: Iterable[Value]) -> Values:
     """Each value once, by its strongest step; at most `MOST_VALUES`."""
-    if isinstance(values, list | tuple) and len(values) < 2:  # noqa: PLR2004 nothing to compare
+    if isinstance(values, (list, tuple)) and len(values) < 2:  # noqa: PLR2004 nothing to compare
         return tuple(values)
     found: dict[tuple[object, ...], Value] = {}
     for value in values:
