@@ -3,46 +3,23 @@
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-from docindex_dagster.callgraph.ir import (
-    ANY,
-    BLOCK,
-    LAST_ARGUMENT,
-    Argument,
-    Attribute,
-    Call,
-    CallbackArgument,
-    CallSite,
-    Decorator,
-    Definition,
-    Expression,
-    Instance,
-    Name,
-    NameOrCall,
-)
-from docindex_dagster.callgraph.nesting import FUNCTIONS
+from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.fixtures import fixture_of
+from docindex_dagster.callgraph.resolver.hierarchy import function_around
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries, argument_at
 from docindex_dagster.callgraph.resolver.types import is_open, may_be_function
-from docindex_dagster.callgraph.resolver.values import (
-    MOST_VALUES,
-    Resolution,
-    Value,
-    Values,
-    collection,
-    distinct,
-    found_by,
-    functions,
-)
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, collection
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 _FUNCTION_TYPES = frozenset({"fun", "Action", "Func", "Predicate", "Consumer", "Function", "BiConsumer", "BiFunction"})
 
 
-def callback_argument(q: Queries, unit: Unit, scope: str, wanted: CallbackArgument) -> list[Value]:
+def callback_argument(q: Queries, unit: Unit, scope: str, wanted: ir.CallbackArgument) -> list[Value]:
     """What a function gives to its callback."""
-    if wanted.argument == ANY:
+    if wanted.argument == ir.ANY:
         return [found for value in q.callees(unit, scope, wanted.of) for found in _to_last(q, value, wanted.position)]
     values = q.values(unit, scope, wanted.of)
     return [found for value in values for found in to_callback(q, value, wanted.argument, wanted.position)]
@@ -52,7 +29,7 @@ def _to_last(q: Queries, value: Value, position: int) -> Sequence[Value]:
     """What a function gives to the function that it is given last, by the type that it declares."""
     parameters = q.unit(value.path).parameters.get(value.name, ()) if value.kind in {"function", "class"} else ()
     declared = parameters[-1].value if parameters else None
-    if not isinstance(declared, Instance) or declared.type.name not in _FUNCTION_TYPES:
+    if not isinstance(declared, ir.Instance) or declared.type.name not in _FUNCTION_TYPES:
         return ()
     at = position if declared.type.name == "fun" else position - 1
     taken = declared.type.arguments[at : at + 1] if at >= 0 else ()
@@ -73,47 +50,47 @@ def _passed(q: Queries, value: Value, argument: int, position: int) -> Iterator[
     names, rules = _callback_names(q, value, argument), unit.rules
     for call in q.program.calls_in(unit, value.name):
         callee, given = call.callee, call.arguments
-        is_method = isinstance(callee, Attribute) and callee.name in rules.callers and _name(callee.of) in names
-        if is_method or (isinstance(callee, Name) and callee.text in names and position < len(given)):
+        is_method = isinstance(callee, ir.Attribute) and callee.name in rules.callers and _name(callee.of) in names
+        if is_method or (isinstance(callee, ir.Name) and callee.text in names and position < len(given)):
             at = position + (is_method and rules.has_prototypes)
             yield from q.each(unit, call.scope, [one.value for one in given[at : at + 1]])
         else:
             for at, one in enumerate(given):
                 if not one.name and _name(one.value) in names:
-                    yield from q.values(unit, call.scope, CallbackArgument(callee, _number(one, at), position))
+                    yield from q.values(unit, call.scope, ir.CallbackArgument(callee, _number(one, at), position))
 
 
 def _callback_names(q: Queries, function: Value, argument: int) -> Sequence[str]:
     """The names under which a function calls the callback that it is given."""
     taken = q.parameters(function)
-    if argument == BLOCK:
+    if argument == ir.BLOCK:
         return ["yield", *(one.name for one in taken if one.kind == "block")]
     return [taken[argument].name] if argument < len(taken) and taken[argument].kind != "block" else []
 
 
-def _name(expression: Expression) -> str:
-    return expression.text if isinstance(expression, (Name, NameOrCall)) else ""
+def _name(expression: ir.Expression) -> str:
+    return expression.text if isinstance(expression, (ir.Name, ir.NameOrCall)) else ""
 
 
-def _number(argument: Argument, at: int) -> int:
+def _number(argument: ir.Argument, at: int) -> int:
     """The number of an argument, by which callbacks are known."""
-    return BLOCK if argument.is_block else min(at, LAST_ARGUMENT)
+    return ir.BLOCK if argument.is_block else min(at, ir.LAST_ARGUMENT)
 
 
-def parameter(q: Queries, unit: Unit, function: Definition, name: str) -> Values:
+def parameter(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Values:
     """What a parameter of a function is."""
     taken = [one for one in unit.parameters[function.id] if one.name == name]
     declared = [one.value for one in taken]
     target = Value("function", unit.path, function.id)
     found: list[Value] = []
     for expression in declared:
-        found += q.values(unit, function.id if isinstance(expression, Instance) else function.parent, expression)
+        found += q.values(unit, function.id if isinstance(expression, ir.Instance) else function.parent, expression)
     if not found and (fixture := fixture_of(q, unit, function, name)):
         return tuple(found_by(q.returned(fixture), Resolution.ARGUMENT))
     is_rest = unit.rules.has_namespaces and any(one.kind == "rest" for one in taken)
     if is_rest and any(value.kind == "object" for value in found):
         return (collection(distinct(found), Resolution.RECEIVER),)
-    is_declared = any(isinstance(expression, Instance) for expression in declared)
+    is_declared = any(isinstance(expression, ir.Instance) for expression in declared)
     if not is_declared:
         wanted = _by_literal(q, unit, function, name) if unit.rules.has_prototypes else ()
         return wanted or (*found, *_by_callers(q, target, name))
@@ -121,7 +98,7 @@ def parameter(q: Queries, unit: Unit, function: Definition, name: str) -> Values
     if is_closed:
         may_be_given = may_be_function(q, found) and unit.rules.has_decorators
     elif unit.rules.separates_kinds:
-        may_be_given = not (isinstance(declared[0], Instance) and builtins.is_value(declared[0].type.name))
+        may_be_given = not (isinstance(declared[0], ir.Instance) and builtins.is_value(declared[0].type.name))
     else:
         return (*found, *_by_callers(q, target, name))
     return (*found, *(_given_functions(q, target, name) if may_be_given else ()))
@@ -151,18 +128,18 @@ def _position(q: Queries, function: Value, name: str) -> tuple[int, str | None]:
     return min(named, key=itemgetter(1), default=(0, None))
 
 
-def _by_literal(q: Queries, unit: Unit, function: Definition, name: str) -> Values:
+def _by_literal(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Values:
     """What a parameter is by the declared type of the literal in which its function is written."""
     scope, _, literal = function.parent.rpartition(".")
     if not literal or function.parent in unit.definitions:
         return ()
     at = [one.name for one in unit.parameters[function.id]].index(name)
-    declared = [one for one in unit.binds(scope, literal) if isinstance(one, Instance)]
+    declared = [one for one in unit.binds(scope, literal) if isinstance(one, ir.Instance)]
     objects = [value for value in q.each(unit, scope, declared) if value.kind == "object"]
     found: list[Value] = []
     for method in functions(q.all_members(objects, function.name)):
         for one in q.parameters(method)[at : at + 1]:
-            if isinstance(one.value, Instance):
+            if isinstance(one.value, ir.Instance):
                 found += q.typed(q.unit(method.path), method.name, one.value.type, None)
     return tuple(value for value in found if value.kind == "object")
 
@@ -179,7 +156,7 @@ def _from_takers(q: Queries, target: Value, position: int) -> Values:
     for path, (call, at) in q.program.takers.get(unit.rules.family, name)[:MOST_CALLERS]:
         other, given = q.unit(path), call.arguments[at]
         if any(value.is_same(target) for value in q.values(other, call.scope, given.value)):
-            found += q.values(other, call.scope, CallbackArgument(call.callee, _number(given, at), position))
+            found += q.values(other, call.scope, ir.CallbackArgument(call.callee, _number(given, at), position))
     return distinct(found)
 
 
@@ -196,13 +173,13 @@ def _from_callers(q: Queries, target: Value, position: int, name: str) -> Values
     made = owner if owner is not None and unit.rules.has_tables and called in unit.rules.constructors else None
     if made is None and owner is not None and _is_constructor(q, definition, owner, unit.rules):
         target, called = owner, q.definition(owner).name
-    exported = (other for other, of in unit.exports.items() if Name(called) in of and other != called)
+    exported = (other for other, of in unit.exports.items() if ir.Name(called) in of and other != called)
     names = [called, *([q.definition(made).name] if made else []), *exported]
     callers = [one for known in names for one in q.program.callers.get(unit.rules.family, known)]
     found: list[Value] = []
     for path, call in callers[:MOST_CALLERS]:
         other = q.unit(path)
-        if isinstance(call, Decorator):
+        if isinstance(call, ir.Decorator):
             given = _to_decorator(q, target, other, call) if position == 0 else ()
         else:
             given = _from_caller(q, target, other, call, position, name, made)
@@ -210,21 +187,21 @@ def _from_callers(q: Queries, target: Value, position: int, name: str) -> Values
     return distinct(found)
 
 
-def _to_decorator(q: Queries, target: Value, other: Unit, one: Decorator) -> Sequence[Value]:
+def _to_decorator(q: Queries, target: Value, other: Unit, one: ir.Decorator) -> Sequence[Value]:
     """What a decorator is given: what it decorates, where it is not called itself."""
-    is_given = not isinstance(one.value, Call) and _calls(q, other, one, target)
+    is_given = not isinstance(one.value, ir.Call) and _calls(q, other, one, target)
     return [Value("function", other.path, one.decorated, Resolution.ARGUMENT)] if is_given else ()
 
 
 def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
-    q: Queries, target: Value, other: Unit, call: CallSite, position: int, name: str, made: Value | None
+    q: Queries, target: Value, other: Unit, call: ir.CallSite, position: int, name: str, made: Value | None
 ) -> Sequence[Value]:
     """What one call gives for a parameter of a function, which may make an object of a table."""
     has_labels = q.rules(target).has_labels
     argument = argument_at(call.arguments, position, name.removeprefix("$"), has_labels=has_labels)
     if argument is None:
         is_waiting = other.rules.is_curried and position >= len(call.arguments)
-        return [*_from_callers_of_result(q, target, other, call, position)] if is_waiting else ()
+        return _from_callers_of_result(q, target, other, call, position) if is_waiting else ()
     is_made = made is not None and any(one.is_same(made) for one in q.values(other, call.scope, call.callee))
     if not is_made and not _calls(q, other, call, target):
         return ()
@@ -232,22 +209,25 @@ def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
     return found_by(read(other, call.scope, argument.value), Resolution.ARGUMENT)
 
 
-def _calls(q: Queries, unit: Unit, call: CallSite | Decorator, target: Value) -> bool:
+def _calls(q: Queries, unit: Unit, call: ir.CallSite | ir.Decorator, target: Value) -> bool:
     """Whether a call reaches a function, of which it may be another clause."""
     return any(_is_called(q, value, target) for value in q.table.without_callers(q.targets, unit, call))
 
 
-def _from_callers_of_result(q: Queries, target: Value, other: Unit, call: CallSite, position: int) -> Iterator[Value]:
+def _from_callers_of_result(
+    q: Queries, target: Value, other: Unit, call: ir.CallSite, position: int
+) -> Sequence[Value]:
     """What the callers of a function give to what it gives them: another one that waits for more arguments."""
-    around = next((one for one in other.around(call.scope) if one.kind in FUNCTIONS), None)
-    applied: Expression = call.callee
+    around = function_around(other, call.scope)
+    applied: ir.Expression = call.callee
     for _ in call.arguments:
-        applied = Call(applied)
+        applied = ir.Call(applied)
     if around is None or applied not in other.returns.get(around.id, ()):
-        return
-    if any(value.is_same(target) for value in q.table.without_callers(q.targets, other, call)):
-        taken = len(other.parameters.get(around.id, ()))
-        yield from q.given(Value("function", other.path, around.id), position - len(call.arguments) + taken, "")
+        return ()
+    reached = q.table.without_callers(q.targets, other, call)
+    at = position - len(call.arguments) + len(other.parameters.get(around.id, ()))
+    is_reached = any(value.is_same(target) for value in reached)
+    return q.given(Value("function", other.path, around.id), at, "") if is_reached else ()
 
 
 def _is_called(q: Queries, value: Value, target: Value) -> bool:
@@ -263,7 +243,7 @@ def _is_of_test(q: Queries, value: Value) -> bool:
     return value.path in q.program.units and q.unit(value.path).is_test
 
 
-def _is_constructor(q: Queries, definition: Definition, owner: Value, rules: Rules) -> bool:
+def _is_constructor(q: Queries, definition: ir.Definition, owner: Value, rules: Rules) -> bool:
     """Whether a function runs when an object of a class is made."""
     has_its_name = definition.name == q.definition(owner).name
     return definition.name in rules.constructors or (has_its_name and (rules.separates_kinds or rules.is_made_by_name))

@@ -7,21 +7,13 @@ from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import is_class, last_name
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import members, own_member
-from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes, interfaces
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes, function_around, interfaces
 from docindex_dagster.callgraph.resolver.imports import macros
 from docindex_dagster.callgraph.resolver.overloads import arguments_of, best_overloads, has_labels_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
-from docindex_dagster.callgraph.resolver.values import (
-    MOST_VALUES,
-    Resolution,
-    Value,
-    Values,
-    distinct,
-    external,
-    functions,
-    known,
-)
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, functions, known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
 from docindex_dagster.callgraph.units import Unit
 
 
@@ -185,7 +177,7 @@ def _is_of_any_table(unit: Unit, scope: str, receiver: Expression) -> bool:
 
 def _may_run_in(q: Queries, unit: Unit, scope: str, derived: Value) -> bool:
     """Whether a method may be called on an object of a class; not where only those of other classes call it."""
-    method = next((around for around in unit.around(scope) if around.kind in FUNCTIONS), None)
+    method = function_around(unit, scope)
     name = method.name if method else ""
     called = q.program.callers.get(unit.rules.family, name)
     if not called or not all(_is_own_call(call, name) for _, call in called):
@@ -196,7 +188,7 @@ def _may_run_in(q: Queries, unit: Unit, scope: str, derived: Value) -> bool:
 
 
 def _is_own_call(call: CallSite | Decorator, name: str) -> bool:
-    callee = call.callee if isinstance(call, CallSite) else call.value
+    callee = callee_of(call)
     return isinstance(callee, Attribute) and callee.name == name and callee.of in {THIS, SUPER}
 
 

@@ -2,34 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from docindex_dagster.callgraph.ir import (
-    BLOCK,
-    Attribute,
-    Collection,
-    Definition,
-    Element,
-    Expression,
-    Instance,
-    Unknown,
-    path_of,
-)
+from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver import builtins, spaces
 from docindex_dagster.callgraph.resolver.hierarchy import parts_of, same_named
 from docindex_dagster.callgraph.resolver.member_names import lacks, members_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Part, Queries, argument_at
 from docindex_dagster.callgraph.resolver.types import held_by, is_open
-from docindex_dagster.callgraph.resolver.values import (
-    MOST_VALUES,
-    Resolution,
-    Value,
-    Values,
-    distinct,
-    external,
-    found_by,
-    functions,
-    is_known,
-)
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions, is_known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
@@ -48,7 +29,7 @@ def members(q: Queries, owner: Value, ancestors: Iterable[Value], name: str) -> 
     if outside is None:
         return []
     each = q.member(owner, rules.iteration) if rules.iteration and name != rules.iteration else ()
-    held = distinct(found for one in each for found in q.to_callback(one, BLOCK, 0))
+    held = distinct(found for one in each for found in q.to_callback(one, ir.BLOCK, 0))
     return [external(f"{outside.name}.{name}", Resolution.INHERITED, held)]
 
 
@@ -111,7 +92,7 @@ def _companions(owner: Value, cls: Value, parts: Sequence[Part]) -> Sequence[Par
     return singles + others if _is_single(*parts[0]) else others + singles
 
 
-def _is_single(unit: Unit, definition: Definition) -> bool:
+def _is_single(unit: Unit, definition: ir.Definition) -> bool:
     """Whether a class is that of one object, which has its name."""
     return definition.id in unit.properties
 
@@ -134,7 +115,7 @@ def _may_have(owner: Value, rules: Rules, *, is_field: bool) -> bool:
     return not rules.has_function_names or (owner.kind == "object") == is_field
 
 
-def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Part]:
+def children(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Iterator[Part]:
     """The members of a class under a name."""
     rules = unit.rules
     own = unit.children_of(members_of(definition, rules), name)
@@ -151,18 +132,18 @@ def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Itera
                 yield other, member
 
 
-def _holder(unit: Unit, member: Definition) -> str:
+def _holder(unit: Unit, member: ir.Definition) -> str:
     """The id of that class of several of one name in which a member is written: the last before it."""
     others = [one.id for one in same_named(unit, member.parent) if is_class(one) and one.line <= member.line]
     return others[-1] if others else member.parent
 
 
-def _is_implementing(definition: Definition, member: Definition, rules: Rules) -> bool:
+def _is_implementing(definition: ir.Definition, member: ir.Definition, rules: Rules) -> bool:
     """Whether a function implements a protocol for a module, or is only declared in it."""
     return rules.has_protocols and definition.kind == "module" and member.kind == "method"
 
 
-def as_member(q: Queries, owner: Value, unit: Unit, member: Definition) -> Iterator[Value]:
+def as_member(q: Queries, owner: Value, unit: Unit, member: ir.Definition) -> Iterator[Value]:
     """What a definition is as a member of an object; a property is what it returns."""
     is_held = owner.kind in {"object", "class"}
     is_object = unit.rules.has_namespaces or not unit.rules.calls_classes
@@ -176,13 +157,13 @@ def as_member(q: Queries, owner: Value, unit: Unit, member: Definition) -> Itera
             yield value.holding(held)
 
 
-def _is_property(unit: Unit, member: Definition) -> bool:
+def _is_property(unit: Unit, member: ir.Definition) -> bool:
     properties = unit.rules.properties
-    is_decorated = bool(properties) and any(path_of(one) in properties for one in unit.decorated_by(member.id))
+    is_decorated = bool(properties) and any(ir.path_of(one) in properties for one in unit.decorated_by(member.id))
     return is_decorated or member.id in unit.properties
 
 
-def _fields(q: Queries, owner: Value, unit: Unit, definition: Definition, name: str) -> list[Value]:
+def _fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, name: str) -> list[Value]:
     """What an attribute is: as declared, as assigned in methods, and as given where objects are made."""
     rules = unit.rules
     found = _declared_fields(q, owner, unit, definition, name)
@@ -202,7 +183,7 @@ def _may_be_function(value: Value) -> bool:
     return value.kind == "external object" and not builtins.is_value(value.name)
 
 
-def _declared_fields(q: Queries, owner: Value, unit: Unit, definition: Definition, name: str) -> list[Value]:
+def _declared_fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, name: str) -> list[Value]:
     """What the body of a class says of an attribute."""
     rules = unit.rules
     expressions = unit.binds(definition.id, name) if is_class(definition) else ()
@@ -211,21 +192,21 @@ def _declared_fields(q: Queries, owner: Value, unit: Unit, definition: Definitio
     held = held_by(q, owner) if owner.held and rules.has_filled_fields else {}
     found: list[Value] = []
     for one in expressions[:MOST_VALUES]:
-        written = one.type if held and isinstance(one, Instance) else None
+        written = one.type if held and isinstance(one, ir.Instance) else None
         found += q.typed(unit, definition.id, written, held) if written else q.values(unit, definition.id, one)
     return found
 
 
-def declared_or_given(q: Queries, unit: Unit, scope: str, expressions: Sequence[Expression]) -> list[Value]:
+def declared_or_given(q: Queries, unit: Unit, scope: str, expressions: Sequence[ir.Expression]) -> list[Value]:
     """Something of the declared type, where that can be followed, else what is assigned."""
-    declared = [one for one in expressions if isinstance(one, Instance)]
+    declared = [one for one in expressions if isinstance(one, ir.Instance)]
     found = q.each(unit, scope, declared[:MOST_VALUES])
     if any(map(is_known, found)):
         return found
-    return found + q.each(unit, scope, [one for one in expressions if not isinstance(one, Instance)][:MOST_VALUES])
+    return found + q.each(unit, scope, [one for one in expressions if not isinstance(one, ir.Instance)][:MOST_VALUES])
 
 
-def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found: Sequence[Value]) -> Iterator[Value]:
+def _filled_in(q: Queries, unit: Unit, definition: ir.Definition, name: str, found: Sequence[Value]) -> Iterator[Value]:
     """What others put into an attribute, where the class alone does not tell what it is."""
     rules, cls = unit.rules, Value("class", unit.path, definition.id)
     names = [one.name for one in unit.parameters.get(definition.id, ())] if is_class(definition) else []
@@ -245,7 +226,7 @@ def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found:
         yield from _assigned(q, unit, definition, name)
 
 
-def _with_methods(unit: Unit, definition: Definition, name: str, found: list[Value]) -> list[Value]:
+def _with_methods(unit: Unit, definition: ir.Definition, name: str, found: list[Value]) -> list[Value]:
     """The values of a field, with the functions that are written in it."""
     literal = f"{definition.qualified}.{name}"
     if literal not in unit.children or literal in unit.definitions:
@@ -254,19 +235,19 @@ def _with_methods(unit: Unit, definition: Definition, name: str, found: list[Val
     return [Value("literal", unit.path, literal, Resolution.RECEIVER, distinct(found)), *others]
 
 
-def _filled(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Value]:
+def _filled(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Iterator[Value]:
     """What a field is where objects of a class are written with their fields."""
     cls, fields = Value("class", unit.path, definition.id), [*unit.bindings.get(definition.id, ())]
     position = fields.index(name) if name in fields else MOST_CALLERS
     for path, fill in q.program.fills.get(unit.rules.family, definition.name)[:MOST_CALLERS]:
         given = argument_at(fill.arguments, position, name)
-        if given is not None and not isinstance(given.value, Unknown):
+        if given is not None and not isinstance(given.value, ir.Unknown):
             other = q.unit(path)
             if any(value.is_same(cls) for value in q.type_names(other, fill.scope, fill.type)):
                 yield from found_by(q.values(other, fill.scope, given.value), Resolution.ARGUMENT)
 
 
-def _assigned(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Value]:
+def _assigned(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Iterator[Value]:
     """What is assigned to a field of objects of a class."""
     cls, has_tables = Value("class", unit.path, definition.id), unit.rules.has_tables
     known = q.program.assigned.get(unit.rules.family, name)
@@ -274,9 +255,9 @@ def _assigned(q: Queries, unit: Unit, definition: Definition, name: str) -> Iter
         known = sorted(known, key=lambda item: item[0] != unit.path)
     for path, one in known[:MOST_CALLERS]:
         other, target, value = q.unit(path), one.target, one.value
-        while isinstance(target, Element):
-            target, value = target.of, Collection((value,))
-        made = q.values(other, one.scope, target.of) if isinstance(target, Attribute) else ()
+        while isinstance(target, ir.Element):
+            target, value = target.of, ir.Collection((value,))
+        made = q.values(other, one.scope, target.of) if isinstance(target, ir.Attribute) else ()
         if any(each.is_same(cls) for each in made):
             yield from found_by(
                 q.values(other, one.scope, value), Resolution.SCOPE if has_tables else Resolution.ARGUMENT

@@ -9,7 +9,8 @@ from docindex_dagster.callgraph.offers import is_class, last_name
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import same_named
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.values import MOST_VALUES, Resolution, Value, Values, external_object, found_by
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, found_by
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external_object
 from docindex_dagster.callgraph.units import Unit
 
 

@@ -12,7 +12,8 @@ from docindex_dagster.callgraph.offers import full_name, last_name
 from docindex_dagster.callgraph.resolver.classes import own_member
 from docindex_dagster.callgraph.resolver.hierarchy import derived_classes
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, functions
+from docindex_dagster.callgraph.resolver.value_sets import functions
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_IMPLEMENTATIONS = 40

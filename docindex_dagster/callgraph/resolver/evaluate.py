@@ -13,7 +13,8 @@ from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.results import new, result
 from docindex_dagster.callgraph.resolver.scopes import function_named, lookup, name_or_call
 from docindex_dagster.callgraph.resolver.types import typed
-from docindex_dagster.callgraph.resolver.values import Value, Values, collection, distinct, external_object, functions
+from docindex_dagster.callgraph.resolver.value_sets import distinct, functions
+from docindex_dagster.callgraph.resolver.values import Value, Values, collection, external_object
 from docindex_dagster.callgraph.units import Unit
 
 

@@ -9,7 +9,8 @@ from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver.hoisting import space_of
 from docindex_dagster.callgraph.resolver.queries import BASE_KINDS, Part, Queries
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, distinct
+from docindex_dagster.callgraph.resolver.value_sets import distinct
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_DERIVED = 40  # classes
@@ -190,6 +191,11 @@ def class_around(unit: Unit, scope: str) -> Definition | None:
     if not unit.rules.has_open_classes:
         return unit.class_around(scope)
     return next((around for around in unit.around(scope) if is_class(around)), None)
+
+
+def function_around(unit: Unit, scope: str) -> Definition | None:
+    """The innermost function around a place."""
+    return next((around for around in unit.around(scope) if around.kind in FUNCTIONS), None)
 
 
 def derived_classes(q: Queries, base: Value) -> Iterator[Value]:

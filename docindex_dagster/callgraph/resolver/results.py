@@ -2,47 +2,24 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from docindex_dagster.callgraph.ir import (
-    THIS,
-    Assignment,
-    Attribute,
-    Call,
-    Collection,
-    Definition,
-    Expression,
-    Instance,
-    Name,
-    NameOrCall,
-    New,
-    Record,
-    Union,
-    path_of,
-)
+from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.imports import all_exported
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.selves import is_type_function
 from docindex_dagster.callgraph.resolver.types import for_receiver, function_type, held_by, is_open, may_be_function
-from docindex_dagster.callgraph.resolver.values import (
-    FUNCTION_TYPE,
-    MOST_VALUES,
-    Resolution,
-    Value,
-    Values,
-    external_object,
-    found_by,
-    functions,
-    known,
-)
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, found_by, functions, known
+from docindex_dagster.callgraph.resolver.values import FUNCTION_TYPE, Resolution, Value, Values, external_object
 from docindex_dagster.callgraph.units import Unit
 
 _SELF_TYPES = frozenset({"this", "this.type", "Self", "self", "static", "$this"})
-_SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
+_SELF_MADE = frozenset({ir.New(ir.THIS), ir.Call(ir.THIS), ir.Call(ir.Name("new")), ir.Call(ir.path("this.new"))})
+_WRITTEN = (ir.Collection, ir.Record, ir.Instance)
 _GIVEN = external_object("?")  # in what a function holds: it is applied to an argument
 _INDEXED = frozenset({"class", "object", "module"})
 _TABLE_NAMES = frozenset({"cls", "class", "klass"})
-_STATIC = New(Name("static"))
+_STATIC = ir.New(ir.Name("static"))
 _POINTING = ("operator[]", "operator->", "operator*")
 _BASES = frozenset({"class", "external", "function"})
 
@@ -107,7 +84,7 @@ def callable_of(q: Queries, value: Value) -> Sequence[Value]:
     return q.made(value) if value.kind == "module" else ()
 
 
-def new(q: Queries, unit: Unit, scope: str, cls: Expression) -> list[Value]:
+def new(q: Queries, unit: Unit, scope: str, cls: ir.Expression) -> list[Value]:
     """A new object of what an expression stands for."""
     objects: list[Value] = []
     for value in constructed(q, unit, scope, cls):
@@ -118,12 +95,12 @@ def new(q: Queries, unit: Unit, scope: str, cls: Expression) -> list[Value]:
     return objects
 
 
-def constructed(q: Queries, unit: Unit, scope: str, cls: Expression) -> Sequence[Value]:
+def constructed(q: Queries, unit: Unit, scope: str, cls: ir.Expression) -> Sequence[Value]:
     """The classes of which an expression behind `new` makes an object."""
-    if isinstance(cls, Name) and unit.rules.separates_kinds:
-        cls = Name(cls.text, "type")
+    if isinstance(cls, ir.Name) and unit.rules.separates_kinds:
+        cls = ir.Name(cls.text, "type")
     values = q.values(unit, scope, cls)
-    if cls is THIS:
+    if cls is ir.THIS:
         values = tuple(value.as_kind("class") for value in values if value.kind == "object")
     found = [value for value in values if value.kind in {"class", "external"}]
     if not found:  # the class of what it is assigned to
@@ -153,51 +130,51 @@ def returned(q: Queries, value: Value) -> Values:
     return tuple(found_by(inferred, Resolution.RETURNED))
 
 
-def _of_return(q: Queries, unit: Unit, function: Value, expression: Expression) -> Values:
+def _of_return(q: Queries, unit: Unit, function: Value, expression: ir.Expression) -> Values:
     """What an expression that a function returns is; the object whose method it is where it returns itself."""
     receiver = function.held[:1]
-    bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, (Collection, Record))]
-    is_table = unit.rules.has_tables and THIS in bound
-    made = THIS if is_table else bound[0] if len(bound) == 1 else expression
-    if receiver and (made is THIS or expression is _STATIC or _is_given_object(unit, function, made)):
+    bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, (ir.Collection, ir.Record))]
+    is_table = unit.rules.has_tables and ir.THIS in bound
+    made = ir.THIS if is_table else bound[0] if len(bound) == 1 else expression
+    if receiver and (made is ir.THIS or expression is _STATIC or _is_given_object(unit, function, made)):
         return receiver
     if receiver and made in _SELF_MADE and receiver[0].kind == "class":
         return (receiver[0].as_kind("object"),)
     return q.values(unit, function.name, expression)
 
 
-def _is_given_object(unit: Unit, function: Value, made: Expression) -> bool:
+def _is_given_object(unit: Unit, function: Value, made: ir.Expression) -> bool:
     """Whether what a function of a table returns is the table that it is given first."""
-    if not unit.rules.has_tables or not isinstance(made, Name):
+    if not unit.rules.has_tables or not isinstance(made, ir.Name):
         return False
     taken = unit.parameters.get(function.name, ())
     is_named = made.text in _TABLE_NAMES or unit.definitions[function.name].name in unit.rules.runs
     return bool(taken) and taken[0].name == made.text and is_named
 
 
-def _bound(unit: Unit, scope: str, expression: Expression) -> Sequence[Expression]:
+def _bound(unit: Unit, scope: str, expression: ir.Expression) -> Sequence[ir.Expression]:
     """What a variable or attribute is assigned to be in a function."""
-    if isinstance(expression, (Name, NameOrCall)):
+    if isinstance(expression, (ir.Name, ir.NameOrCall)):
         return unit.binds(scope, expression.text)
     paths = unit.dotted.get(scope)
-    return paths.get(path_of(expression), ()) if paths else ()
+    return paths.get(ir.path_of(expression), ()) if paths else ()
 
 
-def _returns(q: Queries, unit: Unit, function: Value) -> Sequence[Expression]:
+def _returns(q: Queries, unit: Unit, function: Value) -> Sequence[ir.Expression]:
     """What a function returns, but for what just this call gives it, unless it is called in one place."""
     expressions = unit.returns.get(function.name, ())
     taken = unit.parameters.get(function.name, ()) if expressions else ()
     given = {
-        one.name for one in taken if not isinstance(one.value, Instance) and not unit.binds(function.name, one.name)
+        one.name for one in taken if not isinstance(one.value, ir.Instance) and not unit.binds(function.name, one.name)
     }
-    parts = [one.parts if isinstance(one, Union) else (one,) for one in expressions]
+    parts = [one.parts if isinstance(one, ir.Union) else (one,) for one in expressions]
     others = [
-        tuple(part for part in some if not isinstance(part, (Name, NameOrCall)) or part.text not in given)
+        tuple(part for part in some if not isinstance(part, (ir.Name, ir.NameOrCall)) or part.text not in given)
         for some in parts
     ]
     if others == parts or _is_called_once(q, unit, function):
         return expressions
-    return [Union(some) if len(some) > 1 else some[0] for some in others if some]
+    return [ir.Union(some) if len(some) > 1 else some[0] for some in others if some]
 
 
 def _is_called_once(q: Queries, unit: Unit, function: Value) -> bool:
@@ -259,30 +236,26 @@ def _of_table(q: Queries, value: Value) -> Sequence[Value]:
     inside = [one for some in unit.children.get(table.qualified, {}).values() for one in some]
     if any(one.kind == "method" or unit.takes(one.id, "self") for one in inside):
         return ()
-    if any(not isinstance(one.value, Record) for one in unit.bases.get(table.id, ())):
+    if any(not isinstance(one.value, ir.Record) for one in unit.bases.get(table.id, ())):
         return ()
     found = q.all_defined(unit, inside, Resolution.ELEMENT)
-    for one in unit.assigned:
-        if _is_field(one, table):
+    for one in unit.assigned:  # where this table is in scope
+        is_field = isinstance(one.target, ir.Attribute) and ir.path_of(one.target.of) == table.name
+        if is_field and one.scope == table.parent:
             found += found_by(q.values(unit, one.scope, one.value), Resolution.ELEMENT)
     return found if len(found) <= MOST_VALUES else ()
-
-
-def _is_field(one: Assignment, table: Definition) -> bool:
-    """Whether what is assigned is a field of a table, where this table is in scope."""
-    return isinstance(one.target, Attribute) and one.scope == table.parent and path_of(one.target.of) == table.name
 
 
 def _entries(q: Queries, table: Value) -> Values:
     """What a literal holds, without the functions that those in it call on the literal itself."""
     called = {call.callee for call in q.program.calls_in(q.unit(table.path), table.name)}
-    return tuple(one for one in table.held if Attribute(THIS, one.name.rpartition(".")[2]) not in called)
+    return tuple(one for one in table.held if ir.Attribute(ir.THIS, one.name.rpartition(".")[2]) not in called)
 
 
 def _is_whole(q: Queries, value: Value) -> bool:
     """Whether a literal is all that a name stands for."""
     scope, _, name = value.name.rpartition(".")
-    return all(isinstance(one, Collection | Record | Instance) for one in q.unit(value.path).binds(scope, name))
+    return all(isinstance(one, _WRITTEN) for one in q.unit(value.path).binds(scope, name))
 
 
 def _of_library_bases(q: Queries, value: Value) -> Iterator[Value]:
@@ -290,7 +263,7 @@ def _of_library_bases(q: Queries, value: Value) -> Iterator[Value]:
     for ancestor in known(ancestors(q, value.as_kind("class"))):
         for unit, definition in parts_of(q, ancestor):
             for one in unit.bases.get(definition.id, ()):
-                written = one.value.type if isinstance(one.value, Instance) else None
+                written = one.value.type if isinstance(one.value, ir.Instance) else None
                 if written and written.arguments and builtins.is_collection(written.name):
                     yield from q.typed(unit, definition.id, written.arguments[-1], None)
 
@@ -301,7 +274,7 @@ def _of_generic_bases(q: Queries, value: Value) -> list[Value]:
         item
         for unit, definition in parts_of(q, value)
         for one in unit.bases.get(definition.id, ())
-        if isinstance(one.value, Instance) and one.value.type.arguments
+        if isinstance(one.value, ir.Instance) and one.value.type.arguments
         for base in q.typed(unit, definition.parent, one.value.type, None)
         if base.kind == "external object" and base.name != FUNCTION_TYPE
         for item in q.elements(base)

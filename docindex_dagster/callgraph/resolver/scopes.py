@@ -15,7 +15,8 @@ from docindex_dagster.callgraph.resolver.namespaces import fitting, outermost
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.selves import of_itself
 from docindex_dagster.callgraph.resolver.types import builtin
-from docindex_dagster.callgraph.resolver.values import MOST_VALUES, Resolution, Value, Values, distinct, found_by, known
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_MEANINGS = 2  # of a variable

@@ -7,7 +7,13 @@ from docindex_dagster.callgraph.ir import FILE, Definition
 from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.resolver.classes import members
-from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed, class_around, derived_classes
+from docindex_dagster.callgraph.resolver.hierarchy import (
+    ancestors,
+    bases_of_unnamed,
+    class_around,
+    derived_classes,
+    function_around,
+)
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
 from docindex_dagster.callgraph.resolver.values import Value, Values
 from docindex_dagster.callgraph.units import Unit
@@ -129,7 +135,7 @@ def _is_of_constant(unit: Unit, scope: str) -> bool:
 
 def _inherited_method(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
     """The method that the one around a place overrides."""
-    method, cls = _function_around(unit, scope), class_around(unit, scope)
+    method, cls = function_around(unit, scope), class_around(unit, scope)
     if method is None or cls is None:
         return ()
     first, *others = ancestors(q, Value("class" if unit.rules.has_function_names else "object", unit.path, cls.id))
@@ -145,9 +151,5 @@ def _behind(q: Queries, host: Value, module: Value, name: str) -> Sequence[Value
 
 def _unnamed_class(unit: Unit, scope: str) -> Values:
     """The class without a name that a function gives, whose methods are the function's."""
-    function = _function_around(unit, scope)
+    function = function_around(unit, scope)
     return (Value("literal", unit.path, function.qualified),) if function else ()
-
-
-def _function_around(unit: Unit, scope: str) -> Definition | None:
-    return next((around for around in unit.around(scope) if around.kind in FUNCTIONS), None)
