@@ -150,11 +150,10 @@ def _by_takers(q: Queries, target: Value, position: int) -> Values:
 
 def _from_takers(q: Queries, target: Value, position: int) -> Values:
     """What those give to a function that are given the function itself."""
-    unit = q.unit(target.path)
-    name = unit.definitions[target.name].name
     found: list[Value] = []
-    for path, (call, at) in q.program.takers.get(unit.rules.family, name)[:MOST_CALLERS]:
-        other, given = q.unit(path), call.arguments[at]
+    name = q.definition(target).name
+    for other, (call, at) in q.in_files(q.program.takers, q.unit(target.path), name, MOST_CALLERS):
+        given = call.arguments[at]
         if any(value.is_same(target) for value in q.values(other, call.scope, given.value)):
             found += q.values(other, call.scope, ir.CallbackArgument(call.callee, _number(given, at), position))
     return distinct(found)

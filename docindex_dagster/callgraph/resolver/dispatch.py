@@ -80,12 +80,11 @@ def _structural(q: Queries, unit: Unit, cls: str, name: str) -> Iterator[Value]:
     if unit.rules.sharing != "folder" or definition.kind != "interface":
         return
     wanted = unit.children.get(definition.qualified, ())
-    for path, method in q.program.named.get(family, name):
-        other = q.unit(path)
+    for other, method in q.in_files(q.program.named, unit, name):
         is_own = method.parent == definition.qualified
         if is_own or not method.parent or method.kind != "method" or (other.is_test and not unit.is_test):
             continue
-        folder, owner = posixpath.dirname(path), full_name(other, method.parent)
+        folder, owner = posixpath.dirname(other.path), full_name(other, method.parent)
         if all(any(posixpath.dirname(at) == folder for at, _ in full.get(family, f"{owner}.{one}")) for one in wanted):
             for at, one in full.get(family, owner):
                 if posixpath.dirname(at) == folder and one.kind != "interface":

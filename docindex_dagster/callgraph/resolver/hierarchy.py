@@ -213,11 +213,11 @@ def derived_classes(q: Queries, base: Value) -> Iterator[Value]:
 
 def derived(q: Queries, path: str, name: str, in_tests: bool) -> Values:  # noqa: FBT001 of a query
     """The classes that name a class as a base; those of tests only with `in_tests`."""
-    cls, family = Value("class", path, name), q.unit(path).rules.family
+    cls, last = Value("class", path, name), name.rpartition(".")[2].partition("~")[0]
     return tuple(
         Value("object", other.path, identifier)
-        for other_path, identifier in q.program.derived.get(family, name.rpartition(".")[2].partition("~")[0])
-        if identifier in (other := q.unit(other_path)).definitions
+        for other, identifier in q.in_files(q.program.derived, q.unit(path), last)
+        if identifier in other.definitions
         and (in_tests or not other.is_test)
         and any(one.is_same(cls) for _, values in q.bases(other, other.definitions[identifier]) for one in values)
     )

@@ -263,9 +263,8 @@ def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
     rules = unit.rules
     is_global = rules.sharing == "global"
     classes: list[tuple[Unit, Definition]] = []  # of which each is a part of one
-    for path, definition in q.program.named.get(rules.family, name):
-        other = q.unit(path)
-        if path == unit.path or definition.is_local:
+    for other, definition in q.in_files(q.program.named, unit, name):
+        if other is unit or definition.is_local:
             continue
         if definition.parent if is_global else not _is_outermost(other, definition):
             continue
@@ -283,15 +282,15 @@ def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
 
 def _is_loaded(q: Queries, unit: Unit, other: Unit, definition: Definition) -> bool:
     """Whether a function of another file is there because the file is imported; classes may be loaded unsaid."""
-    if unit.rules.gives_one_value and _is_only(q, unit.rules.family, definition):
+    if unit.rules.gives_one_value and _is_only(q, unit, definition):
         return True
     return is_class(definition) or other.path in q.visible(unit)
 
 
-def _is_only(q: Queries, family: str, definition: Definition) -> bool:
+def _is_only(q: Queries, unit: Unit, definition: Definition) -> bool:
     """Whether no other file defines a name for all."""
-    named = q.program.named.get(family, definition.name)
-    return len({path for path, one in named if not one.parent and one.id not in q.unit(path).hidden}) == 1
+    named = q.in_files(q.program.named, unit, definition.name)
+    return len({other.path for other, one in named if not one.parent and one.id not in other.hidden}) == 1
 
 
 def visible(q: Queries, unit: Unit) -> frozenset[str]:
@@ -311,19 +310,15 @@ def visible(q: Queries, unit: Unit) -> frozenset[str]:
 
 def _of_loaded(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
     """A function of a file that this one loads, or that one loads which loads this one."""
-    family = unit.rules.family
-    named = [
-        (q.unit(path), one)
-        for path, one in q.program.named.get(family, name.rpartition(".")[2])
-        if path != unit.path and called_name(one, q.unit(path).definitions) == name
-    ]
+    listed = q.in_files(q.program.named, unit, name.rpartition(".")[2])
+    named = [part for part in listed if part[0] is not unit and called_name(part[1], part[0].definitions) == name]
     loaded = q.visible(unit) if named else ()
     if own := [part for part in named if part[0].path in loaded]:
         for part in _last_loaded(q, unit, own):
             yield from q.defined(*part, Resolution.IMPORT)
         return
-    loading = dict.fromkeys(path for path, _ in q.program.callers.get(family, _LOADING)) if named else ()
-    for other in (q.unit(path) for path in loading if path != unit.path):
+    loading = dict.fromkeys(other for other, _ in q.in_files(q.program.callers, unit, _LOADING)) if named else ()
+    for other in (other for other in loading if other is not unit):
         beside = q.visible(other)
         found = [part for part in named if part[0].path in beside] if unit.path in beside else []
         for part in [part for part in found if part[0] is other] or _last_loaded(q, other, found):
@@ -341,10 +336,9 @@ def _last_loaded(q: Queries, unit: Unit, found: Sequence[Part]) -> Sequence[Part
 
 def _of_neighbours(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
     folder = unit.path.rpartition("/")[0]
-    for path, _ in q.program.tops.get(unit.rules.family, f"{folder}::{name}"):
-        other = q.unit(path)
+    for other, _ in q.in_files(q.program.tops, unit, f"{folder}::{name}"):
         is_local = any(one.is_local for one in other.children_of(FILE, name))
-        if path != unit.path and other.namespace == unit.namespace and not is_local:
+        if other is not unit and other.namespace == unit.namespace and not is_local:
             yield from q.top(other, name, Resolution.PACKAGE)
 
 

@@ -131,14 +131,15 @@ def extensions(q: Queries, unit: Unit, scope: str, values: Values, name: str) ->
     for one in unit.imports.get(name, ()):
         named[one.member] = True
     for real, is_imported in named.items():
-        for path, function in q.program.extensions.get(unit.rules.family, real):
-            other = q.unit(path)
+        for other, function in q.in_files(q.program.extensions, unit, real):
             if (other is unit and function.id == scope) or not _sees(q, unit, scope, other, function):
                 continue
             fits = [value for value in values if _extends(q, other, function, value)]
             if fits or (not values and is_imported):
                 held = tuple(fits[:1]) if fits and fits[0].kind == "object" else ()
-                yield Value("function", path, function.id, Resolution.RECEIVER if fits else Resolution.IMPORT, held)
+                yield Value(
+                    "function", other.path, function.id, Resolution.RECEIVER if fits else Resolution.IMPORT, held
+                )
 
 
 def _sees(q: Queries, unit: Unit, scope: str, other: Unit, function: Definition) -> bool:

@@ -6,12 +6,12 @@ means is written here, how it is answered in the part.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.dependencies.tabling import Query, Table
 from docindex_dagster.callgraph.ir import CallSite, Decorator, Definition, Expression, Name, TypeRef
-from docindex_dagster.callgraph.program import Program
+from docindex_dagster.callgraph.program import Lookup, Program
 from docindex_dagster.callgraph.resolver.hoisting import Hoisting
 from docindex_dagster.callgraph.resolver.values import NONE, Resolution, Value, Values
 from docindex_dagster.callgraph.rules import Rules
@@ -23,6 +23,7 @@ BASE_KINDS = frozenset({"class", "external", "function", "literal", "record", "o
 PATH_WORDS = frozenset({"this", "super", "crate"})
 
 Part = tuple[Unit, Definition]
+_Found = TypeVar("_Found")
 
 
 class Queries:
@@ -156,6 +157,12 @@ class Queries:
     def all_members(self, values: Iterable[Value], name: str) -> list[Value]:
         """What each of some things has under a name."""
         return [member for value in values for member in self.member(value, name)]
+
+    def in_files(
+        self, lookup: Lookup[_Found], unit: Unit, name: str, most: int | None = None
+    ) -> list[tuple[Unit, _Found]]:
+        """What there is of one sort under a name in the language of a file, each with its file."""
+        return [(self.unit(path), one) for path, one in lookup.get(unit.rules.family, name)[:most]]
 
     def hoisted(self, unit: Unit, scope: str, expression: Expression) -> str:
         """The outermost place where an expression means the same."""

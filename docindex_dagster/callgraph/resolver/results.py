@@ -8,7 +8,7 @@ from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.imports import all_exported
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.selves import is_type_function
-from docindex_dagster.callgraph.resolver.types import for_receiver, function_type, held_by, is_open, may_be_function
+from docindex_dagster.callgraph.resolver.types import function_type, held_by, is_open, may_be_function
 from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, found_by, functions, known
 from docindex_dagster.callgraph.resolver.values import FUNCTION_TYPE, Resolution, Value, Values, external_object
 from docindex_dagster.callgraph.units import Unit
@@ -117,10 +117,10 @@ def returned(q: Queries, value: Value) -> Values:
     if declared:
         if receiver and not declared.arguments and declared.name in _SELF_TYPES:
             return tuple(found_by(receiver, Resolution.RETURNED))
-        of_type = for_receiver(q, value, declared)
-        if of_type is None:
-            of_type = q.typed(unit, value.name, declared, held_by(q, receiver[0]) if receiver else None)
-        found = found_by(of_type, Resolution.RETURNED)
+        cls = unit.class_around(value.name) if receiver else None
+        holder = Value("class", unit.path, cls.id) if cls else None
+        given = held_by(q, receiver[0], holder) if receiver else None
+        found = found_by(q.typed(unit, value.name, declared, given), Resolution.RETURNED)
         is_closed = any(not is_open(q, one) for one in found) and not may_be_function(q, found)
         if unit.rules.separates_kinds or is_closed:
             return tuple(found)
@@ -227,7 +227,7 @@ def _of_object(q: Queries, value: Value) -> Iterable[Value]:
         return [value]
     if rules.has_tables:
         return _of_table(q, value)
-    return _of_library_bases(q, value) if rules.separates_kinds else _of_generic_bases(q, value)
+    return _of_generic_bases(q, value)
 
 
 def _of_table(q: Queries, value: Value) -> Sequence[Value]:
@@ -258,24 +258,17 @@ def _is_whole(q: Queries, value: Value) -> bool:
     return all(isinstance(one, _WRITTEN) for one in q.unit(value.path).binds(scope, name))
 
 
-def _of_library_bases(q: Queries, value: Value) -> Iterator[Value]:
-    """What an object holds by the collection of the library that its class is."""
-    for ancestor in known(ancestors(q, value.as_kind("class"))):
-        for unit, definition in parts_of(q, ancestor):
+def _of_generic_bases(q: Queries, value: Value) -> Iterator[Value]:
+    """What an object holds as the generic type that its class is made from: a collection of the library."""
+    rules = q.rules(value)
+    for cls in known(ancestors(q, value.as_kind("class"))):
+        for unit, definition in parts_of(q, cls):
             for one in unit.bases.get(definition.id, ()):
                 written = one.value.type if isinstance(one.value, ir.Instance) else None
-                if written and written.arguments and builtins.is_collection(written.name):
+                if written is None or not written.arguments or written.name == FUNCTION_TYPE:
+                    continue
+                if not rules.separates_kinds:
+                    for base in q.typed(unit, definition.parent, written, None):
+                        yield from q.elements(base) if base.kind == "external object" else ()
+                elif builtins.is_collection(written.name):
                     yield from q.typed(unit, definition.id, written.arguments[-1], None)
-
-
-def _of_generic_bases(q: Queries, value: Value) -> list[Value]:
-    """What an object holds as the generic type that its class is made from."""
-    return [
-        item
-        for unit, definition in parts_of(q, value)
-        for one in unit.bases.get(definition.id, ())
-        if isinstance(one.value, ir.Instance) and one.value.type.arguments
-        for base in q.typed(unit, definition.parent, one.value.type, None)
-        if base.kind == "external object" and base.name != FUNCTION_TYPE
-        for item in q.elements(base)
-    ]

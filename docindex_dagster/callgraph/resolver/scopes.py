@@ -16,7 +16,7 @@ from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.selves import of_itself
 from docindex_dagster.callgraph.resolver.types import builtin
 from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
+from docindex_dagster.callgraph.resolver.values import Resolution, Value
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_MEANINGS = 2  # of a variable
@@ -71,8 +71,6 @@ def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
             return q.each(unit, around.id, bounds)
     if is_class(around):
         return _in_class(q, unit, around, scope, wanted)
-    if rules.separates_kinds and (wanted.space or around.id in unit.bases or around.id in unit.receivers):
-        return _in_member(q, unit, around, wanted)
     return _in_function(q, unit, around, wanted)
 
 
@@ -101,40 +99,35 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
 
 
 def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Sequence[Value] | None:
-    """What a name stands for in a function: what it imports, its variables and parameters, what is defined in it."""
+    """What a name stands for in a function: what it imports, its variables and parameters, what is defined in it.
+
+    Where it is a member of something else than what it is written in, also the members of that.
+    """
     rules, name = unit.rules, wanted.text
     if rules.has_function_names and wanted.space == "function":
         inside = q.all_defined(unit, _named_in(unit, around.qualified, name), Resolution.SCOPE)
         return inside or used_in(q, unit, around.qualified, name) or None
     found = used_in(q, unit, around.qualified, name) if rules.has_local_imports else []
-    is_bound = bool(unit.binds(around.id, name))
+    is_variable = not (rules.separates_kinds and wanted.space)
+    is_bound = is_variable and bool(unit.binds(around.id, name))
     if is_bound:
         found = [*found, *bound(q, unit, around.id, f"{around.qualified}.{name}", name)]
     # What is assigned from outside of the program tells nothing of what was given.
     is_outside = is_bound and all(value.kind == "external object" for value in found)
-    if unit.takes(around.id, name) and (is_outside or not found):
+    if is_variable and unit.takes(around.id, name) and (is_outside or not found):
         return [*found, *q.parameter(unit, around, name)]
     if found or is_bound:
         return found
     defined = _named_in(unit, around.qualified, name)
-    return q.all_defined(unit, defined, Resolution.SCOPE) if defined else None
-
-
-def _in_member(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Values | None:
-    """What a name stands for in a function that is a member of something else than what it is written in."""
-    rules, name = unit.rules, wanted.text
-    if not wanted.space:
-        if unit.binds(around.id, name):
-            return tuple(bound(q, unit, around.id, f"{around.qualified}.{name}", name))
-        if unit.takes(around.id, name):
-            return q.parameter(unit, around, name)
-    found = q.all_defined(unit, unit.children_of(around.qualified, name), Resolution.SCOPE)
+    found = q.all_defined(unit, defined, Resolution.SCOPE)
+    if not rules.separates_kinds:
+        return found if defined else None
     if not found and wanted.space != "type":
         bases = (base for _, values in q.bases(unit, around) for base in values if base.kind == "class")
         owners = [base.as_kind("object") for base in bases]
         if rules.extends_receiver and around.id in unit.receivers:
             owners += q.typed(unit, around.id, unit.receivers[around.id], None)
-        found = q.members_of(unit, around.id, tuple(owners), name)
+        found = q.members_of(unit, around.id, tuple(owners), name) if owners else []
     return fitting(found, wanted, rules)
 
 

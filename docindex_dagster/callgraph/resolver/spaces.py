@@ -52,11 +52,10 @@ def _seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
 
 def seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
     """The definitions of a full name that a file sees."""
-    listed = q.program.full.get(unit.rules.family, full)
     is_included = unit.rules.sharing == "included"
-    if is_included and all(one.kind == "module" for _, one in listed):
+    if is_included and all(one.kind == "module" for _, one in q.program.full.get(unit.rules.family, full)):
         return ()  # a namespace, or nothing
-    found = [(q.unit(path), definition) for path, definition in listed]
+    found = q.in_files(q.program.full, unit, full)
     return _visible(q, unit, full, found) if is_included else found
 
 
@@ -99,15 +98,14 @@ def _variable(q: Queries, unit: Unit, full: str) -> list[Value]:
     found = [value for path, scope in near for value in q.bound(q.unit(path), scope, full, name)]
     if near and not any(map(is_known, found)):
         found += [value for path, scope in far for value in q.bound(q.unit(path), scope, full, name)]
-        found += () if space else _assigned_outside(q, unit.rules.family, name)
+        found += () if space else _assigned_outside(q, unit, name)
     return found
 
 
-def _assigned_outside(q: Queries, family: str, name: str) -> list[Value]:
+def _assigned_outside(q: Queries, unit: Unit, name: str) -> list[Value]:
     """What functions put into a variable that is in no namespace."""
     found: list[Value] = []
-    for path, one in q.program.stored.get(family, f".{name}")[:_MOST_ASSIGNED]:
-        other = q.unit(path)
+    for other, one in q.in_files(q.program.stored, unit, f".{name}", _MOST_ASSIGNED):
         if isinstance(one.target, Name) and not other.binds(one.scope, name):
             found += q.values(other, one.scope, one.value)
     return found
@@ -168,16 +166,16 @@ def enclosing_space(q: Queries, unit: Unit, parent: str) -> str:
 def assigned(q: Queries, cls: Value, name: str) -> Iterator[Value]:
     """What is put into a field of a class, anywhere in the program."""
     unit = q.unit(cls.path)
-    family, definition, stored = unit.rules.family, unit.definitions[cls.name], q.program.stored
+    definition, stored = unit.definitions[cls.name], q.program.stored
     names = [definition.name, *_other_names(unit, definition)]
     fields = [*unit.bindings.get(definition.id, ())]
     positions = [f"#{fields.index(name)}"] if name in fields else []
     for field in (name, *positions):
         for written in names:
-            for path, one in stored.get(family, f"{written}.{field}")[:_MOST_ASSIGNED]:
-                yield from q.values(q.unit(path), one.scope, one.value)
-    for path, one in stored.get(family, f".{name}")[:_MOST_ASSIGNED]:
-        other, target = q.unit(path), one.target
+            for other, one in q.in_files(stored, unit, f"{written}.{field}", _MOST_ASSIGNED):
+                yield from q.values(other, one.scope, one.value)
+    for other, one in q.in_files(stored, unit, f".{name}", _MOST_ASSIGNED):
+        target = one.target
         if isinstance(target, Attribute) and target.of is not THIS:
             owners: Sequence[Value] = q.values(other, one.scope, target.of)
         else:
@@ -260,9 +258,9 @@ def _given_types(q: Queries, owner: Value, name: str) -> list[Value]:
     if name not in names:
         return []
     at, found = names.index(name), []
-    for path, one in q.program.stored.get(unit.rules.family, f"<{definition.name}")[:_MOST_ASSIGNED]:
+    for other, one in q.in_files(q.program.stored, unit, f"<{definition.name}", _MOST_ASSIGNED):
         arguments = one.value.type.arguments if isinstance(one.value, Instance) else ()
-        found += q.each(q.unit(path), one.scope, map(Instance, arguments[at : at + 1]))
+        found += q.each(other, one.scope, map(Instance, arguments[at : at + 1]))
     return [value for value in found if is_known(value)]
 
 

@@ -107,32 +107,6 @@ def _bound_of(unit: Unit, scope: str, name: str) -> Expression | None:
     return None
 
 
-def for_receiver(q: Queries, function: Value, written: TypeRef) -> list[Value] | None:
-    """Something of a type parameter, by what the object whose method it is was made for."""
-    receiver = function.held[0] if function.held and function.held[0].kind == "object" else None
-    unit = q.unit(function.path)
-    holder = unit.class_around(function.name)
-    if receiver is None or holder is None or holder.id not in unit.generics:
-        return None
-    if written.name == EITHER:
-        written = written.arguments[0]
-    if written.arguments and written.name in unit.rules.wrappers:
-        written = written.arguments[-1]
-    names = [*dict.fromkeys(one.name for one in unit.generics[holder.id])]
-    wanted = [argument.name for argument in written.arguments if not argument.arguments]
-    if written.name not in names and not any(name in names for name in wanted):
-        return None
-    given = _given_types(q, receiver, Value("class", unit.path, holder.id))
-    if len(given) != len(names):
-        return None
-    known_types = dict(zip(names, given, strict=True))
-    if written.name in names:
-        return [known_types[written.name]]
-    several = (typed(q, unit, function.name, argument, known_types)[:1] for argument in written.arguments)
-    held = tuple(one for some in several for one in some)
-    return [found.holding(held) for found in typed(q, unit, function.name, written)]
-
-
 def _given_types(q: Queries, owner: Value, cls: Value) -> Sequence[Value]:
     """What an object was made for, as far as one of its classes tells it."""
     if owner.is_same(cls):
@@ -146,14 +120,18 @@ def _given_types(q: Queries, owner: Value, cls: Value) -> Sequence[Value]:
     return ()
 
 
-def held_by(q: Queries, owner: Value) -> dict[str, Value]:
-    """What the type parameters of a class stand for in an object, as far as that is declared."""
+def held_by(q: Queries, owner: Value, holder: Value | None = None) -> Mapping[str, Value]:
+    """What type parameters stand for in an object: those of its class, and of another one of which it is one."""
     if owner.kind != "object" or not owner.path:
         return {}
-    unit = q.unit(owner.path)
-    names = dict.fromkeys(one.name for one in unit.generics.get(owner.name, ()))
-    held = dict(zip(names, owner.held, strict=True)) if len(names) == len(owner.held) else {}
-    return {**held, "Self": owner}
+    given: dict[str, Value] = {}
+    for cls in (owner.as_kind("class"), holder):
+        generics = q.unit(cls.path).generics.get(cls.name, ()) if cls is not None else ()
+        names = dict.fromkeys(one.name for one in generics)
+        held = _given_types(q, owner, cls) if cls is not None and names else ()
+        if len(held) == len(names):
+            given.update(zip(names, held, strict=True))
+    return {**given, "Self": owner}
 
 
 def may_be_function(q: Queries, values: Sequence[Value]) -> bool:
