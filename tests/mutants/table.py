@@ -45,7 +45,6 @@ MUTANTS = (
     Mutant(
         "declared or given", "of C, C++ and PHP: a variable by its type or value", f"{CLASSES}:declared_or_given", []
     ),
-    Mutant("functions of members", "names in a function that is a member elsewhere", f"{SCOPES}:_in_member", None),
     Mutant("hidden names", "names of function expressions are seen in them alone", f"{STATEMENTS}:_hidden", None),
     Mutant("defaults", "what a default calls runs outside of the function", f"{STATEMENTS}:_outer", None),
     # Imports.
@@ -82,7 +81,7 @@ MUTANTS = (
         NONE,
     ),
     Mutant("using directives", "`using namespace`", f"{UNITS}:Unit.directives", ()),
-    Mutant("included names", "names of C and C++ by namespaces and includes", f"{SCOPES}:_included"),
+    Mutant("included names", "names of C and C++ by namespaces and includes", f"{SPACES}:looked_up", []),
     Mutant("visible files", "what includes lead to, through others", f"{IMPORTS}:visible", NONE),
     Mutant("names in namespaces", "of Java, Kotlin and C#", f"{NAMESPACES}:outermost"),
     Mutant("namespaces", "what a namespace or class has", f"{NAMESPACES}:of_namespace"),
@@ -127,7 +126,6 @@ MUTANTS = (
     Mutant("type names", "a declared type", f"{TYPES}:typed", []),
     Mutant("types of C++", "the type of a name, in namespaces and includes", f"{SPACES}:included_types"),
     Mutant("bounds", "a type parameter of Java, Kotlin and C#", f"{TYPES}:_bound_of", None),
-    Mutant("type parameters", "by what the object was made for", f"{TYPES}:for_receiver", None),
     Mutant("arguments of bases", "what a base class was made for", f"{TYPES}:_given_types"),
     Mutant("types of objects", "type parameters of an object in its fields", f"{TYPES}:held_by", {}),
     Mutant("function types", "a type of functions with a name", f"{TYPES}:function_type", None),
@@ -154,7 +152,6 @@ MUTANTS = (
     Mutant("returns", "what a function returns", f"{RESULTS}:returned"),
     Mutant("returned parameters", "what another caller gives is not returned", f"{RESULTS}:_is_called_once", True),
     Mutant("elements", "what a collection holds", f"{RESULTS}:elements"),
-    Mutant("elements of objects", "a collection that a class is", f"{RESULTS}:_of_library_bases"),
     Mutant("elements of bases", "a collection that a type of Go is", f"{RESULTS}:_of_generic_bases", []),
     Mutant("entries of tables", "helpers in a table are none of its entries", f"{RESULTS}:_entries", ()),
     Mutant("whole tables", "a table that is something else besides", f"{RESULTS}:_is_whole", True),

@@ -74,8 +74,7 @@ def is_value(name: str) -> bool:
 
 def is_same_type(name: str, wanted: str) -> bool:
     """Whether what has a type of the library may be given where another is wanted."""
-    name, wanted = _TYPE_NAMES.get(name, name), _TYPE_NAMES.get(wanted, wanted)
-    return name == wanted or any(name in group and wanted in group for group in (_COLLECTIONS, _MAPS))
+    return _TYPE_NAMES.get(wanted, wanted) in same_types(_TYPE_NAMES.get(name, name))
 
 
 def same_types(name: str) -> tuple[str, ...]:

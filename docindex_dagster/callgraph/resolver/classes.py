@@ -44,7 +44,8 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
     for unit, definition in _companions(owner, cls, parts):
         found = _in_part(q, owner, cls, (unit, definition), name)
         if found and unit.rules.has_extensions:
-            asked, given = _by_body(q, found)
+            asked = [one for one in functions(found) if one.name in q.unit(one.path).hidden]  # by a protocol
+            given = [one for one in found if one not in asked]
             found = (asked if owner.is_same(cls) else given) or ([] if asked else given)
             required = required or asked
         if found:
@@ -102,12 +103,6 @@ def applied(q: Queries, value: Value) -> Values:
     found = tuple(functions(own_member(q, value, value, "apply")))
     is_made = any(not _is_single(*part) for part in parts_of(q, value))
     return (*found, value) if is_made or not found else found
-
-
-def _by_body(q: Queries, found: Sequence[Value]) -> tuple[list[Value], list[Value]]:
-    """Those that a protocol only asks for, and all others."""
-    asked = [one for one in found if one.kind == "function" and one.name in q.unit(one.path).hidden]
-    return asked, [one for one in found if one not in asked]
 
 
 def _may_have(owner: Value, rules: Rules, *, is_field: bool) -> bool:
@@ -210,10 +205,9 @@ def _filled_in(q: Queries, unit: Unit, definition: ir.Definition, name: str, fou
     """What others put into an attribute, where the class alone does not tell what it is."""
     rules, cls = unit.rules, Value("class", unit.path, definition.id)
     names = [one.name for one in unit.parameters.get(definition.id, ())] if is_class(definition) else []
-    if name in names and not rules.separates_kinds:
-        yield from q.given(cls, names.index(name), name)
-    if name in names and rules.has_companions and all(map(_may_be_function, found)):
-        yield from functions(q.given(cls, names.index(name), name))
+    if name in names and (not rules.separates_kinds or (rules.has_companions and all(map(_may_be_function, found)))):
+        given = q.given(cls, names.index(name), name)
+        yield from functions(given) if rules.separates_kinds else given
     if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
         yield from spaces.assigned(q, cls, name)
     if rules.has_tables:

@@ -266,7 +266,9 @@ def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
     for other, definition in q.in_files(q.program.named, unit, name):
         if other is unit or definition.is_local:
             continue
-        if definition.parent if is_global else not _is_outermost(other, definition):
+        if is_global and definition.parent:
+            continue
+        if any(around.kind != "module" for around in other.around(definition.parent)):
             continue
         if rules.has_marked_variables and is_marked(other, definition):
             continue
@@ -373,8 +375,3 @@ def _weight(unit: Unit, definition: Definition) -> tuple[bool, ...]:
     """How much one of the parts of a class is what is meant by it."""
     makes = any(unit.children_of(definition.qualified, name) for name in unit.rules.constructors)
     return not unit.is_test, makes, definition.id in unit.bases
-
-
-def _is_outermost(unit: Unit, definition: Definition) -> bool:
-    """Whether nothing but namespaces is around a definition."""
-    return all(around.kind == "module" for around in unit.around(definition.parent))

@@ -24,17 +24,20 @@ _HOLDING = frozenset({"collection", "record"})
 
 
 def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
-    """What a name stands for at a place."""
+    """What a name stands for at a place: in the scopes around it, else in the file and in what it sees of others."""
     rules, name = unit.rules, wanted.text
     own = of_itself(q, unit, scope, name)
     if own is not None:
         return own
-    if rules.sharing == "included":
-        return _included(q, unit, scope, wanted)
+    is_included = rules.sharing == "included"
     sees_literals = rules.has_implicit_members and (
         rules.has_open_classes or (rules.separates_kinds and not rules.extends_receiver)
     )
+    space = ""
     for around in unit.around(scope):
+        if is_included and around.kind == "module":
+            space = space or around.qualified
+            break
         found = _in_scope(q, unit, around, scope, wanted)
         if found is not None:
             return found
@@ -42,24 +45,12 @@ def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
             beside = of_literal(q, Value("literal", unit.path, around.parent), name)
             if beside:
                 return beside
+        space = space_of(unit, around) if is_included else ""
+    if is_included:
+        return spaces.looked_up(q, unit, spaces.enclosing_space(q, unit, space), name) or builtin(name, rules)
     if scope != FILE:
         return q.evaluated(unit, FILE, wanted)
     return outermost(q, unit, wanted) if rules.separates_kinds else _in_file(q, unit, name)
-
-
-def _included(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
-    """What a name stands for in the functions around it, else in the namespaces and in what a file includes."""
-    space = ""
-    for around in unit.around(scope):
-        if around.kind == "module":
-            space = space or around.qualified
-            break
-        found = _in_scope(q, unit, around, scope, wanted)
-        if found is not None:
-            return found
-        space = space_of(unit, around)
-    seen = spaces.looked_up(q, unit, spaces.enclosing_space(q, unit, space), wanted.text)
-    return seen or builtin(wanted.text, unit.rules)
 
 
 def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
