@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal, Parameter
 from docindex_dagster.callgraph.offers import last_name
@@ -39,6 +40,7 @@ _ALIASES = {
 }
 _NUMBERS = ("byte", "short", "char", "int", "long", "float", "double", "decimal", "number")
 _SAME_NUMBERS = {"integer": "int", "int32": "int", "int64": "long", "single": "float"}
+_DECLARED = frozenset({Resolution.FILE, Resolution.IMPORT})
 _MOST_GIVEN = 8  # arguments for one parameter
 _NUMBER_MISSING = 10.0  # a wrong number of arguments weighs more than all types
 
@@ -82,10 +84,7 @@ def _group(q: Queries, unit: Unit, value: Value) -> tuple[str, ...]:
     if unit.rules.separates_kinds and value.kind == "function":
         return (q.definition(value).name, *(part for one in value.held for part in (one.path, one.name)))
     name = value.name.partition("~")[0] if value.kind == "function" else value.name
-    is_declared = unit.language == "cpp" and value.resolution in {
-        Resolution.FILE,
-        Resolution.IMPORT,
-    }  # in one of several headers
+    is_declared = unit.language == "cpp" and value.resolution in _DECLARED  # in one of several headers
     return ("" if is_declared else value.path, name)
 
 
@@ -96,14 +95,12 @@ def _best(q: Queries, unit: Unit, call: CallSite | Decorator, group: Sequence[Va
     fitting = [(value, one) for value, one in zip(group, taken, strict=True) if len(one) == len(given)]
     fitting = fitting or [*zip(group, taken, strict=True)]
     if len(fitting) > 1:
-        known_values: dict[int, Sequence[Value]] = {}
+        read = q.read if rules.has_bare_calls else q.values
 
+        @cache
         def values_of(at: int) -> Sequence[Value]:
             """What an argument may be."""
-            if at not in known_values:
-                read = q.read if rules.has_bare_calls else q.values
-                known_values[at] = known(q.table.without_callers(read, unit, call.scope, given[at].value))
-            return known_values[at]
+            return known(q.table.without_callers(read, unit, call.scope, given[at].value))
 
         literals = [_literal(one, rules) for one in given]
         scores = [_fit(q, literals, values_of, value, one, rules) for value, one in fitting]
