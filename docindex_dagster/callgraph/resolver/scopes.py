@@ -111,14 +111,15 @@ def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Se
         return found
     defined = _named_in(unit, around.qualified, name)
     found = q.all_defined(unit, defined, Resolution.SCOPE)
-    if not rules.separates_kinds:
+    is_plain = not (wanted.space or around.id in unit.bases or around.id in unit.receivers)
+    if is_plain or not rules.separates_kinds:
         return found if defined else None
     if not found and wanted.space != "type":
         bases = (base for _, values in q.bases(unit, around) for base in values if base.kind == "class")
         owners = [base.as_kind("object") for base in bases]
         if rules.extends_receiver and around.id in unit.receivers:
             owners += q.typed(unit, around.id, unit.receivers[around.id], None)
-        found = q.members_of(unit, around.id, tuple(owners), name) if owners else []
+        found = q.members_of(unit, around.id, tuple(owners), name)
     return fitting(found, wanted, rules)
 
 
