@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.resolver.resolver import Resolver
+from docindex_dagster.callgraph.resolver import calls
 from docindex_dagster.callgraph.table_files import as_table
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics as statistics_of
@@ -42,7 +42,7 @@ def main() -> None:
     started = time.process_time()
     graph = build_graph(chunks, references)
     resolved = time.process_time() - started
-    with patch.object(Resolver, "targets", lambda *_: ()), patch.object(Resolver, "reason", lambda *_: ""):
+    with patch.object(calls, "targets", lambda *_: ()), patch.object(calls, "reason", lambda *_: ""):
         unfollowed = _seconds(partial(build_graph, chunks, references), time.process_time)
     cost, least = ((parsed - without + seconds) / without for seconds in (resolved, unfollowed))
     print(f"{len(pc.unique(chunks['path']))} files, {chunks['text'].nbytes / 1e6:.1f} MB, {chunks.num_rows} chunks")

@@ -25,7 +25,8 @@ from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import has_calls
 from docindex_dagster.callgraph.modules import Modules, is_configuration
 from docindex_dagster.callgraph.program import Index, Program, Units
-from docindex_dagster.callgraph.resolver.resolver import Resolver
+from docindex_dagster.callgraph.resolver.queries import Queries
+from docindex_dagster.callgraph.resolver.resolver import resolver as resolver_of
 from docindex_dagster.callgraph.table_reading import References
 from docindex_dagster.callgraph.units import Chunks, Unit, make_unit
 from docindex_dagster.core.errors import first_line
@@ -161,10 +162,10 @@ def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Reference
     return Units(spans, make)
 
 
-def _resolver(units: Units, files: pa.Table, index: Index, content: Content) -> Resolver:
+def _resolver(units: Units, files: pa.Table, index: Index, content: Content) -> Queries:
     """The resolver of all files, which are found by an index."""
     table = Table(content.limits)
-    return Resolver(Program(units, _modules(files), index, table), table)
+    return resolver_of(Program(units, _modules(files), index, table), table)
 
 
 def _of_files(chunks: pa.Table) -> pa.Table:
@@ -197,7 +198,7 @@ def _modules(files: pa.Table) -> Modules:
     return Modules(frozenset(paths), texts)
 
 
-def _extracted(resolver: Resolver, files: pa.Table, irs: References, paths: Sequence[str], content: Content) -> Graph:
+def _extracted(resolver: Queries, files: pa.Table, irs: References, paths: Sequence[str], content: Content) -> Graph:
     """The nodes and triples of some files, without the nodes that lie outside the source."""
     wanted = (
         files
@@ -209,7 +210,7 @@ def _extracted(resolver: Resolver, files: pa.Table, irs: References, paths: Sequ
     return Graph(pa.concat_tables([part.nodes for part in parts]), pa.concat_tables([part.triples for part in parts]))
 
 
-def _parts(resolver: Resolver, wanted: pa.Table, irs: References, content: Content) -> Iterator[Graph]:
+def _parts(resolver: Queries, wanted: pa.Table, irs: References, content: Content) -> Iterator[Graph]:
     """The graph in parts, since many rows take much more memory as objects than in a table."""
     nodes: list[Node] = []
     triples: list[Triple] = []
@@ -253,7 +254,7 @@ class _File:
         concepts: what is in texts, by their hashes.
     """
 
-    resolver: Resolver
+    resolver: Queries
     path: str
     rows: Sequence[dict[str, Any]]
     references: str

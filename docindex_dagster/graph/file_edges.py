@@ -24,7 +24,7 @@ from docindex_dagster.callgraph.ir import (
 from docindex_dagster.callgraph.languages.lua_tables import TABLE
 from docindex_dagster.callgraph.nesting import CLASSES
 from docindex_dagster.callgraph.offers import last_name
-from docindex_dagster.callgraph.resolver.resolver import Resolver
+from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import CONFIDENCE, NAMES, Value
 from docindex_dagster.callgraph.units import Unit
 from docindex_dagster.graph.triple import EXTERNAL, FROM_PARSE, PACKAGE, UNRESOLVED, Node, Triple
@@ -47,7 +47,7 @@ class _Evidence(NamedTuple):
 class FileEdges:
     """Collects the nodes and edges of a file; of edges that say the same the first is kept."""
 
-    resolver: Resolver
+    resolver: Queries
     unit: Unit
     source: str
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class FileEdges:
 
     def _import(self, one: Import) -> None:
         here = self.unit.path, "file"
-        values = self.resolver.imported(
+        values = self.resolver.import_targets(
             self.unit, one._replace(scope=FILE, member=one.member if one.kind == "name" else "")
         )
         for value in values:
@@ -224,7 +224,7 @@ class FileEdges:
         key = (subject[0], predicate, target[0])
         if key in self.triples:
             return
-        how, confidence = (NAMES[value.how], CONFIDENCE[value.how]) if value else (FROM_PARSE, 1.0)
+        how, confidence = (NAMES[value.resolution], CONFIDENCE[value.resolution]) if value else (FROM_PARSE, 1.0)
         if among:
             how, confidence = f"{OVERRIDING}, one of {among}", round(confidence / among, 2)
         if reason:

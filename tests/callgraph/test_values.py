@@ -1,22 +1,23 @@
 """Sets of values: each once, by its strongest step, and not too many."""
 
 from docindex_dagster.callgraph.ir import Name, Record
-from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, collection, distinct, external_object
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, collection, external_object
 
 ORDER, CART = Value("class", "shop.py", "Order"), Value("class", "shop.py", "Cart")
 
 
 def test_a_value_that_is_found_twice_counts_by_its_strongest_step():
-    assert distinct([ORDER.found(How.ARGUMENT), CART, ORDER]) == (ORDER, CART)
-    assert distinct([ORDER, CART, ORDER.found(How.ARGUMENT)]) == (ORDER, CART)
+    assert distinct([ORDER.found(Resolution.ARGUMENT), CART, ORDER]) == (ORDER, CART)
+    assert distinct([ORDER, CART, ORDER.found(Resolution.ARGUMENT)]) == (ORDER, CART)
 
 
 def test_a_step_makes_a_value_no_stronger():
-    assert ORDER.found(How.ARGUMENT).found(How.FILE).how is How.ARGUMENT
+    assert ORDER.found(Resolution.ARGUMENT).found(Resolution.FILE).resolution is Resolution.ARGUMENT
 
 
 def test_collections_are_one_that_holds_what_each_of_them_does():
-    assert distinct([collection((ORDER,)), collection((CART,), How.ELEMENT)]) == (collection((ORDER, CART)),)
+    assert distinct([collection((ORDER,)), collection((CART,), Resolution.ELEMENT)]) == (collection((ORDER, CART)),)
 
 
 def test_what_differs_by_what_it_holds_or_is_written_with_is_another_value():

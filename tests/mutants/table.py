@@ -50,7 +50,6 @@ MUTANTS = (
     Mutant(
         "declared or given", "of C, C++ and PHP: a variable by its type or value", f"{CLASSES}:declared_or_given", []
     ),
-    Mutant("functions of members", "names in a function that is a member elsewhere", f"{SCOPES}:_in_member", None),
     Mutant(
         "hidden names",
         "names of function expressions are seen in them alone",
@@ -91,8 +90,8 @@ MUTANTS = (
     Mutant("modules of Go", "the folder of a package", f"{LANGUAGE}.go_modules:find"),
     Mutant("modules of Rust", "the file of a module or crate", f"{LANGUAGE}.rust_modules:find"),
     Mutant("using directives", "`using namespace`", f"{UNITS}:Unit.directives", ()),
-    Mutant("included names", "names of C and C++ by namespaces and includes", f"{SCOPES}:_included"),
-    Mutant("visible files", "what includes lead to, through others", f"{SPACES}:included", NONE),
+    Mutant("included names", "names of C and C++ by namespaces and includes", f"{SPACES}:looked_up", []),
+    Mutant("visible files", "what includes lead to, through others", f"{IMPORTS}:visible", NONE),
     Mutant("names in namespaces", "of Java, Kotlin and C#", f"{NAMESPACES}:outermost"),
     Mutant("namespaces", "what a namespace or class has", f"{NAMESPACES}:of_namespace"),
     Mutant("namespaces around", "of C#: what is in the namespaces around", f"{NAMESPACES}:own_namespaces"),
@@ -106,7 +105,6 @@ MUTANTS = (
     Mutant(
         "mixins", "members before those of base classes", f"{STATEMENTS}:BASES", without_capture(BASES, "base.mixin")
     ),
-    Mutant("class methods", "`ClassMethods` of a module of Ruby", f"{HIERARCHY}:_extension"),
     Mutant("overriding", "a method that a class calls on itself", f"{CALLS}:_overriding"),
     Mutant("overriding by use", "not where only objects of others run it", f"{CALLS}:_may_run_in", True),
     Mutant("dynamic dispatch", "the methods that may run instead", f"{DISPATCH}:implementations"),
@@ -144,7 +142,6 @@ MUTANTS = (
     Mutant("type names", "a declared type", f"{TYPES}:typed", []),
     Mutant("types of C++", "the type of a name, in namespaces and includes", f"{SPACES}:included_types"),
     Mutant("bounds", "a type parameter of Java, Kotlin and C#", f"{TYPES}:_bound_of", None),
-    Mutant("type parameters", "by what the object was made for", f"{TYPES}:for_receiver", None),
     Mutant("arguments of bases", "what a base class was made for", f"{TYPES}:_given_types"),
     Mutant("types of objects", "type parameters of an object in its fields", f"{TYPES}:held_by", {}),
     Mutant("function types", "a type of functions with a name", f"{TYPES}:function_type", None),
@@ -171,7 +168,6 @@ MUTANTS = (
     Mutant("returns", "what a function returns", f"{RESULTS}:returned"),
     Mutant("returned parameters", "what another caller gives is not returned", f"{RESULTS}:_is_called_once", True),
     Mutant("elements", "what a collection holds", f"{RESULTS}:elements"),
-    Mutant("elements of objects", "a collection that a class is", f"{RESULTS}:_of_library_bases"),
     Mutant("elements of bases", "a collection that a type of Go is", f"{RESULTS}:_of_generic_bases", []),
     Mutant("entries of tables", "helpers in a table are none of its entries", f"{RESULTS}:_entries", ()),
     Mutant("whole tables", "a table that is something else besides", f"{RESULTS}:_is_whole", True),
@@ -263,8 +259,8 @@ MUTANTS = (
     Mutant("stored functions", "what functions put into a variable", f"{SPACES}:_assigned_outside", []),
     Mutant("templates", "what a template is used with", f"{SPACES}:_given_types", []),
     Mutant("inherited types", "a type in a base class", f"{SPACES}:_inherited_types", []),
-    Mutant("tests with fixtures", "TEST_F is a member of its fixture", "callgraph.resolver.homes:_WITH_FIXTURE", NONE),
-    Mutant("members by namespaces", "a method outside of its class", f"{SPACES}:home_of", Argument(2)),
+    Mutant("tests with fixtures", "TEST_F is a member of its fixture", f"{PARTS}.hoisting:_WITH_FIXTURE", NONE),
+    Mutant("members by namespaces", "a method outside of its class", f"{SPACES}:enclosing_space", Argument(2)),
     Mutant("macros of C", "a macro, where it is included", f"{SPACES}:_macros", []),
     Mutant("objects in C++", "what looks like a function and makes an object", f"{DECLARATIONS}:_is_made", False),
     # Elixir and Haskell.
@@ -276,7 +272,7 @@ MUTANTS = (
     Mutant("protocols", "an implementation has the name of its type", RULES, without("has_protocols", False)),
     Mutant("implementations", "a function of a protocol is none of the module", f"{CLASSES}:_is_implementing", False),
     Mutant("fields of structs", "a struct has fields alone, a module functions", f"{CLASSES}:_may_have", True),
-    Mutant("use", "a module gets what another one quotes for it", RULES, without("extension", "")),
+    Mutant("extensions of modules", "`use` of Elixir, `ClassMethods` of Ruby", RULES, without("extension", "")),
     Mutant("bases of Elixir", "a module has nothing of what it uses", RULES, without("inherits", True)),
     Mutant("callbacks of modules", "a module in a variable has its callbacks", f"{CALLS}:_declared"),
     Mutant("fields without types", "what structs are written with", RULES, without("has_untyped_fields", False)),

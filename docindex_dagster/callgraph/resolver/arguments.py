@@ -1,40 +1,26 @@
 """What parameters are: what is declared, what callers give, and what functions give to callbacks."""
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
-from docindex_dagster.callgraph.ir import (
-    ANY,
-    BLOCK,
-    LAST_ARGUMENT,
-    Argument,
-    Attribute,
-    Call,
-    CallbackArgument,
-    CallSite,
-    Decorator,
-    Definition,
-    Expression,
-    Instance,
-    Name,
-    NameOrCall,
-)
-from docindex_dagster.callgraph.nesting import FUNCTIONS
+from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.fixtures import fixture_of
+from docindex_dagster.callgraph.resolver.hierarchy import function_around
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries, argument_at
-from docindex_dagster.callgraph.resolver.types import is_open, may_be_function, typed_for
-from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, collection, distinct
+from docindex_dagster.callgraph.resolver.types import is_open, may_be_function
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, collection
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 _FUNCTION_TYPES = frozenset({"fun", "Action", "Func", "Predicate", "Consumer", "Function", "BiConsumer", "BiFunction"})
 
 
-def callback_argument(q: Queries, unit: Unit, scope: str, wanted: CallbackArgument) -> list[Value]:
+def callback_argument(q: Queries, unit: Unit, scope: str, wanted: ir.CallbackArgument) -> list[Value]:
     """What a function gives to its callback."""
-    if wanted.argument == ANY:
-        callees = q.callees(unit, scope, wanted.of)
-        return [found for value in callees for found in _to_last(q, value, wanted.position)]
+    if wanted.argument == ir.ANY:
+        return [found for value in q.callees(unit, scope, wanted.of) for found in _to_last(q, value, wanted.position)]
     values = q.values(unit, scope, wanted.of)
     return [found for value in values for found in to_callback(q, value, wanted.argument, wanted.position)]
 
@@ -43,122 +29,119 @@ def _to_last(q: Queries, value: Value, position: int) -> Sequence[Value]:
     """What a function gives to the function that it is given last, by the type that it declares."""
     parameters = q.unit(value.path).parameters.get(value.name, ()) if value.kind in {"function", "class"} else ()
     declared = parameters[-1].value if parameters else None
-    if not isinstance(declared, Instance) or declared.type.name not in _FUNCTION_TYPES:
+    if not isinstance(declared, ir.Instance) or declared.type.name not in _FUNCTION_TYPES:
         return ()
-    arguments = declared.type.arguments
     at = position if declared.type.name == "fun" else position - 1
-    return typed_for(q, value, arguments[at]) if 0 <= at < len(arguments) else ()
+    taken = declared.type.arguments[at : at + 1] if at >= 0 else ()
+    return [one for written in taken for one in q.typed(q.unit(value.path), value.name, written, None)]
 
 
 def to_callback(q: Queries, value: Value, argument: int, position: int) -> Values:
     """What a function gives, at a position, to the callback that is its argument of a number."""
     if value.kind == "function":
-        return tuple(one.found(How.ARGUMENT) for one in _passed(q, value, argument, position))
+        return tuple(found_by(_passed(q, value, argument, position), Resolution.ARGUMENT))
     if value.kind == "external" and value.held and builtins.gives_elements(value.name, position):
-        return tuple(one.found(How.ELEMENT) for one in value.held)
+        return tuple(found_by(value.held, Resolution.ELEMENT))
     return ()
 
 
 def _passed(q: Queries, value: Value, argument: int, position: int) -> Iterator[Value]:
     unit = q.unit(value.path)
-    names = _callback_names(q, value, argument)
-    rules = unit.rules
+    names, rules = _callback_names(q, value, argument), unit.rules
     for call in q.program.calls_in(unit, value.name):
         callee, given = call.callee, call.arguments
-        if _name(callee) in names and isinstance(callee, Name) and position < len(given):
-            yield from q.values(unit, call.scope, given[position].value)
-        elif isinstance(callee, Attribute) and callee.name in rules.callers and _name(callee.of) in names:
-            shifted = position + rules.has_prototypes
-            if shifted < len(given):
-                yield from q.values(unit, call.scope, given[shifted].value)
+        is_method = isinstance(callee, ir.Attribute) and callee.name in rules.callers and _name(callee.of) in names
+        if is_method or (isinstance(callee, ir.Name) and callee.text in names and position < len(given)):
+            at = position + (is_method and rules.has_prototypes)
+            yield from q.each(unit, call.scope, [one.value for one in given[at : at + 1]])
         else:
             for at, one in enumerate(given):
                 if not one.name and _name(one.value) in names:
-                    yield from q.values(unit, call.scope, CallbackArgument(callee, _number(one, at), position))
+                    yield from q.values(unit, call.scope, ir.CallbackArgument(callee, _number(one, at), position))
 
 
 def _callback_names(q: Queries, function: Value, argument: int) -> Sequence[str]:
     """The names under which a function calls the callback that it is given."""
     taken = q.parameters(function)
-    if argument == BLOCK:
+    if argument == ir.BLOCK:
         return ["yield", *(one.name for one in taken if one.kind == "block")]
     return [taken[argument].name] if argument < len(taken) and taken[argument].kind != "block" else []
 
 
-def _name(expression: Expression) -> str:
-    return expression.text if isinstance(expression, Name | NameOrCall) else ""
+def _name(expression: ir.Expression) -> str:
+    return expression.text if isinstance(expression, (ir.Name, ir.NameOrCall)) else ""
 
 
-def _number(argument: Argument, at: int) -> int:
+def _number(argument: ir.Argument, at: int) -> int:
     """The number of an argument, by which callbacks are known."""
-    return BLOCK if argument.is_block else min(at, LAST_ARGUMENT)
+    return ir.BLOCK if argument.is_block else min(at, ir.LAST_ARGUMENT)
 
 
-def parameter(q: Queries, unit: Unit, function: Definition, name: str) -> Values:
+def parameter(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Values:
     """What a parameter of a function is."""
     taken = [one for one in unit.parameters[function.id] if one.name == name]
     declared = [one.value for one in taken]
+    target = Value("function", unit.path, function.id)
     found: list[Value] = []
     for expression in declared:
-        found += q.values(unit, function.id if isinstance(expression, Instance) else function.parent, expression)
+        found += q.values(unit, function.id if isinstance(expression, ir.Instance) else function.parent, expression)
     if not found and (fixture := fixture_of(q, unit, function, name)):
-        return tuple(value.found(How.ARGUMENT) for value in q.returned(fixture))
-    is_rest = any(one.kind == "rest" for one in taken)
-    if is_rest and unit.rules.has_namespaces and any(value.kind == "object" for value in found):
-        return (collection(distinct(found), How.RECEIVER),)
-    is_declared = any(isinstance(expression, Instance) for expression in declared)
-    if not is_declared and unit.rules.has_prototypes and (wanted := _by_literal(q, unit, function, name)):
-        return wanted
-    if is_declared and any(value.kind != "external object" and not is_open(q, value) for value in found):
-        is_either = may_be_function(q, found) and unit.rules.has_decorators
-        return (*found, *_given_functions(q, unit, function, name)) if is_either else tuple(found)
-    if is_declared and unit.rules.separates_kinds:
-        is_value = isinstance(declared[0], Instance) and builtins.is_value(declared[0].type.name)
-        return tuple(found) if is_value else (*found, *_given_functions(q, unit, function, name))
-    return (*found, *_by_callers(q, Value("function", unit.path, function.id), name))
+        return tuple(found_by(q.returned(fixture), Resolution.ARGUMENT))
+    is_rest = unit.rules.has_namespaces and any(one.kind == "rest" for one in taken)
+    if is_rest and any(value.kind == "object" for value in found):
+        return (collection(distinct(found), Resolution.RECEIVER),)
+    is_declared = any(isinstance(expression, ir.Instance) for expression in declared)
+    if not is_declared:
+        wanted = _by_literal(q, unit, function, name) if unit.rules.has_prototypes else ()
+        return wanted or (*found, *_by_callers(q, target, name))
+    is_closed = any(value.kind != "external object" and not is_open(q, value) for value in found)
+    if is_closed:
+        may_be_given = may_be_function(q, found) and unit.rules.has_decorators
+    elif unit.rules.separates_kinds:
+        may_be_given = not (isinstance(declared[0], ir.Instance) and builtins.is_value(declared[0].type.name))
+    else:
+        return (*found, *_by_callers(q, target, name))
+    return (*found, *(_given_functions(q, target, name) if may_be_given else ()))
 
 
 def _by_callers(q: Queries, target: Value, name: str) -> Iterator[Value]:
     """What callers give for a parameter, and what those give to a function that are given the function itself."""
-    taken = q.parameters(target)
-    at = next((at for at, one in enumerate(taken) if one.name == name and not one.kind), None)
-    if at is not None:
+    at, kind = _position(q, target, name)
+    if kind == "":
         yield from q.given(target, at, name)
         yield from _by_takers(q, target, at)
-        return
-    first = next((at for at, one in enumerate(taken) if one.name == name and one.kind == "rest"), None)
-    if first is not None:
-        given = [value for at in range(first, first + MOST_VALUES) for value in q.given(target, at, name)]
-        yield collection(distinct(given))
+    elif kind == "rest":
+        yield collection(distinct(value for one in range(at, at + MOST_VALUES) for value in q.given(target, one, name)))
 
 
-def _by_literal(q: Queries, unit: Unit, function: Definition, name: str) -> Values:
+def _given_functions(q: Queries, target: Value, name: str) -> Sequence[Value]:
+    """The functions that are given for a parameter."""
+    at, kind = _position(q, target, name)
+    return functions(q.given(target, at, name)) if kind == "" else ()
+
+
+def _position(q: Queries, function: Value, name: str) -> tuple[int, str | None]:
+    """The position of a parameter, and its kind: the first that is a plain one, else that takes the rest; or None."""
+    named = [
+        (at, one.kind) for at, one in enumerate(q.parameters(function)) if one.name == name and one.kind != "block"
+    ]
+    return min(named, key=itemgetter(1), default=(0, None))
+
+
+def _by_literal(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Values:
     """What a parameter is by the declared type of the literal in which its function is written."""
     scope, _, literal = function.parent.rpartition(".")
     if not literal or function.parent in unit.definitions:
         return ()
-    declared = [one for one in unit.binds(scope, literal) if isinstance(one, Instance)]
-    names = [one.name for one in unit.parameters.get(function.id, ())]
+    at = [one.name for one in unit.parameters[function.id]].index(name)
+    declared = [one for one in unit.binds(scope, literal) if isinstance(one, ir.Instance)]
+    objects = [value for value in q.each(unit, scope, declared) if value.kind == "object"]
     found: list[Value] = []
-    for one in declared if name in names else ():
-        for value in q.values(unit, scope, one):
-            for method in q.member(value, function.name) if value.kind == "object" else ():
-                taken = q.parameters(method) if method.kind == "function" else ()
-                at = names.index(name)
-                written = taken[at].value if at < len(taken) else None
-                if isinstance(written, Instance):
-                    found += typed_for(q, method, written.type)
+    for method in functions(q.all_members(objects, function.name)):
+        for one in q.parameters(method)[at : at + 1]:
+            if isinstance(one.value, ir.Instance):
+                found += q.typed(q.unit(method.path), method.name, one.value.type, None)
     return tuple(value for value in found if value.kind == "object")
-
-
-def _given_functions(q: Queries, unit: Unit, function: Definition, name: str) -> Sequence[Value]:
-    """The functions that are given for a parameter."""
-    target = Value("function", unit.path, function.id)
-    names = [one.name for one in q.parameters(target) if not one.kind]
-    taken = [one.name if not one.kind else "" for one in q.parameters(target)]
-    if name not in names:
-        return ()
-    return [value for value in q.given(target, taken.index(name), name) if value.kind == "function"]
 
 
 def _by_takers(q: Queries, target: Value, position: int) -> Values:
@@ -167,13 +150,12 @@ def _by_takers(q: Queries, target: Value, position: int) -> Values:
 
 def _from_takers(q: Queries, target: Value, position: int) -> Values:
     """What those give to a function that are given the function itself."""
-    unit = q.unit(target.path)
-    name = unit.definitions[target.name].name
     found: list[Value] = []
-    for path, (call, at) in q.program.takers.get(unit.rules.family, name)[:MOST_CALLERS]:
-        other, given = q.unit(path), call.arguments[at]
+    name = q.definition(target).name
+    for other, (call, at) in q.in_files(q.program.takers, q.unit(target.path), name, MOST_CALLERS):
+        given = call.arguments[at]
         if any(value.is_same(target) for value in q.values(other, call.scope, given.value)):
-            found += q.values(other, call.scope, CallbackArgument(call.callee, _number(given, at), position))
+            found += q.values(other, call.scope, ir.CallbackArgument(call.callee, _number(given, at), position))
     return distinct(found)
 
 
@@ -187,64 +169,64 @@ def _from_callers(q: Queries, target: Value, position: int, name: str) -> Values
     definition = unit.definitions[target.name]
     called = definition.name
     owner = q.owner(unit, target.name)
-    made = owner if owner is not None and unit.rules.has_tables and definition.name in unit.rules.constructors else None
+    made = owner if owner is not None and unit.rules.has_tables and called in unit.rules.constructors else None
     if made is None and owner is not None and _is_constructor(q, definition, owner, unit.rules):
         target, called = owner, q.definition(owner).name
-    own = Name(called)
-    exported = (other for other, of in unit.exports.items() if own in of and other != called)
+    exported = (other for other, of in unit.exports.items() if ir.Name(called) in of and other != called)
     names = [called, *([q.definition(made).name] if made else []), *exported]
     callers = [one for known in names for one in q.program.callers.get(unit.rules.family, known)]
-    return distinct(
-        value
-        for path, call in callers[:MOST_CALLERS]
-        for value in _from_caller(q, unit, target, q.unit(path), call, position, name, made)
-    )
+    found: list[Value] = []
+    for path, call in callers[:MOST_CALLERS]:
+        other = q.unit(path)
+        if isinstance(call, ir.Decorator):
+            given = _to_decorator(q, target, other, call) if position == 0 else ()
+        else:
+            given = _from_caller(q, target, other, call, position, name, made)
+        found += (one for one in given if unit.is_test or not _is_of_test(q, one))
+    return distinct(found)
+
+
+def _to_decorator(q: Queries, target: Value, other: Unit, one: ir.Decorator) -> Sequence[Value]:
+    """What a decorator is given: what it decorates, where it is not called itself."""
+    is_given = not isinstance(one.value, ir.Call) and _calls(q, other, one, target)
+    return [Value("function", other.path, one.decorated, Resolution.ARGUMENT)] if is_given else ()
 
 
 def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
-    q: Queries,
-    unit: Unit,
-    target: Value,
-    other: Unit,
-    call: CallSite | Decorator,
-    position: int,
-    name: str,
-    made: Value | None,
-) -> Iterator[Value]:
-    """What one call gives for a parameter of a function; a decorator is given what it decorates."""
-    argument = None
-    if isinstance(call, CallSite):
-        has_labels = unit.rules.has_labels
-        argument = argument_at(call.arguments, position, name.removeprefix("$"), has_labels=has_labels)
-    if argument is None and isinstance(call, CallSite):
-        if other.rules.is_curried and position >= len(call.arguments):
-            yield from _from_callers_of_result(q, target, other, call, position)
-        return
-    if not (made and isinstance(call, CallSite) and _makes(q, other, call, made)) and not any(
-        _is_called(q, value, target) for value in q.table.without_callers(q.targets, other, call)
-    ):
-        return
-    if isinstance(call, Decorator):
-        if position == 0 and not isinstance(call.value, Call) and (unit.is_test or not other.is_test):
-            yield Value("function", other.path, call.decorated, How.ARGUMENT)
-        return
+    q: Queries, target: Value, other: Unit, call: ir.CallSite, position: int, name: str, made: Value | None
+) -> Sequence[Value]:
+    """What one call gives for a parameter of a function, which may make an object of a table."""
+    has_labels = q.rules(target).has_labels
+    argument = argument_at(call.arguments, position, name.removeprefix("$"), has_labels=has_labels)
+    if argument is None:
+        is_waiting = other.rules.is_curried and position >= len(call.arguments)
+        return _from_callers_of_result(q, target, other, call, position) if is_waiting else ()
+    is_made = made is not None and any(one.is_same(made) for one in q.values(other, call.scope, call.callee))
+    if not is_made and not _calls(q, other, call, target):
+        return ()
     read = q.read if other.rules.has_bare_calls else q.values
-    for value in read(other, call.scope, argument.value) if argument else ():
-        if unit.is_test or not _is_of_test(q, value):
-            yield value.found(How.ARGUMENT)
+    return found_by(read(other, call.scope, argument.value), Resolution.ARGUMENT)
 
 
-def _from_callers_of_result(q: Queries, target: Value, other: Unit, call: CallSite, position: int) -> Iterator[Value]:
+def _calls(q: Queries, unit: Unit, call: ir.CallSite | ir.Decorator, target: Value) -> bool:
+    """Whether a call reaches a function, of which it may be another clause."""
+    return any(_is_called(q, value, target) for value in q.table.without_callers(q.targets, unit, call))
+
+
+def _from_callers_of_result(
+    q: Queries, target: Value, other: Unit, call: ir.CallSite, position: int
+) -> Sequence[Value]:
     """What the callers of a function give to what it gives them: another one that waits for more arguments."""
-    around = next((one for one in other.around(call.scope) if one.kind in FUNCTIONS), None)
-    applied: Expression = call.callee
+    around = function_around(other, call.scope)
+    applied: ir.Expression = call.callee
     for _ in call.arguments:
-        applied = Call(applied)
+        applied = ir.Call(applied)
     if around is None or applied not in other.returns.get(around.id, ()):
-        return
-    if any(value.is_same(target) for value in q.table.without_callers(q.targets, other, call)):
-        taken = len(other.parameters.get(around.id, ()))
-        yield from q.given(Value("function", other.path, around.id), position - len(call.arguments) + taken, "")
+        return ()
+    reached = q.table.without_callers(q.targets, other, call)
+    at = position - len(call.arguments) + len(other.parameters.get(around.id, ()))
+    is_reached = any(value.is_same(target) for value in reached)
+    return q.given(Value("function", other.path, around.id), at, "") if is_reached else ()
 
 
 def _is_called(q: Queries, value: Value, target: Value) -> bool:
@@ -255,17 +237,12 @@ def _is_called(q: Queries, value: Value, target: Value) -> bool:
     return is_clause and len(q.parameters(value)) == len(q.parameters(target))
 
 
-def _makes(q: Queries, unit: Unit, call: CallSite, table: Value) -> bool:
-    """Whether a table is called, which makes an object of it."""
-    return any(value.is_same(table) for value in q.values(unit, call.scope, call.callee))
-
-
 def _is_of_test(q: Queries, value: Value) -> bool:
     """Whether a function or class stands in a test: what is tested calls it only there."""
     return value.path in q.program.units and q.unit(value.path).is_test
 
 
-def _is_constructor(q: Queries, definition: Definition, owner: Value, rules: Rules) -> bool:
+def _is_constructor(q: Queries, definition: ir.Definition, owner: Value, rules: Rules) -> bool:
     """Whether a function runs when an object of a class is made."""
     has_its_name = definition.name == q.definition(owner).name
     return definition.name in rules.constructors or (has_its_name and (rules.separates_kinds or rules.is_made_by_name))

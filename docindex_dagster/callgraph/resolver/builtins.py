@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 
 from docindex_dagster.callgraph.resolver.rust_std import rust_result
-from docindex_dagster.callgraph.resolver.values import How, Kind, Value, external_object
+from docindex_dagster.callgraph.resolver.value_sets import found_by
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, external_object
 
 _ZIG_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
 
@@ -73,8 +74,7 @@ def is_value(name: str) -> bool:
 
 def is_same_type(name: str, wanted: str) -> bool:
     """Whether what has a type of the library may be given where another is wanted."""
-    name, wanted = _TYPE_NAMES.get(name, name), _TYPE_NAMES.get(wanted, wanted)
-    return name == wanted or any(name in group and wanted in group for group in (_COLLECTIONS, _MAPS))
+    return _TYPE_NAMES.get(wanted, wanted) in same_types(_TYPE_NAMES.get(name, name))
 
 
 def same_types(name: str) -> tuple[str, ...]:
@@ -115,14 +115,14 @@ def plain_result(method: Value) -> Value | None:
     """The string or number that a method of the library gives, whatever it is a method of."""
     owner, _, name = method.name.rpartition(".")
     if owner == "Math" and name in _REALS:
-        return external_object("double", method.how)
+        return external_object("double", method.resolution)
     if name in _TEXT:
-        return external_object("String", method.how)
+        return external_object("String", method.resolution)
     number = _NUMBER.fullmatch(name)
-    return external_object(number[1].lower(), method.how) if number else None
+    return external_object(number[1].lower(), method.resolution) if number else None
 
 
-def result_of(family: str, method: Value) -> Iterable[Value]:  # noqa: PLR0911 one a library
+def result_of(family: str, method: Value) -> Iterable[Value]:
     """What a method of a collection or generic type gives, where that is one of its elements, or all."""
     owner, _, name = method.name.rpartition(".")
     if owner == ANY:
@@ -131,24 +131,10 @@ def result_of(family: str, method: Value) -> Iterable[Value]:  # noqa: PLR0911 o
         return rust_result(method)
     if owner.startswith("std.") and family == "zig":
         is_whole = name.startswith("init") or name in _ZIG_WHOLE
-        return [external_object(owner, method.how, method.held)] if is_whole else method.held[-1:]
-    if owner.startswith("std."):
-        return _result_in_std(owner, name, method)
-    if name in _ONE and not (name == "take" and owner in _COLLECTIONS):
-        return (
-            [value.found(How.ELEMENT) for value in method.held[-1:]]
-            if owner != "collection"
-            else [value.found(How.ELEMENT) for value in method.held]
-        )
-    if name in _SAME or name == "take":
-        kind: Kind = "collection" if owner == "collection" else "external object"
-        return [Value(kind, "", owner, method.how, method.held)]
-    return [external_object(method.name, method.how)]
-
-
-def _result_in_std(owner: str, name: str, method: Value) -> Iterable[Value]:
-    if name in _STD_ONE:
-        return [value.found(How.ELEMENT) for value in method.held[-1:]]
-    if name in _ITERATORS:
-        return [external_object(owner, method.how, method.held)]
-    return [external_object(method.name, method.how)]
+        return [external_object(owner, method.resolution, method.held)] if is_whole else method.held[-1:]
+    is_std, is_collection = owner.startswith("std."), owner == "collection"
+    if name in (_STD_ONE if is_std else _ONE) and not (name == "take" and owner in _COLLECTIONS):
+        return found_by(method.held if is_collection else method.held[-1:], Resolution.ELEMENT)
+    if name in (_ITERATORS if is_std else _SAME) or (name == "take" and not is_std):
+        return [Value("collection" if is_collection else "external object", "", owner, method.resolution, method.held)]
+    return [external_object(method.name, method.resolution)]

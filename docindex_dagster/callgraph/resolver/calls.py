@@ -1,32 +1,33 @@
 """What a call reaches: the edges of the call graph."""
 
 from collections.abc import Iterable, Sequence
-from itertools import dropwhile
 
-from docindex_dagster.callgraph.ir import THIS, Attribute, Call, CallSite, Decorator, Expression, Name, path_of
+from docindex_dagster.callgraph.ir import SUPER, THIS, Attribute, Call, CallSite, Decorator, Expression, Name, path_of
 from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import is_class, last_name
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import members, own_member
-from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes, interfaces
+from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes, function_around, interfaces
 from docindex_dagster.callgraph.resolver.imports import macros
-from docindex_dagster.callgraph.resolver.overloads import arguments_of, best_overloads, has_labels_of, takes
+from docindex_dagster.callgraph.resolver.overloads import arguments_of, best_overloads, has_labels_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
-from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, external
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, functions, known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
 from docindex_dagster.callgraph.units import Unit
 
 
 def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     """What a call reaches: functions, classes of which it makes an object, and what is external."""
+    rules = unit.rules
     kind, callee = call.kind if isinstance(call, CallSite) else "decorator", callee_of(call)
-    found = q.reached(unit, _home(q, unit, call.scope, kind, callee), kind, callee)
-    if unit.rules.has_labels:
+    found = q.reached(unit, _hoisted(q, unit, call.scope, kind, callee), kind, callee)
+    if rules.has_labels:
         found = tuple(one for value in found for one in _labelled(q, value, call))
-    if unit.rules.is_curried and not arguments_of(call):  # what callers give is called where it is applied
-        found = tuple(one for one in found if one.how < How.ARGUMENT)
-    is_one = len(found) == 1 and not (unit.rules.separates_kinds and _takes_too_little(q, found[0], call))
-    return found if not found or is_one else q.chosen(unit, call, found)
+    if rules.is_curried and not arguments_of(call):  # what callers give is called where it is applied
+        found = tuple(one for one in found if one.resolution < Resolution.ARGUMENT)
+    is_one = len(found) == 1 and not (rules.separates_kinds and _takes_too_little(q, found[0], call))
+    return found if not found or is_one else chosen(q, unit, call, found)
 
 
 def callee_of(call: CallSite | Decorator) -> Expression:
@@ -36,7 +37,7 @@ def callee_of(call: CallSite | Decorator) -> Expression:
     return call.value.callee if isinstance(call.value, Call) else call.value
 
 
-def _home(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> str:
+def _hoisted(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> str:
     """The outermost place where a call reaches the same."""
     rules = unit.rules
     if not scope or (rules.has_open_dispatch and rules.has_implicit_members):
@@ -45,7 +46,7 @@ def _home(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> 
         return scope
     if rules.separates_kinds and kind != "new" and isinstance(callee, Name):
         callee = Name(callee.text, "function")
-    return q.home(unit, scope, callee)
+    return q.hoisted(unit, scope, callee)
 
 
 def reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> Values:
@@ -58,8 +59,7 @@ def reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -
         found = [target for target in found if _is_called(q, unit, callee, target)]
     if rules.has_numbered_parameters and not found and isinstance(callee, Name) and callee.text[:1] != "$":
         return (external(callee.text),)  # a command
-    inside = [target for target in found if target.kind != "external"]
-    several = distinct(inside or found)
+    several = distinct(known(found) or found)
     return (_with_body(q, unit, several[0]),) if len(several) == 1 else several
 
 
@@ -77,17 +77,16 @@ def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
         values = q.callees(unit, scope, callee)
         if rules.has_protocols and isinstance(callee, Attribute):
             values += _declared(q, callee, values)
-        if rules.has_open_dispatch and isinstance(callee, Attribute | Name):
+        if rules.has_open_dispatch and isinstance(callee, (Attribute, Name)):
             values += _overriding(q, unit, scope, callee, values)
     return [target for value in values for target in callable_of(q, value)]
 
 
 def _read(q: Queries, unit: Unit, scope: str, callee: Expression) -> Sequence[Value]:
     """The functions that take nothing, where they are called by their names alone."""
-    written = last_name(callee)
+    written, family = last_name(callee), unit.rules.family
     names = {written, *(one.member for one in unit.imports.get(written, ()))}
-    named = (one for name in names for _, one in q.program.named.get(unit.rules.family, name))
-    if not any(one.kind in FUNCTIONS for one in named):
+    if not any(one.kind in FUNCTIONS for name in names for _, one in q.program.named.get(family, name)):
         return ()
     found = q.values(unit, scope, callee)
     return [value for value in found if q.is_bare(value) and q.definition(value).name in names]
@@ -119,26 +118,27 @@ def _overloads(q: Queries, function: Value, call: CallSite | Decorator) -> Itera
 
 def _inherited(q: Queries, function: Value) -> Iterable[Value]:
     """The functions of the name of a member in what its class is made from."""
-    name, owner = q.definition(function).name, function.held[0]
-    above = dropwhile(lambda one: not _is_member(q, function, one), ancestors(q, owner))
-    inherited = (one for ancestor in [*above][1:] for one in members(q, owner, [ancestor], name))
-    return (one for one in inherited if one.kind == "function")
+    name, parent, owner = q.definition(function).name, q.definition(function).parent, function.held[0]
+    classes = ancestors(q, owner)
+    for one in classes:  # up to that which has it
+        if one.kind != "external" and q.definition(one).qualified == parent:
+            break
+    return functions(one for ancestor in [*classes] for one in members(q, owner, [ancestor], name))
 
 
 def _labelled(q: Queries, value: Value, call: CallSite | Decorator) -> Iterable[Value]:
     """A target that has the labels of a call, or those that have it and are inherited under its name."""
     if has_labels_of(q, value, call):
         return [value]
-    inherited = _inherited(q, value) if value.held else ()
-    return [one for one in inherited if has_labels_of(q, one, call)]
+    return [one for one in (_inherited(q, value) if value.held else ()) if has_labels_of(q, one, call)]
 
 
 def _takes_too_little(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
-    return function.kind == "function" and bool(function.held) and not takes(q, function, call)
-
-
-def _is_member(q: Queries, function: Value, owner: Value) -> bool:
-    return owner.kind != "external" and q.definition(function).parent == q.definition(owner).qualified
+    """Whether a function, which is a member, can be called with fewer arguments alone."""
+    if function.kind != "function" or not function.held:
+        return False
+    taken = q.parameters(function)
+    return len(arguments_of(call)) > len(taken) and all(one.kind != "rest" for one in taken)
 
 
 def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, values: Values) -> Values:
@@ -146,32 +146,25 @@ def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, va
 
     Dean, Grove and Chambers, Optimization of object-oriented programs using static class hierarchy analysis, 1995.
     """
-    receiver = THIS if isinstance(callee, Name) else callee.of
-    if receiver is not THIS and not unit.rules.has_tables:
+    rules = unit.rules
+    receiver, name = (THIS, callee.text) if isinstance(callee, Name) else (callee.of, callee.name)
+    if isinstance(callee, Name) and not rules.has_implicit_members:
         return ()
-    if unit.rules.has_tables and not _is_of_any_table(unit, scope, receiver):
+    if not (_is_of_any_table(unit, scope, receiver) if rules.has_tables else receiver is THIS):
         return ()
-    if unit.rules.has_tables:  # it may also be an empty one
-        values = tuple(value for value in values if value.kind != "external")
+    if rules.has_tables:  # it may also be an empty one
+        values = tuple(known(values))
     if any(value.kind != "function" for value in values):
         return ()
-    if isinstance(callee, Name) and not unit.rules.has_implicit_members:
-        return ()
-    name = callee.name if isinstance(callee, Attribute) else callee.text
     found: list[Value] = []
     for owner in q.values(unit, scope, receiver):
-        if owner.kind not in {"object", "literal"}:
-            continue
-        for derived in derived_classes(q, owner):
-            if values and not _may_run_in(q, unit, scope, derived):
-                continue
-            inside = own_member(q, derived, derived, name) if values else q.member(derived, name)
-            found += [
-                Value("function", one.path, one.name, How.INHERITED, one.held)
-                for one in inside
-                if one.kind == "function"
-            ]
-    return distinct(found) if len(found) < MOST_VALUES else ()
+        for derived in derived_classes(q, owner) if owner.kind in {"object", "literal"} else ():
+            if not values:
+                found += functions(q.member(derived, name))
+            elif _may_run_in(q, unit, scope, derived):
+                found += functions(own_member(q, derived, derived, name))
+    several = distinct(Value("function", one.path, one.name, Resolution.INHERITED, one.held) for one in found)
+    return several if len(found) < MOST_VALUES else ()
 
 
 def _is_of_any_table(unit: Unit, scope: str, receiver: Expression) -> bool:
@@ -184,55 +177,41 @@ def _is_of_any_table(unit: Unit, scope: str, receiver: Expression) -> bool:
 
 def _may_run_in(q: Queries, unit: Unit, scope: str, derived: Value) -> bool:
     """Whether a method may be called on an object of a class; not where only those of other classes call it."""
-    method = next((around for around in unit.around(scope) if around.kind in FUNCTIONS), None)
+    method = function_around(unit, scope)
     name = method.name if method else ""
     called = q.program.callers.get(unit.rules.family, name)
     if not called or not all(_is_own_call(call, name) for _, call in called):
         return True
     above = {(one.path, one.name) for one in ancestors(q, derived)}
-    for path, call in called[:MOST_CALLERS]:
-        for holder in q.values(q.unit(path), call.scope, THIS):
-            of = {(one.path, one.name) for one in ancestors(q, holder)}
-            if (holder.path, holder.name) in above or (derived.path, derived.name) in of:
-                return True
-    return False
+    holders = (one for path, call in called[:MOST_CALLERS] for one in q.values(q.unit(path), call.scope, THIS))
+    return any((one.path, one.name) in above or any(map(derived.is_same, ancestors(q, one))) for one in holders)
+
+
+def _is_own_call(call: CallSite | Decorator, name: str) -> bool:
+    callee = callee_of(call)
+    return isinstance(callee, Attribute) and callee.name == name and callee.of in {THIS, SUPER}
 
 
 def _declared(q: Queries, callee: Attribute, values: Values) -> Values:
     """What the functions of a module that a variable holds implement: another module that does so may be in it."""
     if path_of(callee.of)[:1].isupper():
         return ()
-    found = []
-    for value in values:
-        around = q.unit(value.path).around(value.name) if value.kind == "function" else ()
-        owner = next((one for one in around if is_class(one)), None)
-        for interface in interfaces(q, Value("class", value.path, owner.id)) if owner is not None else ():
-            found += [
-                one
-                for one in q.member(interface, callee.name)
-                if one.kind == "function" and q.definition(one).kind == "method"
-            ]
-    return distinct(found)
-
-
-def _is_own_call(call: CallSite | Decorator, name: str) -> bool:
-    callee = call.callee if isinstance(call, CallSite) else call.value
-    return (
-        isinstance(callee, Attribute)
-        and callee.name == name
-        and isinstance(callee.of, Name)
-        and callee.of.text in {"this", "super"}
-    )
+    found: list[Value] = []
+    for value in functions(values):
+        owner = next((one for one in q.unit(value.path).around(value.name) if is_class(one)), None)
+        modules = interfaces(q, Value("class", value.path, owner.id)) if owner is not None else ()
+        found += functions(q.all_members(modules, callee.name))
+    return distinct(one for one in found if q.definition(one).kind == "method")
 
 
 def reason(q: Queries, unit: Unit, call: CallSite) -> str:
     """Why a call reaches nothing that is known."""
     match call.callee:
         case Name(name) as expression:
-            known = q.values(unit, call.scope, expression)
-            return f"{name} is a value that is not known" if known else "no such name"
+            is_value = bool(q.values(unit, call.scope, expression))
+            return f"{name} is a value that is not known" if is_value else "no such name"
         case Attribute(of, name):
-            known = q.values(unit, call.scope, of)
-            return f"no {name} in what it is called on" if known else "called on something of unknown type"
+            is_value = bool(q.values(unit, call.scope, of))
+            return f"no {name} in what it is called on" if is_value else "called on something of unknown type"
         case _:
             return "computed"

@@ -2,32 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from docindex_dagster.callgraph.ir import (
-    BLOCK,
-    Attribute,
-    Collection,
-    Definition,
-    Element,
-    Expression,
-    Instance,
-    Unknown,
-    path_of,
-)
+from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver import builtins, spaces
-from docindex_dagster.callgraph.resolver.hierarchy import parts_of
-from docindex_dagster.callgraph.resolver.own_names import members_of, own_names
+from docindex_dagster.callgraph.resolver.hierarchy import parts_of, same_named
+from docindex_dagster.callgraph.resolver.member_names import lacks, members_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Part, Queries, argument_at
 from docindex_dagster.callgraph.resolver.types import held_by, is_open
-from docindex_dagster.callgraph.resolver.values import (
-    MOST_VALUES,
-    How,
-    Value,
-    Values,
-    distinct,
-    external,
-    is_known,
-)
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions, is_known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
@@ -39,18 +22,15 @@ def members(q: Queries, owner: Value, ancestors: Iterable[Value], name: str) -> 
         if ancestor.kind == "external":
             outside = outside or ancestor
         elif found := own_member(q, owner, ancestor, name):
-            how = How.RECEIVER if ancestor.is_same(owner) else How.INHERITED
-            return [value.found(how) for value in found]
+            return found_by(found, Resolution.RECEIVER if ancestor.is_same(owner) else Resolution.INHERITED)
     rules = q.rules(owner)
     if name in rules.same and owner.kind == "object":
-        return [external(f"{builtins.ANY}.{name}", How.RECEIVER, (owner,))]
+        return [external(f"{builtins.ANY}.{name}", Resolution.RECEIVER, (owner,))]
     if outside is None:
         return []
-    held: Values = ()
-    if rules.iteration and name != rules.iteration:
-        each = q.member(owner, rules.iteration)
-        held = distinct(found for one in each for found in q.to_callback(one, BLOCK, 0))
-    return [external(f"{outside.name}.{name}", How.INHERITED, held)]
+    each = q.member(owner, rules.iteration) if rules.iteration and name != rules.iteration else ()
+    held = distinct(found for one in each for found in q.to_callback(one, ir.BLOCK, 0))
+    return [external(f"{outside.name}.{name}", Resolution.INHERITED, held)]
 
 
 def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
@@ -58,13 +38,14 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
     if cls.kind in {"literal", "record"}:
         return [*q.member(cls, name)]
     parts = parts_of(q, cls)
-    if parts and _lacks(q, owner, cls, parts, name):
-        return _applied_by_default(owner, cls, parts, name)
     required: list[Value] = []
+    if parts and lacks(q, owner, cls, parts, name):
+        return _applied_by_default(owner, cls, parts, name)
     for unit, definition in _companions(owner, cls, parts):
         found = _in_part(q, owner, cls, (unit, definition), name)
         if found and unit.rules.has_extensions:
-            asked, given = _by_body(q, found)
+            asked = [one for one in functions(found) if one.name in q.unit(one.path).hidden]  # by a protocol
+            given = [one for one in found if one not in asked]
             found = (asked if owner.is_same(cls) else given) or ([] if asked else given)
             required = required or asked
         if found:
@@ -79,15 +60,16 @@ def _in_part(q: Queries, owner: Value, cls: Value, part: Part, name: str) -> lis
     if rules.is_made_by_name and name == definition.name:
         return [cls.as_kind("class")]
     found: list[Value] = []
-    if unit.path == cls.path or rules.has_partial_classes or rules.has_impls:
-        for member in children(q, unit, definition, name) if _may_have(owner, rules, is_field=False) else ():
+    is_seen = unit.path == cls.path or rules.has_partial_classes or rules.has_impls
+    if is_seen and _may_have(owner, rules, is_field=False):
+        for member in children(q, unit, definition, name):
             found += as_member(q, owner, *member)
     is_field = name.startswith("$") or _may_have(owner, rules, is_field=True)
     if is_field and (not found or (rules.separates_kinds and unit.binds(definition.id, name))):
         found += _fields(q, owner, unit, definition, name)
     is_importing = rules.has_module_paths or rules.has_path_imports
     if not found and is_importing and definition.kind in {"module", "macro"}:
-        found = [*q.used_in(unit, definition.id, name)]
+        return [*q.used_in(unit, definition.id, name)]
     return found
 
 
@@ -111,25 +93,16 @@ def _companions(owner: Value, cls: Value, parts: Sequence[Part]) -> Sequence[Par
     return singles + others if _is_single(*parts[0]) else others + singles
 
 
-def _is_single(unit: Unit, definition: Definition) -> bool:
+def _is_single(unit: Unit, definition: ir.Definition) -> bool:
     """Whether a class is that of one object, which has its name."""
     return definition.id in unit.properties
 
 
 def applied(q: Queries, value: Value) -> Values:
     """What runs where a class, or the object of its name, is called by its name."""
-    functions = tuple(one for one in own_member(q, value, value, "apply") if one.kind == "function")
+    found = tuple(functions(own_member(q, value, value, "apply")))
     is_made = any(not _is_single(*part) for part in parts_of(q, value))
-    return (*functions, value) if is_made or not functions else functions
-
-
-def _by_body(q: Queries, found: Sequence[Value]) -> tuple[list[Value], list[Value]]:
-    """Those that a protocol only asks for, and all others."""
-
-    def is_asked(one: Value) -> bool:
-        return one.kind == "function" and one.name in q.unit(one.path).hidden
-
-    return [one for one in found if is_asked(one)], [one for one in found if not is_asked(one)]
+    return (*found, value) if is_made or not found else found
 
 
 def _may_have(owner: Value, rules: Rules, *, is_field: bool) -> bool:
@@ -137,21 +110,7 @@ def _may_have(owner: Value, rules: Rules, *, is_field: bool) -> bool:
     return not rules.has_function_names or (owner.kind == "object") == is_field
 
 
-def _lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str) -> bool:
-    """Whether it is plain, without following anything, that a class itself has nothing under a name."""
-    key = cls.path, cls.name
-    own = q.own_names.get(key)
-    if own is None:
-        own = q.own_names[key] = own_names(cls.path, parts)
-    if not own.is_complete or name in own.names or "." in name or (own.asks_owner and owner.held):
-        return False
-    if own.reopened is None:
-        return True
-    family, full = own.reopened
-    return not q.program.full.get(family, f"{full}.{name}")
-
-
-def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Part]:
+def children(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Iterator[Part]:
     """The members of a class under a name."""
     rules = unit.rules
     own = unit.children_of(members_of(definition, rules), name)
@@ -168,28 +127,23 @@ def children(q: Queries, unit: Unit, definition: Definition, name: str) -> Itera
                 yield other, member
 
 
-def _holder(unit: Unit, member: Definition) -> str:
-    """The id of that class of several of one name in which a member is written."""
-    known = unit.definitions
-    found, number = member.parent, 2
-    while (identifier := f"{member.parent}~{number}") in known:
-        if is_class(known[identifier]) and known[identifier].line <= member.line:
-            found = identifier
-        number += 1
-    return found
+def _holder(unit: Unit, member: ir.Definition) -> str:
+    """The id of that class of several of one name in which a member is written: the last before it."""
+    others = [one.id for one in same_named(unit, member.parent) if is_class(one) and one.line <= member.line]
+    return others[-1] if others else member.parent
 
 
-def _is_implementing(definition: Definition, member: Definition, rules: Rules) -> bool:
+def _is_implementing(definition: ir.Definition, member: ir.Definition, rules: Rules) -> bool:
     """Whether a function implements a protocol for a module, or is only declared in it."""
     return rules.has_protocols and definition.kind == "module" and member.kind == "method"
 
 
-def as_member(q: Queries, owner: Value, unit: Unit, member: Definition) -> Iterator[Value]:
+def as_member(q: Queries, owner: Value, unit: Unit, member: ir.Definition) -> Iterator[Value]:
     """What a definition is as a member of an object; a property is what it returns."""
     is_held = owner.kind in {"object", "class"}
     is_object = unit.rules.has_namespaces or not unit.rules.calls_classes
     held = (owner.as_kind("object") if is_object else owner,) if is_held else ()
-    for value in q.defined(unit, member, How.RECEIVER):
+    for value in q.defined(unit, member, Resolution.RECEIVER):
         if value.kind != "function":
             yield value
         elif _is_property(unit, member):
@@ -198,14 +152,13 @@ def as_member(q: Queries, owner: Value, unit: Unit, member: Definition) -> Itera
             yield value.holding(held)
 
 
-def _is_property(unit: Unit, member: Definition) -> bool:
-    if member.id in unit.properties:
-        return True
+def _is_property(unit: Unit, member: ir.Definition) -> bool:
     properties = unit.rules.properties
-    return bool(properties) and any(path_of(value) in properties for value in unit.decorated_by(member.id))
+    is_decorated = bool(properties) and any(ir.path_of(one) in properties for one in unit.decorated_by(member.id))
+    return is_decorated or member.id in unit.properties
 
 
-def _fields(q: Queries, owner: Value, unit: Unit, definition: Definition, name: str) -> list[Value]:
+def _fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, name: str) -> list[Value]:
     """What an attribute is: as declared, as assigned in methods, and as given where objects are made."""
     rules = unit.rules
     found = _declared_fields(q, owner, unit, definition, name)
@@ -213,10 +166,9 @@ def _fields(q: Queries, owner: Value, unit: Unit, definition: Definition, name: 
     if rules.separates_kinds:  # of what has a declared type, just functions matter
         assigned = assigned if all(map(_may_be_function, found)) else ()
     for scope, expression in assigned:
-        written = unit.children_of(f"{scope}.this", name)
-        found += [value for one in written for value in q.defined(unit, one, How.RECEIVER)]
+        found += q.all_defined(unit, unit.children_of(f"{scope}.this", name), Resolution.RECEIVER)
         values = q.values(unit, scope, expression)
-        found += [value for value in values if value.kind == "function" or not rules.separates_kinds]
+        found += functions(values) if rules.separates_kinds else values
     found = _with_methods(unit, definition, name, found)
     return [*found, *_filled_in(q, unit, definition, name, found)]
 
@@ -226,49 +178,40 @@ def _may_be_function(value: Value) -> bool:
     return value.kind == "external object" and not builtins.is_value(value.name)
 
 
-def _declared_fields(q: Queries, owner: Value, unit: Unit, definition: Definition, name: str) -> list[Value]:
+def _declared_fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, name: str) -> list[Value]:
     """What the body of a class says of an attribute."""
     rules = unit.rules
     expressions = unit.binds(definition.id, name) if is_class(definition) else ()
     if rules.has_namespaces:
         return declared_or_given(q, unit, definition.id, expressions)
     held = held_by(q, owner) if owner.held and rules.has_filled_fields else {}
-    return [
-        value
-        for expression in expressions[:MOST_VALUES]
-        for value in (
-            q.typed(unit, definition.id, expression.type, held)
-            if held and isinstance(expression, Instance)
-            else q.values(unit, definition.id, expression)
-        )
-    ]
-
-
-def declared_or_given(q: Queries, unit: Unit, scope: str, expressions: Sequence[Expression]) -> list[Value]:
-    """Something of the declared type, where that can be followed, else what is assigned."""
-    declared = [one for one in expressions if isinstance(one, Instance)]
     found: list[Value] = []
-    for some in (declared, [one for one in expressions if not isinstance(one, Instance)]):
-        for one in some[:MOST_VALUES]:
-            found += q.values(unit, scope, one)
-        if any(map(is_known, found)):
-            break
+    for one in expressions[:MOST_VALUES]:
+        written = one.type if held and isinstance(one, ir.Instance) else None
+        found += q.typed(unit, definition.id, written, held) if written else q.values(unit, definition.id, one)
     return found
 
 
-def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found: Sequence[Value]) -> Iterator[Value]:
+def declared_or_given(q: Queries, unit: Unit, scope: str, expressions: Sequence[ir.Expression]) -> list[Value]:
+    """Something of the declared type, where that can be followed, else what is assigned."""
+    declared = [one for one in expressions if isinstance(one, ir.Instance)]
+    found = q.each(unit, scope, declared[:MOST_VALUES])
+    if any(map(is_known, found)):
+        return found
+    return found + q.each(unit, scope, [one for one in expressions if not isinstance(one, ir.Instance)][:MOST_VALUES])
+
+
+def _filled_in(q: Queries, unit: Unit, definition: ir.Definition, name: str, found: Sequence[Value]) -> Iterator[Value]:
     """What others put into an attribute, where the class alone does not tell what it is."""
-    rules = unit.rules
+    rules, cls = unit.rules, Value("class", unit.path, definition.id)
     names = [one.name for one in unit.parameters.get(definition.id, ())] if is_class(definition) else []
-    if name in names and not rules.separates_kinds:
-        yield from q.given(Value("class", unit.path, definition.id), names.index(name), name)
-    if name in names and rules.has_companions and all(map(_may_be_function, found)):
-        given = q.given(Value("class", unit.path, definition.id), names.index(name), name)
-        yield from (value for value in given if value.kind == "function")
+    if name in names and (not rules.separates_kinds or (rules.has_companions and all(map(_may_be_function, found)))):
+        given = q.given(cls, names.index(name), name)
+        yield from functions(given) if rules.separates_kinds else given
     if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
-        yield from spaces.assigned(q, Value("class", unit.path, definition.id), name)
+        yield from spaces.assigned(q, cls, name)
     if rules.has_tables:
-        yield from (one.found(How.RECEIVER) for one in _assigned(q, unit, definition, name))
+        yield from found_by(_assigned(q, unit, definition, name), Resolution.RECEIVER)
         return
     is_bound = bool(found) or (rules.has_untyped_fields and bool(unit.binds(definition.id, name)))
     is_enough = any if rules.has_file_types else all  # a field may have a default beside its type
@@ -277,39 +220,39 @@ def _filled_in(q: Queries, unit: Unit, definition: Definition, name: str, found:
         yield from _assigned(q, unit, definition, name)
 
 
-def _with_methods(unit: Unit, definition: Definition, name: str, found: list[Value]) -> list[Value]:
+def _with_methods(unit: Unit, definition: ir.Definition, name: str, found: list[Value]) -> list[Value]:
     """The values of a field, with the functions that are written in it."""
     literal = f"{definition.qualified}.{name}"
     if literal not in unit.children or literal in unit.definitions:
         return found
     others = [value for value in found if value.kind != "record"]
-    return [Value("literal", unit.path, literal, How.RECEIVER, distinct(found)), *others]
+    return [Value("literal", unit.path, literal, Resolution.RECEIVER, distinct(found)), *others]
 
 
-def _filled(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Value]:
+def _filled(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Iterator[Value]:
     """What a field is where objects of a class are written with their fields."""
-    fields = [*unit.bindings.get(definition.id, ())]
+    cls, fields = Value("class", unit.path, definition.id), [*unit.bindings.get(definition.id, ())]
     position = fields.index(name) if name in fields else MOST_CALLERS
     for path, fill in q.program.fills.get(unit.rules.family, definition.name)[:MOST_CALLERS]:
         given = argument_at(fill.arguments, position, name)
-        if given is None or isinstance(given.value, Unknown):
-            continue
-        other = q.unit(path)
-        made = q.type_names(other, fill.scope, fill.type)
-        if any((value.path, value.name) == (unit.path, definition.id) for value in made):
-            yield from (value.found(How.ARGUMENT) for value in q.values(other, fill.scope, given.value))
+        if given is not None and not isinstance(given.value, ir.Unknown):
+            other = q.unit(path)
+            if any(value.is_same(cls) for value in q.type_names(other, fill.scope, fill.type)):
+                yield from found_by(q.values(other, fill.scope, given.value), Resolution.ARGUMENT)
 
 
-def _assigned(q: Queries, unit: Unit, definition: Definition, name: str) -> Iterator[Value]:
+def _assigned(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Iterator[Value]:
     """What is assigned to a field of objects of a class."""
+    cls, has_tables = Value("class", unit.path, definition.id), unit.rules.has_tables
     known = q.program.assigned.get(unit.rules.family, name)
-    if unit.rules.has_tables:
+    if has_tables:
         known = sorted(known, key=lambda item: item[0] != unit.path)
     for path, one in known[:MOST_CALLERS]:
         other, target, value = q.unit(path), one.target, one.value
-        while isinstance(target, Element):
-            target, value = target.of, Collection((value,))
-        made = q.values(other, one.scope, target.of) if isinstance(target, Attribute) else ()
-        if any((each.path, each.name) == (unit.path, definition.id) for each in made):
-            how = How.SCOPE if unit.rules.has_tables else How.ARGUMENT
-            yield from (each.found(how) for each in q.values(other, one.scope, value))
+        while isinstance(target, ir.Element):
+            target, value = target.of, ir.Collection((value,))
+        made = q.values(other, one.scope, target.of) if isinstance(target, ir.Attribute) else ()
+        if any(each.is_same(cls) for each in made):
+            yield from found_by(
+                q.values(other, one.scope, value), Resolution.SCOPE if has_tables else Resolution.ARGUMENT
+            )

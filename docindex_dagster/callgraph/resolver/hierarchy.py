@@ -1,14 +1,16 @@
 """The class hierarchy: the parts of a class, what it is made from, and what is made from it."""
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from docindex_dagster.callgraph import ir
-from docindex_dagster.callgraph.ir import Base, Definition, Expression, Instance
+from docindex_dagster.callgraph.ir import Base, Definition, Instance
 from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import full_name, is_class
-from docindex_dagster.callgraph.resolver.homes import space_of
+from docindex_dagster.callgraph.resolver.hoisting import space_of
 from docindex_dagster.callgraph.resolver.queries import BASE_KINDS, Part, Queries
-from docindex_dagster.callgraph.resolver.values import How, Value, Values, distinct
+from docindex_dagster.callgraph.resolver.value_sets import distinct
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_DERIVED = 40  # classes
@@ -22,19 +24,17 @@ def bases(q: Queries, unit: Unit, definition: Definition) -> Iterator[tuple[Base
         if any(one.kind == "module" for one in found):
             found = tuple(made for one in found for made in (q.made(one) if one.kind == "module" else [one]))
         if unit.rules.has_tables:  # what another call gives the function that makes the table is no base of it
-            found = tuple(one for one in found if one.how < How.ARGUMENT)
+            found = tuple(one for one in found if one.resolution < Resolution.ARGUMENT)
         yield base, distinct(found)
 
 
 def _denoted(q: Queries, unit: Unit, definition: Definition, base: Base) -> Values:
     """What the name of a base class stands for, or the call that gives it."""
-    name = base.value.type.name if isinstance(base.value, Instance) else ""
-    inside = unit.children_of(definition.qualified, name) if base.kind == "companion" else ()
-    if found := tuple(value for one in inside for value in q.defined(unit, one, How.SCOPE)):
-        return found
-    if not name:
+    if not isinstance(base.value, Instance):
         return q.values(unit, definition.parent, base.value)
-    found = q.type_names(unit, definition.parent, name)
+    name = base.value.type.name
+    inside = unit.children_of(definition.qualified, name) if base.kind == "companion" else ()
+    found = tuple(q.all_defined(unit, inside, Resolution.SCOPE)) or q.type_names(unit, definition.parent, name)
     if not found and unit.rules.has_open_classes and (base.kind == "mixin" or unit.rules.has_path_imports):
         return q.type_names(unit, definition.id, name)
     return found
@@ -49,27 +49,25 @@ def ancestors(q: Queries, value: Value) -> Iterator[Value]:
     while stack:
         current = stack.pop()
         identity = current.path, current.name, current.record
-        if identity in seen:
-            continue
-        seen.add(identity)
-        yield current
-        if current.kind not in _NO_BASES:
-            stack += reversed(q.direct_bases(current.path, current.name))
+        if identity not in seen:
+            seen.add(identity)
+            yield current
+            if current.kind not in _NO_BASES:
+                stack += reversed(q.direct_bases(current.path, current.name))
 
 
 def _linearized(q: Queries, value: Value, known: dict[tuple[str, str], Sequence[Value]]) -> Sequence[Value]:
     """A class and what it is made from, each behind all that is made from it (class linearization of Scala)."""
     key = value.path, value.name
-    if key in known:
-        return known[key]
-    known[key] = ()  # of a class that is made from itself
-    found = {key: value}
-    for base in q.direct_bases(*key) if value.kind not in _NO_BASES else ():
-        for one in _linearized(q, base, known):
-            if (one.path, one.name) != key:
-                found.pop((one.path, one.name), None)
-                found[one.path, one.name] = one
-    known[key] = tuple(found.values())
+    if key not in known:
+        known[key] = ()  # of a class that is made from itself
+        found = {key: value}
+        for base in q.direct_bases(*key) if value.kind not in _NO_BASES else ():
+            for one in _linearized(q, base, known):
+                if (one.path, one.name) != key:
+                    found.pop((one.path, one.name), None)
+                    found[one.path, one.name] = one
+        known[key] = tuple(found.values())
     return known[key]
 
 
@@ -80,13 +78,21 @@ def ancestor_names(q: Queries, value: Value) -> frozenset[str]:
 
 def direct_bases(q: Queries, path: str, name: str) -> Values:
     """What all parts of a class are made from."""
-    made_from = (values for unit, definition in q.parts(path, name) for _, values in q.bases(unit, definition))
-    found = [base for values in made_from for base in values if base.kind in BASE_KINDS]
+    named = [base for _, values in named_bases(q, path, name) for base in values if base.kind in BASE_KINDS]
     rules = q.unit(path).rules
-    if rules.extension:
-        extended = [each for one in found if one.kind == "class" for each in _extension(q, one, rules.extension)]
-        found = [*found, *extended] if rules.inherits else extended
-    return tuple(found)
+    extended = [
+        Value("class", unit.path, member.id)
+        for one in (named if rules.extension else ())
+        if one.kind == "class"
+        for unit, definition in parts_of(q, one)
+        for member in unit.children_of(definition.qualified, rules.extension)
+    ]
+    return (*named, *extended) if rules.inherits else tuple(extended)
+
+
+def named_bases(q: Queries, path: str, name: str) -> Iterator[tuple[Base, Values]]:
+    """The base classes that all parts of a class name."""
+    return (base for unit, definition in q.parts(path, name) for base in q.bases(unit, definition))
 
 
 def interfaces(q: Queries, cls: Value) -> list[Value]:
@@ -94,18 +100,11 @@ def interfaces(q: Queries, cls: Value) -> list[Value]:
     return [
         value
         for part in (cls, *q.direct_bases(cls.path, cls.name))
-        for unit, definition in parts_of(q, part)
-        for base, values in q.bases(unit, definition)
+        for base, values in named_bases(q, part.path, part.name)
         if base.kind == "implements"
         for value in values
         if value.kind == "class"
     ]
-
-
-def _extension(q: Queries, module: Value, name: str) -> Iterator[Value]:
-    for unit, definition in parts_of(q, module):
-        for member in unit.children_of(definition.qualified, name):
-            yield Value("class", unit.path, member.id)
 
 
 def parts_of(q: Queries, value: Value) -> Sequence[Part]:
@@ -124,9 +123,7 @@ def _parts(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:
     rules = unit.rules
     if rules.has_protocols:  # what has its name is no part of it
         return
-    for definition in unit.definitions.values():
-        if definition.qualified == own.qualified and definition.id != own.id and is_class(definition):
-            yield unit, definition
+    yield from ((unit, one) for one in same_named(unit, own.qualified) if one.id != own.id and is_class(one))
     if rules.sharing == "global" and rules.has_open_classes:
         yield from _reopened(q, unit, own)
     if rules.has_partial_classes and own.kind != "module":
@@ -137,17 +134,23 @@ def _parts(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:
         yield from q.impls(unit, own)
 
 
+def same_named(unit: Unit, qualified: str) -> Iterator[Definition]:
+    """The definitions of one qualified name in a file, which their ids number."""
+    for number in count(1):
+        definition = unit.definitions.get(qualified if number == 1 else f"{qualified}~{number}")
+        if definition is None:
+            return
+        yield definition
+
+
 def _reopened(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:
     """Where else a class is opened and given attributes or bases; its methods are found by their full names."""
     for path, definition in q.program.named.get(unit.rules.family, own.name):
-        if path == unit.path or definition.qualified != own.qualified or not is_class(definition):
-            continue
-        other = q.unit(path)
-        has_attributes = (
-            definition.id in other.bindings or definition.id in other.roots or definition.qualified in other.attributes
-        )
-        if has_attributes or definition.id in other.bases:
-            yield other, definition
+        if path != unit.path and definition.qualified == own.qualified and is_class(definition):
+            other = q.unit(path)
+            given = other.bindings, other.roots, other.bases
+            if definition.qualified in other.attributes or any(definition.id in some for some in given):
+                yield other, definition
 
 
 def impls(q: Queries, unit: Unit, own: Definition) -> Sequence[Part]:
@@ -158,8 +161,7 @@ def impls(q: Queries, unit: Unit, own: Definition) -> Sequence[Part]:
         if definition.kind == "impl"
         and (other := q.unit(path))
         and (path != unit.path or definition.qualified != own.qualified)
-        and (value := class_of(q, other, definition)).path == unit.path
-        and value.name == own.id
+        and class_of(q, other, definition).is_same(Value("class", unit.path, own.id))
     )
 
 
@@ -180,8 +182,8 @@ def owner(q: Queries, unit: Unit, scope: str) -> Value | None:
     if unit.rules.sharing != "included":
         return None
     *_, outermost = (None, *(around for around in unit.around(scope) if around.kind != "module"))
-    home = space_of(unit, outermost) if outermost else ""
-    return next(iter(q.classes_at(unit, home)), None) if home else None
+    space = space_of(unit, outermost) if outermost else ""
+    return next(iter(q.classes_at(unit, space)), None) if space else None
 
 
 def class_around(unit: Unit, scope: str) -> Definition | None:
@@ -189,6 +191,11 @@ def class_around(unit: Unit, scope: str) -> Definition | None:
     if not unit.rules.has_open_classes:
         return unit.class_around(scope)
     return next((around for around in unit.around(scope) if is_class(around)), None)
+
+
+def function_around(unit: Unit, scope: str) -> Definition | None:
+    """The innermost function around a place."""
+    return next((around for around in unit.around(scope) if around.kind in FUNCTIONS), None)
 
 
 def derived_classes(q: Queries, base: Value) -> Iterator[Value]:
@@ -206,16 +213,14 @@ def derived_classes(q: Queries, base: Value) -> Iterator[Value]:
 
 def derived(q: Queries, path: str, name: str, in_tests: bool) -> Values:  # noqa: FBT001 of a query
     """The classes that name a class as a base; those of tests only with `in_tests`."""
-    family = q.unit(path).rules.family
-    found = []
-    for other_path, identifier in q.program.derived.get(family, name.rpartition(".")[2].partition("~")[0]):
-        other = q.unit(other_path)
-        if identifier not in other.definitions or (other.is_test and not in_tests):
-            continue
-        named = (value for _, values in q.bases(other, other.definitions[identifier]) for value in values)
-        if any((base.path, base.name) == (path, name) for base in named):
-            found.append(Value("object", other_path, identifier))
-    return tuple(found)
+    cls, last = Value("class", path, name), name.rpartition(".")[2].partition("~")[0]
+    return tuple(
+        Value("object", other.path, identifier)
+        for other, identifier in q.in_files(q.program.derived, q.unit(path), last)
+        if identifier in other.definitions
+        and (in_tests or not other.is_test)
+        and any(one.is_same(cls) for _, values in q.bases(other, other.definitions[identifier]) for one in values)
+    )
 
 
 def bases_of_unnamed(q: Queries, unit: Unit, function: str) -> Values:
@@ -223,14 +228,7 @@ def bases_of_unnamed(q: Queries, unit: Unit, function: str) -> Values:
     definition = unit.definitions.get(function)
     if definition is None or definition.kind not in FUNCTIONS or function not in unit.bases:
         return ()
-    found = distinct(
-        value
-        for base in unit.bases[function]
-        for value in q.values(unit, function, _expression(base))
-        if value.kind in BASE_KINDS
-    )
+    written = [one.value for one in unit.bases[function]]
+    named = [ir.path(one.type.name) if isinstance(one, Instance) else one for one in written]
+    found = distinct(value for value in q.each(unit, function, named) if value.kind in BASE_KINDS)
     return found if len(found) == 1 else ()
-
-
-def _expression(base: Base) -> Expression:
-    return ir.path(base.value.type.name) if isinstance(base.value, Instance) else base.value

@@ -8,39 +8,36 @@ from docindex_dagster.callgraph.resolver import builtins, spaces
 from docindex_dagster.callgraph.resolver.classes import as_member, children, members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed, class_of
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
-from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct, external
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions, known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
 from docindex_dagster.callgraph.units import Unit
+
+_OF_ANY = frozenset({"else", "value_ptr", "value"})  # what a switch has left, and the entries of the library's maps
+_OF_LIBRARY = frozenset({"external", "external object", "collection"})
 
 
 def members_of(q: Queries, unit: Unit, scope: str, values: Values, name: str) -> list[Value]:
     """What some objects, classes or modules have under a name, also by functions that are added to their types."""
     if name in unit.rules.peeking and (peeked := [one for value in values for one in _peeked(value)]):
         return peeked
-    has_impls = unit.rules.has_impls
-    found = [
-        found for value in values for found in ((has_impls and _added(q, unit, value, name)) or q.member(value, name))
-    ]
-    if unit.rules.separates_kinds and all(value.kind == "external" for value in found):
+    found: list[Value] = []
+    for value in values:
+        found += (unit.rules.has_impls and _added(q, unit, value, name)) or q.member(value, name)
+    if unit.rules.separates_kinds and not known(found):
         found = [*q.extensions(unit, scope, values, name)] or found
     return found
 
 
-def _peeked(value: Value) -> Values:
+def _peeked(value: Value) -> Sequence[Value]:
     """What a collection of the library holds."""
-    is_library = value.kind in {"external", "external object", "collection"}
-    return tuple(one.found(How.ELEMENT) for one in value.held[-1:]) if is_library else ()
+    return found_by(value.held[-1:], Resolution.ELEMENT) if value.kind in _OF_LIBRARY else ()
 
 
 def tested(q: Queries, unit: Unit, scope: str, of: Expression, name: str) -> Values:
     """A member that something has by a type for which it was tested, where just one of these has it."""
     paths = unit.tested.get(scope)
     types = paths.get(path_of(of), ()) if paths else ()
-    found = distinct(
-        member
-        for expression in types[:MOST_VALUES]
-        for value in q.values(unit, scope, expression)
-        for member in q.member(value, name)
-    )
+    found = distinct(q.all_members(q.each(unit, scope, types[:MOST_VALUES]), name)) if types else ()
     return found if len(found) == 1 else ()
 
 
@@ -69,7 +66,7 @@ def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:  # noqa:
     if name in rules.supers and (bases := q.direct_bases(value.path, value.name)):
         return bases
     found = members(q, value, ancestors(q, value), name)
-    if all(one.kind == "external" for one in found) and (inner := _of_deref(q, value, name)):
+    if not known(found) and (inner := _of_deref(q, value, name)):
         return inner
     if is_cls and name == rules.default and not found:
         return [value]
@@ -85,7 +82,7 @@ def _of_parent(q: Queries, value: Value, name: str) -> Sequence[Value]:
 
 def _of_module(q: Queries, value: Value, name: str) -> Sequence[Value]:
     if not value.name:
-        return [found.found(How.IMPORT) for found in q.in_module(value.path, name)]
+        return found_by(q.in_module(value.path, name), Resolution.IMPORT)
     if q.rules(value).separates_kinds:
         return q.in_namespace(value, name)
     return spaces.in_space(q, q.unit(value.path), f"{value.name}.{name}")
@@ -98,7 +95,7 @@ def _of_external(_: Queries, value: Value, name: str) -> Sequence[Value]:
         return value.held[-1:] if value.name == "std.pair" else [value]
     if name.isdecimal():
         return value.held[int(name) : int(name) + 1] if value.name == "tuple" else ()
-    return [external(f"{value.name}.{name}", value.how, value.held)]
+    return [external(f"{value.name}.{name}", value.resolution, value.held)]
 
 
 def _maker(q: Queries, value: Value, name: str) -> Sequence[Value]:
@@ -116,80 +113,61 @@ def of_literal(q: Queries, value: Value, name: str) -> Sequence[Value]:
     inside = unit.children_of(value.name, name)
     if value.name in unit.definitions:  # a class without a name, in a function
         inside = [one for one in inside if one.kind == "method"]
-    found = [found for one in inside for found in as_member(q, value, unit, one)]
-    if found:
+    if found := [found for one in inside for found in as_member(q, value, unit, one)]:
         return found
     for scope, expression in unit.attributes.get(value.name, {}).get(name, ())[:MOST_VALUES]:
         found += q.values(unit, scope, expression)
     if not found:
         bases = bases_of_unnamed(q, unit, value.name)
-        found = [one for base in bases for one in q.member(base.as_kind("object"), name)]
+        found = q.all_members([base.as_kind("object") for base in bases], name)
     return found or [one for record in value.held if record.kind == "record" for one in _of_record(q, record, name)]
 
 
 def _of_record(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """What is under a name, else in what is spread."""
     unit, fields = q.unit(value.path), value.record.fields if value.record else ()
-    found = [one for key, part in fields if key == name for one in q.values(unit, value.name, part)]
-    if found:
-        return [one.found(How.RECEIVER) for one in found]
-    spread = [one for key, part in fields if not key for one in q.values(unit, value.name, part)]
-    return [found for one in spread for found in q.member(one, name)]
+    if found := q.each(unit, value.name, [part for key, part in fields if key == name]):
+        return found_by(found, Resolution.RECEIVER)
+    return q.all_members(q.each(unit, value.name, [part for key, part in fields if not key]), name)
 
 
 def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """What a function has under a name: the ways to call it, and what it is given as an object."""
     unit = q.unit(value.path)
-    rules = unit.rules
-    if _is_row(unit, name) or name in rules.callers:
+    rules, definition = unit.rules, unit.definitions[value.name]
+    is_row = unit.language == "c" or (unit.language == "cpp" and name == "second")  # of a table, or a pair
+    if is_row or name in rules.callers:
         return [value]
     if rules.has_file_types:
         return _of_type_function(q, value, name)
     if not rules.has_prototypes:
         return ()
-    definition = unit.definitions[value.name]
     if name == "prototype":
         return [value.as_kind("object")]
-    inside = unit.children_of(definition.qualified, name)
-    found = [one for member in inside for one in q.defined(unit, member, How.RECEIVER)]
+    found = q.all_defined(unit, unit.children_of(definition.qualified, name), Resolution.RECEIVER)
     dotted = unit.dotted.get(definition.parent, {}).get(f"{definition.name}.{name}", ())
-    for expression in dotted[:MOST_VALUES]:
-        found += q.values(unit, definition.parent, expression)
+    found += q.each(unit, definition.parent, dotted[:MOST_VALUES])
     return found or [external(f"Function.{name}")]
 
 
 def _of_type_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """What the type has under a name that a function gives: it is written in it, or in another one that this calls."""
     unit, definition = q.unit(value.path), q.definition(value)
-    found = [
-        one for inside in unit.children_of(definition.qualified, name) for one in as_member(q, value, unit, inside)
-    ]
-    for expression in unit.binds(definition.id, name)[:MOST_VALUES]:
-        found += q.values(unit, definition.id, expression)
+    inside = unit.children_of(definition.qualified, name)
+    found = [member for one in inside for member in as_member(q, value, unit, one)]
+    found += q.each(unit, definition.id, unit.binds(definition.id, name)[:MOST_VALUES])
     if found:
-        return [one.found(How.RECEIVER) for one in found]
-    given = (
-        one for expression in unit.returns.get(definition.id, ()) for one in q.values(unit, definition.id, expression)
-    )
-    return [one for given_type in given if not given_type.is_same(value) for one in q.member(given_type, name)]
-
-
-def _is_row(unit: Unit, name: str) -> bool:
-    """Whether a function stands for a row of a table, or a pair, in which it is the one function."""
-    return unit.language == "c" or (unit.language == "cpp" and name == "second")
+        return found_by(found, Resolution.RECEIVER)
+    given = q.each(unit, definition.id, unit.returns.get(definition.id, ()))
+    return q.all_members([one for one in given if not one.is_same(value)], name)
 
 
 def _of_deref(q: Queries, value: Value, name: str) -> list[Value]:
     """A member of what an object stands for by its own rule, or that is added to a type of the library."""
     if name == "deref" or not q.rules(value).has_impls:
         return []
-    return [
-        found
-        for member in q.member(value, "deref")
-        if member.kind == "function"
-        for held in q.returned(member)
-        for found in q.member(held, name)
-    ]
+    held = (one for member in functions(q.member(value, "deref")) for one in q.returned(member))
+    return q.all_members(held, name)
 
 
 def _added(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
@@ -198,11 +176,11 @@ def _added(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
         return _extended(q, seen_from, value, name)
     if value.kind not in {"external", "external object"}:
         return []
-    family, last = seen_from.rules.family, value.name.rpartition(".")[2]
+    last = value.name.rpartition(".")[2]
+    impls = [item for item in q.program.named.get(seen_from.rules.family, last) if item[1].kind == "impl"]
     return [
-        Value("function", path, member.id, How.RECEIVER)
-        for path, definition in q.program.named.get(family, last)
-        if definition.kind == "impl"
+        Value("function", path, member.id, Resolution.RECEIVER)
+        for path, definition in impls
         for unit in [q.unit(path)]
         for member in unit.children_of(definition.qualified, name)
         if any(
@@ -215,43 +193,35 @@ def _added(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
 
 def _extended(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
     """A member that extensions add to a type of the library."""
-    if value.kind == "object" and q.definition(value).kind == "impl":
-        last = q.definition(value).name
-    elif value.kind in {"external", "external object", "collection"}:
-        last = value.name.rpartition(".")[2]
-    else:
+    is_of_source = value.kind == "object" and q.definition(value).kind == "impl"
+    if not is_of_source and value.kind not in _OF_LIBRARY:
         return []
-    return [
-        found.found(How.RECEIVER)
-        for known in builtins.same_types(last)
-        for path, definition in q.program.named.get(seen_from.rules.family, known)
-        if definition.kind == "impl" and class_of(q, q.unit(path), definition).name == definition.id
-        for found in q.member(Value("object", path, definition.id), name)
-        if found.kind != "external"
-    ]
+    last = q.definition(value).name if is_of_source else value.name.rpartition(".")[2]
+    family, found = seen_from.rules.family, []
+    for one in builtins.same_types(last):
+        for path, definition in q.program.named.get(family, one):
+            if definition.kind == "impl" and class_of(q, q.unit(path), definition).name == definition.id:
+                found += known(q.member(Value("object", path, definition.id), name))
+    return found_by(found, Resolution.RECEIVER)
 
 
 def _without_member(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """What a name means that no class has: a constant of an enumeration, or half of a pair in C++."""
-    unit = q.unit(value.path)
+    unit, definition = q.unit(value.path), q.definition(value)
     if value.kind == "class" and unit.rules.has_path_imports:
-        inside = spaces.in_space(q, unit, f"{full_name(unit, unit.definitions[value.name].qualified)}.{name}")
+        inside = spaces.in_space(q, unit, f"{full_name(unit, definition.qualified)}.{name}")
         return [one for one in inside if one.kind != "function"]
     if unit.rules.has_file_types and name in _OF_ANY:
-        return [value] if name != "else" else _fields(q, unit, value)
-    if value.kind == "class" and unit.definitions[value.name].kind == "enum":
+        if name != "else":
+            return [value]
+        fields = [one for some in unit.bindings.get(value.name, {}).values() for one in some]  # of a union
+        return q.each(unit, value.name, [one for one in fields if isinstance(one, Instance)][:MOST_VALUES])
+    if value.kind == "class" and definition.kind == "enum":
         held = (value.as_kind("object"),)
-        return [*held, external(f"{value.name}.{name}", How.RECEIVER, held)]
+        return [*held, external(f"{value.name}.{name}", Resolution.RECEIVER, held)]
     return [value] if name == "second" and unit.rules.has_pointers else ()
 
 
-def _fields(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:
-    """What any field of a union is."""
-    fields = [one for some in unit.bindings.get(value.name, {}).values() for one in some if isinstance(one, Instance)]
-    return [found for one in fields[:MOST_VALUES] for found in q.values(unit, value.name, one)]
-
-
-_OF_ANY = frozenset({"else", "value_ptr", "value"})  # what a switch has left, and the entries of the library's maps
 _MEMBERS = {
     "class": _of_class,
     "object": _of_object,

@@ -2,14 +2,16 @@
 
 import posixpath
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
-from docindex_dagster.callgraph.ir import Definition, Expression, Implicit, Instance, Name
+from docindex_dagster.callgraph.ir import Definition, Implicit, Instance, Name
 from docindex_dagster.callgraph.offers import full_name, is_class, namespaces, with_parents
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors
 from docindex_dagster.callgraph.resolver.imports import imported
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.values import How, Value, Values, external
+from docindex_dagster.callgraph.resolver.value_sets import found_by, known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
@@ -17,13 +19,10 @@ _OBJECTS = frozenset({"object", "external object", "collection", "literal"})
 _WANTED = {"function": frozenset({"function", "class"}), "type": frozenset({"class"})}
 
 
-def implicit(q: Queries, unit: Unit, scope: str, wanted: Implicit) -> Values:
+def implicit(q: Queries, unit: Unit, scope: str, wanted: Implicit) -> Sequence[Value]:
     """A name where the members of some receivers need no object."""
-    for receiver in wanted.receivers:
-        found = q.members_of(unit, scope, q.read(unit, scope, receiver), wanted.text)
-        if known := tuple(value for value in found if value.kind != "external"):
-            return known
-    return q.values(unit, scope, Name(wanted.text))
+    several = (q.members_of(unit, scope, q.read(unit, scope, one), wanted.text) for one in wanted.receivers)
+    return next(filter(None, map(known, several)), None) or q.values(unit, scope, Name(wanted.text))
 
 
 def fitting(found: Sequence[Value], wanted: Name, rules: Rules) -> Values | None:
@@ -36,36 +35,37 @@ def fitting(found: Sequence[Value], wanted: Name, rules: Rules) -> Values | None
     return tuple(one for one in found if one.kind != "external" and (not kinds or one.kind in kinds)) or None
 
 
-def outermost(q: Queries, unit: Unit, wanted: Name) -> Values:
+def outermost(q: Queries, unit: Unit, wanted: Name) -> Sequence[Value]:
     """What a name stands for outside of all classes, where files of one namespace share their names."""
     rules, name, own = unit.rules, wanted.text, own_namespaces(q, unit)
-    for found in _steps_outwards(q, unit, name, own):
-        known = [value for value in found if value.kind != "external"]
+    for several in _steps_outwards(q, unit, name, own):
+        found = known(several)
         if wanted.space == "type":  # or an alias of one
-            known = [value for value in known if value.kind != "function"]
-        if fit := known if wanted.space != "function" else fitting(known, wanted, rules):
-            return tuple(fit)
+            found = [value for value in found if value.kind != "function"]
+        if fit := found if wanted.space != "function" else fitting(found, wanted, rules):
+            return fit
     for space in (*own, ""):
         full = f"{space}.{name}".lstrip(".")
         if (rules.sees_outer_namespaces or not space) and q.program.is_namespace(rules.family, full):
             return (Value("module", unit.path, full),)
-    found_by_import = tuple(value for step in imported(q, unit, name) for value in step)
-    is_external = not found_by_import and name[:1].isupper() and wanted.space != "function"
-    return (external(name),) if is_external else found_by_import
+    by_import = tuple(value for step in imported(q, unit, name) for value in step)
+    is_external = not by_import and name[:1].isupper() and wanted.space != "function"
+    return (external(name),) if is_external else by_import
 
 
 def _steps_outwards(q: Queries, unit: Unit, name: str, own: Sequence[str]) -> Iterator[Sequence[Value]]:
     """What a name stands for in the file, in what it imports, in its namespaces, and in those that it uses."""
     rules = unit.rules
-    yield q.top(unit, name, How.FILE)
+    yield q.top(unit, name, Resolution.FILE)
     yield from imported(q, unit, name)
     if any(not one.scope for one in unit.imports.get(name, ())):
         return
-    for space in own:
-        yield [value.found(How.PACKAGE) for value in _inside(q, rules, space, name, unit.path)]
+    is_defined = bool(q.program.named.get(rules.family, name))
+    for space in own if is_defined else ():
+        yield found_by(_inside(q, rules, space, name, unit.path), Resolution.PACKAGE)
     modules = dict.fromkeys((*(one.module for one in unit.wildcards), *q.program.everywhere(rules.family)))
-    known = (value for module in modules for value in of_namespace(q, rules, module, name, unit.path))
-    yield [value.found(How.IMPORT) for value in known]
+    several = (value for module in modules for value in of_namespace(q, rules, module, name, unit.path))
+    yield found_by(several, Resolution.IMPORT)
 
 
 def own_namespaces(q: Queries, unit: Unit) -> Sequence[str]:
@@ -80,19 +80,17 @@ def own_namespaces(q: Queries, unit: Unit) -> Sequence[str]:
 
 def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> list[Value]:
     """What the files of a namespace define under a name: of classes the nearest."""
-    known = q.program.full.get(rules.family, f"{space}.{name}" if space else name)
-    if not known:
+    found = q.program.full.get(rules.family, f"{space}.{name}" if space else name)
+    if not found:
         return []
     if rules.has_companions:
-        known = [item for item in known if item[1].id not in q.unit(item[0]).hidden]
+        found = [(path, one) for path, one in found if one.id not in q.unit(path).hidden]
     no_classes = {"module", "impl"} if rules.has_impls else {"module"}
-    classes = [item for item in known if is_class(item[1]) and item[1].kind not in no_classes]
+    classes = [item for item in found if is_class(item[1]) and item[1].kind not in no_classes]
     if len(classes) > 1:
         classes = [min(classes, key=lambda item: _distance(item[0], importer, name))]
-    others = (item for item in known if not is_class(item[1]))
-    return [
-        value for path, definition in [*classes, *others] for value in q.defined(q.unit(path), definition, How.IMPORT)
-    ]
+    others = (item for item in found if not is_class(item[1]))
+    return [value for path, one in (*classes, *others) for value in q.defined(q.unit(path), one, Resolution.IMPORT)]
 
 
 def of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: str) -> Values:
@@ -100,7 +98,7 @@ def of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: str
     if rules.has_relative_imports and importer:
         for space in with_parents(q.unit(importer).namespace):
             found = _of_namespace(q, rules, f"{space}.{module}".rstrip("."), name, importer)
-            if any(value.kind != "external" for value in found):
+            if known(found):
                 return found
     return _of_namespace(q, rules, module, name, importer)
 
@@ -114,8 +112,8 @@ def _of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: st
         return tuple(found)
     space, _, owner = module.rpartition(".")
     classes = _inside(q, rules, space, owner, importer) if owner else ()
-    inside = tuple(value for cls in classes if cls.kind == "class" for value in q.member(cls, name))
-    return inside or (external(f"{module}.{name}".lstrip(".")),)
+    inside = q.all_members((one for one in classes if one.kind == "class"), name)
+    return tuple(inside) or (external(f"{module}.{name}".lstrip(".")),)
 
 
 def in_namespace(q: Queries, value: Value, name: str) -> list[Value]:
@@ -124,7 +122,7 @@ def in_namespace(q: Queries, value: Value, name: str) -> list[Value]:
     if found := _inside(q, rules, value.name, name, ""):
         return found
     full = f"{value.name}.{name}"
-    return [Value("module", value.path, full, value.how)] if q.program.is_namespace(rules.family, full) else []
+    return [Value("module", value.path, full, value.resolution)] if q.program.is_namespace(rules.family, full) else []
 
 
 def extensions(q: Queries, unit: Unit, scope: str, values: Values, name: str) -> Iterator[Value]:
@@ -133,14 +131,15 @@ def extensions(q: Queries, unit: Unit, scope: str, values: Values, name: str) ->
     for one in unit.imports.get(name, ()):
         named[one.member] = True
     for real, is_imported in named.items():
-        for path, function in q.program.extensions.get(unit.rules.family, real):
-            other = q.unit(path)
+        for other, function in q.in_files(q.program.extensions, unit, real):
             if (other is unit and function.id == scope) or not _sees(q, unit, scope, other, function):
                 continue
             fits = [value for value in values if _extends(q, other, function, value)]
             if fits or (not values and is_imported):
                 held = tuple(fits[:1]) if fits and fits[0].kind == "object" else ()
-                yield Value("function", path, function.id, How.RECEIVER if fits else How.IMPORT, held)
+                yield Value(
+                    "function", other.path, function.id, Resolution.RECEIVER if fits else Resolution.IMPORT, held
+                )
 
 
 def _sees(q: Queries, unit: Unit, scope: str, other: Unit, function: Definition) -> bool:
@@ -154,12 +153,12 @@ def _sees(q: Queries, unit: Unit, scope: str, other: Unit, function: Definition)
         return True
     receiver = other.receivers[function.id].name.rpartition(".")[2]
     holder = "" if function.parent.rpartition(".")[2] == receiver else function.parent
-    if holder and unit is other and any(around.qualified == holder for around in unit.around(scope)):
-        return True
     space = full_name(other, holder)
     if not holder and (space == unit.namespace or space in wildcards):
         return True
-    listed = (one for imports in unit.imports.values() for one in imports)
+    if holder and unit is other and any(around.qualified == holder for around in unit.around(scope)):
+        return True
+    listed = chain.from_iterable(unit.imports.values())
     return any(one.module == space and one.member == function.name for one in listed)
 
 
@@ -169,7 +168,7 @@ def _extends(q: Queries, unit: Unit, function: Definition, value: Value) -> bool
         return False
     written = unit.receivers[function.id]
     scopes = [around.id for around in unit.around(function.id)] if unit.rules.has_open_extensions else [function.id]
-    bounds: dict[str, Expression] = {one.name: one.bound for scope in scopes for one in unit.generics.get(scope, ())}
+    bounds = {one.name: one.bound for scope in scopes for one in unit.generics.get(scope, ())}
     if not written.arguments and written.name in bounds:
         bound = bounds[written.name]
         if not isinstance(bound, Instance):
@@ -181,11 +180,10 @@ def _extends(q: Queries, unit: Unit, function: Definition, value: Value) -> bool
     typed = q.typed(unit, function.id, written, None)
     classes = {(one.path, one.name) for one in typed if one.kind == "object"}
     if value.kind == "object":
-        return any(
-            (one.path, one.name) in classes
-            or (not classes and one.kind == "external" and one.name.rpartition(".")[2] == wanted)
-            for one in ancestors(q, value)
-        )
+        above = ancestors(q, value)
+        if classes:
+            return any((one.path, one.name) in classes for one in above)
+        return any(one.kind == "external" and one.name.rpartition(".")[2] == wanted for one in above)
     names = {wanted, *(one.name.rpartition(".")[2] for one in typed if one.kind == "external object")}
     return not classes and any(builtins.is_same_type(value.name.rpartition(".")[2], name) for name in names)
 

@@ -1,16 +1,16 @@
 """Which of the definitions of one name a call means, by the number and types of what it gives (overload resolution)."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal, Parameter
 from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.builtins import is_same_type, is_value
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.values import How, Value, Values
+from docindex_dagster.callgraph.resolver.value_sets import known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
@@ -40,6 +40,7 @@ _ALIASES = {
 }
 _NUMBERS = ("byte", "short", "char", "int", "long", "float", "double", "decimal", "number")
 _SAME_NUMBERS = {"integer": "int", "int32": "int", "int64": "long", "single": "float"}
+_DECLARED = frozenset({Resolution.FILE, Resolution.IMPORT})
 _MOST_GIVEN = 8  # arguments for one parameter
 _NUMBER_MISSING = 10.0  # a wrong number of arguments weighs more than all types
 
@@ -49,13 +50,6 @@ def arguments_of(call: CallSite | Decorator) -> Sequence[Argument]:
     return call.arguments if isinstance(call, CallSite) else ()
 
 
-def takes(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
-    """Whether a function may be called with so many arguments."""
-    taken = q.parameters(function)
-    has_rest = any(one.kind == "rest" for one in taken)
-    return has_rest or len(arguments_of(call)) <= len(taken)
-
-
 def has_labels_of(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
     """Whether a function has the labels of a call, in this order, where the call names it."""
     if function.kind != "function" or not isinstance(call, CallSite):
@@ -63,28 +57,22 @@ def has_labels_of(q: Queries, function: Value, call: CallSite | Decorator) -> bo
     definition, rules = q.definition(function), q.rules(function)
     if last_name(call.callee) != definition.name and definition.name not in rules.runs:
         return True
-    labels = iter([_label(one) for one in q.parameters(function) for _ in range(_MOST_GIVEN if one.kind else 1)])
+    taken = q.parameters(function)
+    labels = iter([one.label or one.name for one in taken for _ in range(_MOST_GIVEN if one.kind else 1)])
     is_closure = Literal("fun")
     return all(given.value is is_closure or (given.name or "_") in labels for given in call.arguments)
 
 
-def _label(parameter: Parameter) -> str:
-    return parameter.label or parameter.name
-
-
-def best_overloads(q: Queries, unit: Unit, call: CallSite | Decorator, found: Sequence[Value]) -> Values:
+def best_overloads(q: Queries, unit: Unit, call: CallSite | Decorator, found: Iterable[Value]) -> list[Value]:
     """The targets without those overloads that fit less well than another one."""
     groups: dict[tuple[str, ...], list[Value]] = defaultdict(list)
     for value in found:
         groups[_group(q, unit, value)].append(value)
-    given = [_Given(q, unit, call.scope, argument) for argument in arguments_of(call)]
     chosen: list[Value] = []
     for group in groups.values():
-        if len(group) == 1 or not group[0].path:
-            chosen += group[:1]
-        else:
-            chosen += _best(q, given, group, unit.rules)
-    return tuple(chosen)
+        is_one = len(group) == 1 or not group[0].path
+        chosen += group[:1] if is_one else _best(q, unit, call, group)
+    return chosen
 
 
 def _group(q: Queries, unit: Unit, value: Value) -> tuple[str, ...]:
@@ -96,60 +84,63 @@ def _group(q: Queries, unit: Unit, value: Value) -> tuple[str, ...]:
     if unit.rules.separates_kinds and value.kind == "function":
         return (q.definition(value).name, *(part for one in value.held for part in (one.path, one.name)))
     name = value.name.partition("~")[0] if value.kind == "function" else value.name
-    is_declared = unit.language == "cpp" and value.how in {How.FILE, How.IMPORT}  # in one of several headers
+    is_declared = unit.language == "cpp" and value.resolution in _DECLARED  # in one of several headers
     return ("" if is_declared else value.path, name)
 
 
-def _best(q: Queries, given: "Sequence[_Given]", group: Sequence[Value], rules: Rules) -> Sequence[Value]:
-    scores = [_fit(q, given, value, rules) for value in group]
-    highest = max(scores)
-    best = [value for value, score in zip(group, scores, strict=True) if score == highest]
-    parents = {q.definition(value).parent for value in best}
-    types = {tuple(one.value for one in _taken(q, value)) for value in best}
-    is_plain = not rules.separates_kinds or len(best) == 1 or len(parents) == len(best) or len(types) == 1
-    return best[:1] if is_plain else ()
+def _best(q: Queries, unit: Unit, call: CallSite | Decorator, group: Sequence[Value]) -> Sequence[Value]:
+    """The overloads that fit best: none where there are several and nothing says which is meant."""
+    given, rules = arguments_of(call), unit.rules
+    taken = [_taken(q, value) for value in group]
+    fitting = [(value, one) for value, one in zip(group, taken, strict=True) if len(one) == len(given)]
+    fitting = fitting or [*zip(group, taken, strict=True)]
+    if len(fitting) > 1:
+        read = q.read if rules.has_bare_calls else q.values
+
+        @cache
+        def values_of(at: int) -> Sequence[Value]:
+            """What an argument may be."""
+            return known(q.table.without_callers(read, unit, call.scope, given[at].value))
+
+        literals = [_literal(one, rules) for one in given]
+        scores = [_fit(q, literals, values_of, value, one, rules) for value, one in fitting]
+        highest = max(scores)
+        fitting = [item for item, score in zip(fitting, scores, strict=True) if score == highest]
+    parents = {q.definition(value).parent for value, _ in fitting}
+    types = {tuple([one.value for one in parameters]) for _, parameters in fitting}
+    is_plain = not rules.separates_kinds or len(fitting) == 1 or len(parents) == len(fitting) or len(types) == 1
+    return [fitting[0][0]] if is_plain else ()
 
 
-@dataclass(frozen=True, eq=False)
-class _Given:
-    """What a call gives for a parameter."""
-
-    q: Queries
-    unit: Unit
-    scope: str
-    argument: Argument
-
-    @cached_property
-    def literal(self) -> str:
-        """The type of a literal; "" for anything else."""
-        value = self.argument.value
-        is_named = bool(self.argument.name) and not self.unit.rules.has_labels
-        if is_named or not isinstance(value, Literal):
-            return ""
-        return _ALIASES.get(value.type, value.type)
-
-    @cached_property
-    def known(self) -> Sequence[Value]:
-        """What it may be."""
-        read = self.q.read if self.unit.rules.has_bare_calls else self.q.values
-        values = self.q.table.without_callers(read, self.unit, self.scope, self.argument.value)
-        return [one for one in values if one.kind != "external"]
+def _literal(given: Argument, rules: Rules) -> str:
+    """The type of a literal; "" for anything else."""
+    if not isinstance(given.value, Literal) or (given.name and not rules.has_labels):
+        return ""
+    return _ALIASES.get(given.value.type, given.value.type)
 
 
-def _fit(q: Queries, given: Sequence[_Given], value: Value, rules: Rules) -> float:
-    taken = _taken(q, value)
-    score = 0.0 if len(given) == len(taken) else -_NUMBER_MISSING - abs(len(given) - len(taken))
-    for one, parameter in zip(given, taken, strict=False):
+def _fit(  # noqa: PLR0917 a call and one of those that it may mean
+    q: Queries,
+    literals: Sequence[str],
+    values_of: Callable[[int], Sequence[Value]],
+    value: Value,
+    taken: Sequence[Parameter],
+    rules: Rules,
+) -> float:
+    """How well a function fits a call, by the literals that this gives, and what else it gives at a position."""
+    missing = abs(len(literals) - len(taken))
+    score = -_NUMBER_MISSING - missing if missing else 0.0
+    for at, (literal, parameter) in enumerate(zip(literals, taken, strict=False)):
         declared = parameter.value
         if not isinstance(declared, Instance):
             continue
         wanted = declared.type.name
-        if one.literal:
-            score += max(_literal_fit(one.literal, name) for name in (wanted, *_aliased(q, value, declared)))
-        elif not one.known:  # of a class of the program it would be known
+        if literal:
+            score += max(_literal_fit(literal, name) for name in (wanted, *_aliased(q, value, declared)))
+        elif not values_of(at):  # of a class of the program it would be known
             score += 0.1 if is_value(wanted) or _is_type_parameter(wanted) else 0
         else:
-            for typed in one.known:
+            for typed in values_of(at):
                 is_taken = not rules.separates_kinds and _takes(q, value, declared, typed)
                 score += 1 if is_taken else _type_fit(q, typed, wanted)
     return score
@@ -178,8 +169,8 @@ def _literal_fit(literal: str, wanted: str) -> float:
         return 1 if wanted in _FUNCTIONS else -1 if is_value(wanted) else 0
     if literal == "null":
         return 0
-    if wanted in _ANYTHING or _is_type_parameter(wanted):
-        return 0.25 if wanted in _ANYTHING else 0.3
+    if anything := _anything_fit(wanted):
+        return anything
     score = 1.0 if wanted in _LITERALS.get(literal, {literal}) else _number_fit(literal, wanted) or -1
     return score + (0.5 if literal.lower() in wanted.lower() else 0)
 
@@ -190,15 +181,18 @@ def _type_fit(q: Queries, typed: Value, wanted: str) -> float:
     name = typed.name.rpartition(".")[2].partition("~")[0]
     if name == last:
         return 1
-    if last in _ANYTHING or _is_type_parameter(last):
-        return 0.25 if last in _ANYTHING else 0.3
+    if anything := _anything_fit(last):
+        return anything
     if typed.kind == "object" and last in q.ancestor_names(typed):
         return 0.75
     if typed.kind == "collection" and is_same_type(name, last):
         return 1
-    if typed.kind == "external object" and (number := _number_fit(name, last)):
-        return number
-    return -0.5
+    return (_number_fit(name, last) if typed.kind == "external object" else 0) or -0.5
+
+
+def _anything_fit(wanted: str) -> float:
+    """How well anything fits a declared type that takes anything; 0 for another one."""
+    return 0.25 if wanted in _ANYTHING else 0.3 if _is_type_parameter(wanted) else 0
 
 
 def _is_type_parameter(name: str) -> bool:

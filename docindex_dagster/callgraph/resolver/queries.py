@@ -5,47 +5,38 @@ by a query; `resolver.py` says which part answers it. Those that are tabled may 
 means is written here, how it is answered in the part.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
+from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.dependencies.tabling import Query, Table
-from docindex_dagster.callgraph.ir import (
-    THIS,
-    Argument,
-    Base,
-    CallSite,
-    Decorator,
-    Definition,
-    Expression,
-    Name,
-    Parameter,
-    TypeRef,
-)
-from docindex_dagster.callgraph.program import Program
-from docindex_dagster.callgraph.resolver.homes import Homes
-from docindex_dagster.callgraph.resolver.own_names import OwnNames
-from docindex_dagster.callgraph.resolver.values import NONE, How, Value, Values
+from docindex_dagster.callgraph.ir import CallSite, Decorator, Definition, Expression, Name, TypeRef
+from docindex_dagster.callgraph.program import Lookup, Program
+from docindex_dagster.callgraph.resolver.hoisting import Hoisting
+from docindex_dagster.callgraph.resolver.values import NONE, Resolution, Value, Values
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 MOST_CALLERS = 40  # that are asked what they give for a parameter
-_MOST_HOMES = 1_000  # files
+_MOST_HOISTED = 300_000  # expressions
 BASE_KINDS = frozenset({"class", "external", "function", "literal", "record", "object"})
 PATH_WORDS = frozenset({"this", "super", "crate"})
 
 Part = tuple[Unit, Definition]
+_Found = TypeVar("_Found")
 
 
 class Queries:
     """The program, and what can be asked of it."""
 
     # What a definition stands for where its name is used.
-    defined: Callable[[Unit, Definition, How], Values]
+    defined: Callable[[Unit, Definition, Resolution], Values]
     # The base classes that a definition names, each with what the name stands for.
-    bases: Callable[[Unit, Definition], Iterator[tuple[Base, Values]]]
+    bases: Callable[[Unit, Definition], Iterator[tuple[ir.Base, Values]]]
     # The class whose member a place is in, also of a method that is written outside of its class.
     owner: Callable[[Unit, str], Value | None]
     # What a file itself defines or assigns under a name.
-    top: Callable[[Unit, str, How], list[Value]]
+    top: Callable[[Unit, str, Resolution], list[Value]]
     # What is assigned to a name in a scope, which has a qualified name.
     bound: Callable[[Unit, str, str, str], list[Value]]
     # What a namespace, or a class, has under a name, by the nearest file; "" for the last name of the module.
@@ -72,8 +63,14 @@ class Queries:
     returned: Callable[[Value], Values]
     # Of what an object is made where the expression is no class itself.
     made: Callable[[Value], Values]
+    # What an import stands for.
+    import_targets: Callable[[Unit, ir.Import], Values]
     # What a call reaches: functions, classes of which it makes an object, and what is external.
     targets: Callable[[Unit, CallSite | Decorator], Values]
+    # The methods that may run instead of the targets of a call, since they override them.
+    may_reach: Callable[[CallSite, Values], Values]
+    # Why a call reaches nothing that is known.
+    reason: Callable[[Unit, CallSite], str]
     # What a parameter of a function is.
     parameter: Callable[[Unit, Definition, str], Values]
     # What the calls of a function give for a parameter, by its position or name.
@@ -105,7 +102,7 @@ class Queries:
         self.offered: Query[[str, str], Values] = Query(table, "offered", NONE)
         # The packages that a file imports without a name, by their names.
         self.packages: Query[[Unit], Mapping[str, Sequence[str]]] = Query(table, "packages", {})
-        # The paths of a file and of all that it includes.
+        # The paths of a file and of all that it imports or includes, also by others.
         self.visible: Query[[Unit], frozenset[str]] = Query(table, "visible", frozenset())
         # The definitions of a full name that a file sees.
         self.seen: Query[[Unit, str], Sequence[Part]] = Query(table, "seen", ())
@@ -113,34 +110,68 @@ class Queries:
         self.classes_at: Query[[Unit, str], Values] = Query(table, "classes at", NONE)
         # What the name of a type stands for, in C and C++.
         self.included_types: Query[[Unit, str, str], Values] = Query(table, "included types", NONE)
-        # What a call of a kind may reach at a place, whatever it gives; and of that what it means by what it gives.
+        # What a call of a kind may reach at a place, whatever it gives.
         self.reached: Query[[Unit, str, str, Expression], Values] = Query(table, "reached", NONE)
-        self.chosen: Query[[Unit, CallSite | Decorator, Values], Values] = Query(table, "chosen", NONE)
         # What runs where a class, or the object of its name, is called by its name.
         self.applied: Query[[Value], Values] = Query(table, "applied", NONE)
-        self._homes: dict[str, Homes] = {}
-        self.own_names: dict[tuple[str, str], OwnNames] = {}  # of classes, by path and id
+        self._hoisting: dict[Unit, Hoisting] = {}
+        self._hoisted: dict[tuple[Unit, str, Expression], str] = {}
+        self.member_names: dict[tuple[str, str], frozenset[str]] = {}  # of classes, by path and id
         self.namespaces: dict[str, Sequence[str]] = {}  # that a file sees without an import, by its path
+
+    def answer(self, name: str, find: Callable[..., Any]) -> None:
+        """Name the function that answers a query."""
+        query = vars(self).get(name)
+        if isinstance(query, Query):
+            query.answered_by(find)
+        else:
+            setattr(self, name, find)
 
     def start(self) -> None:
         """Begin with a file: what is looked at from here on is looked at for it."""
         self.table.start()
-        if len(self._homes) > _MOST_HOMES:
-            self._homes.clear()
+        if len(self._hoisted) > _MOST_HOISTED:
+            self._hoisted, self._hoisting = {}, {}
+
+    def looked(self) -> list[int]:
+        """The keys of all that was looked at since the start, sorted."""
+        return self.table.looked()
 
     def close(self) -> None:
-        """Let go of all answers, and of the functions that find them."""
+        """Let go of all answers. They hold one another, and Python takes long to find that nothing else holds them."""
         self.table.close()
         vars(self).clear()
 
     def values(self, unit: Unit, scope: str, expression: Expression) -> Values:
         """What an expression may stand for at a place."""
-        return self.evaluated(unit, self.home(unit, scope, expression) if scope else scope, expression)
+        return self.evaluated(unit, self.hoisted(unit, scope, expression) if scope else scope, expression)
 
-    def home(self, unit: Unit, scope: str, expression: Expression) -> str:
+    def each(self, unit: Unit, scope: str, expressions: Iterable[Expression]) -> list[Value]:
+        """What some expressions may stand for at a place."""
+        return [value for one in expressions for value in self.values(unit, scope, one)]
+
+    def all_defined(self, unit: Unit, definitions: Iterable[Definition], resolution: Resolution) -> list[Value]:
+        """What some definitions stand for where their names are used."""
+        return [value for one in definitions for value in self.defined(unit, one, resolution)]
+
+    def all_members(self, values: Iterable[Value], name: str) -> list[Value]:
+        """What each of some things has under a name."""
+        return [member for value in values for member in self.member(value, name)]
+
+    def in_files(
+        self, lookup: Lookup[_Found], unit: Unit, name: str, most: int | None = None
+    ) -> list[tuple[Unit, _Found]]:
+        """What there is of one sort under a name in the language of a file, each with its file."""
+        return [(self.unit(path), one) for path, one in lookup.get(unit.rules.family, name)[:most]]
+
+    def hoisted(self, unit: Unit, scope: str, expression: Expression) -> str:
         """The outermost place where an expression means the same."""
-        homes = self._homes.get(unit.path) or self._homes.setdefault(unit.path, Homes(unit))
-        return homes.of(scope, expression)
+        key = unit, scope, expression
+        found = self._hoisted.get(key)
+        if found is None:
+            hoisting = self._hoisting.get(unit) or self._hoisting.setdefault(unit, Hoisting(unit))
+            found = self._hoisted[key] = hoisting.of(scope, expression)
+        return found
 
     def callees(self, unit: Unit, scope: str, expression: Expression) -> Values:
         """What an expression stands for where it is called."""
@@ -154,7 +185,7 @@ class Queries:
             functions = self.values(unit, scope, Name(expression.text, "function"))
         if not unit.rules.has_companions:
             return functions or found
-        if expression is THIS:
+        if expression is ir.THIS:
             return tuple(value.as_kind("class") for value in found)
         return tuple(
             one for value in functions or found for one in (self.applied(value) if value.kind == "class" else (value,))
@@ -185,15 +216,15 @@ class Queries:
         """The rules of the language in which something is defined."""
         return self.program.units[value.path].rules
 
-    def parameters(self, value: Value) -> Sequence[Parameter]:
+    def parameters(self, value: Value) -> Sequence[ir.Parameter]:
         """The parameters of a function, without the object itself."""
         found = self.program.units[value.path].parameters.get(value.name, ())
         return found[1:] if found and found[0].name in {"self", "cls", "this"} else found
 
 
 def argument_at(
-    arguments: Sequence[Argument], position: int, name: str, *, has_labels: bool = False
-) -> Argument | None:
+    arguments: Sequence[ir.Argument], position: int, name: str, *, has_labels: bool = False
+) -> ir.Argument | None:
     """What is given for a parameter: under its name, else at its position, where it has no other name."""
     for argument in arguments:
         if argument.name and argument.name == name:

@@ -2,79 +2,60 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from docindex_dagster.callgraph.ir import (
-    THIS,
-    Assignment,
-    Attribute,
-    Call,
-    Collection,
-    Definition,
-    Expression,
-    Instance,
-    Name,
-    NameOrCall,
-    New,
-    Record,
-    Union,
-    path_of,
-)
+from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.imports import all_exported
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.selves import is_type_function
-from docindex_dagster.callgraph.resolver.types import (
-    for_receiver,
-    function_type,
-    held_by,
-    is_open,
-    may_be_function,
-    typed,
-)
-from docindex_dagster.callgraph.resolver.values import (
-    FUNCTION_TYPE,
-    MOST_VALUES,
-    How,
-    Value,
-    Values,
-    external_object,
-)
+from docindex_dagster.callgraph.resolver.types import function_type, held_by, is_open, may_be_function
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, found_by, functions, known
+from docindex_dagster.callgraph.resolver.values import FUNCTION_TYPE, Resolution, Value, Values, external_object
 from docindex_dagster.callgraph.units import Unit
 
 _SELF_TYPES = frozenset({"this", "this.type", "Self", "self", "static", "$this"})
-_SELF_MADE = frozenset({New(THIS), Call(THIS), Call(Name("new")), Call(Attribute(THIS, "new"))})
+_SELF_MADE = frozenset({ir.New(ir.THIS), ir.Call(ir.THIS), ir.Call(ir.Name("new")), ir.Call(ir.path("this.new"))})
+_WRITTEN = (ir.Collection, ir.Record, ir.Instance)
 _GIVEN = external_object("?")  # in what a function holds: it is applied to an argument
 _INDEXED = frozenset({"class", "object", "module"})
 _TABLE_NAMES = frozenset({"cls", "class", "klass"})
-_STATIC = New(Name("static"))
+_STATIC = ir.New(ir.Name("static"))
 _POINTING = ("operator[]", "operator->", "operator*")
 _BASES = frozenset({"class", "external", "function"})
 
 
-def result(q: Queries, unit: Unit, value: Value) -> Values:  # noqa: C901, PLR0911 one a kind
+def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: C901, PLR0911, PLR0912 one a kind
     """What a call of a value gives."""
+    rules = unit.rules
     match value.kind:
         case "class":
             return (value.as_kind("object"),)
-        case "function":
-            return _of_function(q, unit, value)
+        case "function" if q.rules(value).is_curried:
+            return _applied(q, value)
+        case "function":  # one that gives a type stands for it
+            is_type = rules.has_file_types and is_type_function(q.unit(value.path), q.definition(value))
+            return (value,) if is_type else q.returned(value)
         case "external":
-            return _of_external(unit, value)
+            if rules.separates_kinds and (plain := builtins.plain_result(value)):
+                return (plain,)
+            given = builtins.result_of(rules.family, value) if value.held else ()
+            return tuple(given) if value.held else (external_object(value.name, value.resolution),)
         case "parent":
-            return (value,) if unit.rules.family == "python" else ()
-        case "object" | "external object" if unit.rules.has_accessors:
+            return (value,) if rules.family == "python" else ()
+        case "object" | "external object" if rules.has_accessors:
             return (value,)
-        case "object" if unit.rules.has_tables and not callable_of(q, value):
-            return (value,)  # of a class that a library makes
         case "object":
-            found = tuple(found for member in callable_of(q, value) for found in result(q, unit, member))
-            return found or ((value,) if unit.rules.has_curried else ())
+            members = callable_of(q, value)
+            if rules.has_tables and not members:
+                return (value,)  # of a class that a library makes
+            found = [one for member in members for one in result(q, unit, member)]
+            return found or ([value] if rules.has_curried else [])
         case "external object" if value.name == FUNCTION_TYPE:
-            return tuple(found.found(How.RETURNED) for found in value.held)
-        case "external object" | "collection" if unit.rules.has_curried:
+            return found_by(value.held, Resolution.RETURNED)
+        case "external object" | "collection" if rules.has_curried:
             return q.elements(value) if value.held and builtins.is_value(value.name) else (value,)
         case "module":
-            return tuple(found for made in q.made(value) for found in result(q, unit, made))
+            return [found for made in q.made(value) for found in result(q, unit, made)]
         case _:
             return ()
 
@@ -87,62 +68,39 @@ def _applied(q: Queries, function: Value) -> Values:
     return q.returned(function.holding(tuple(one for one in held if one != _GIVEN)))
 
 
-def _of_function(q: Queries, unit: Unit, value: Value) -> Values:
-    """What a function returns; one that gives a type stands for it."""
-    if q.rules(value).is_curried:
-        return _applied(q, value)
-    is_type = unit.rules.has_file_types and is_type_function(q.unit(value.path), q.definition(value))
-    return (value,) if is_type else q.returned(value)
-
-
-def _of_external(unit: Unit, value: Value) -> Values:
-    """What a call of something outside of the program gives."""
-    if unit.rules.separates_kinds and (plain := builtins.plain_result(value)):
-        return (plain,)
-    if value.held:
-        return tuple(builtins.result_of(unit.rules.family, value))
-    return (external_object(value.name, value.how),)
-
-
 def callable_of(q: Queries, value: Value) -> Sequence[Value]:
     """What runs when a value is called."""
     if value.kind == "class" and q.rules(value).has_path_imports:  # a module that is used
-        return [one for name in q.rules(value).runs for one in q.member(value, name) if one.kind == "function"]
+        return functions(one for name in q.rules(value).runs for one in q.member(value, name))
     if value.kind in {"function", "class", "external"}:
         return (value,)
     if value.kind == "object":
-        if function_type(q, value) is not None:
-            return ()
-        members = ([one for one in q.member(value, name) if one.kind == "function"] for name in q.rules(value).runs)
-        found = next(filter(None, members), ())
+        names = () if function_type(q, value) else q.rules(value).runs
+        found = next(filter(None, (functions(q.member(value, name)) for name in names)), [])
         return [one.holding((value,)) for one in found] if q.rules(value).has_tables else found
-    if value.kind == "parent":
+    if value.kind == "parent" and q.rules(value).family != "python":
         _, *others = ancestors(q, value)
-        others = [one for one in others if one.kind in _BASES]
-        return others[:1] if q.rules(value).family != "python" else ()
+        return [one for one in others if one.kind in _BASES][:1]
     return q.made(value) if value.kind == "module" else ()
 
 
-def new(q: Queries, unit: Unit, scope: str, cls: Expression) -> list[Value]:
+def new(q: Queries, unit: Unit, scope: str, cls: ir.Expression) -> list[Value]:
     """A new object of what an expression stands for."""
-    found = constructed(q, unit, scope, cls)
-    if not unit.rules.has_prototypes:
-        return [one for value in found for one in result(q, unit, value)]
     objects: list[Value] = []
-    for value in found:
-        if value.kind == "function":
+    for value in constructed(q, unit, scope, cls):
+        if unit.rules.has_prototypes and value.kind == "function":
             objects += [value.as_kind("object").holding(()), *q.returned(value)]
         else:
             objects += result(q, unit, value)
     return objects
 
 
-def constructed(q: Queries, unit: Unit, scope: str, cls: Expression) -> Sequence[Value]:
+def constructed(q: Queries, unit: Unit, scope: str, cls: ir.Expression) -> Sequence[Value]:
     """The classes of which an expression behind `new` makes an object."""
-    if isinstance(cls, Name) and unit.rules.separates_kinds:
-        cls = Name(cls.text, "type")
+    if isinstance(cls, ir.Name) and unit.rules.separates_kinds:
+        cls = ir.Name(cls.text, "type")
     values = q.values(unit, scope, cls)
-    if cls is THIS:
+    if cls is ir.THIS:
         values = tuple(value.as_kind("class") for value in values if value.kind == "object")
     found = [value for value in values if value.kind in {"class", "external"}]
     if not found:  # the class of what it is assigned to
@@ -154,85 +112,77 @@ def constructed(q: Queries, unit: Unit, scope: str, cls: Expression) -> Sequence
 def returned(q: Queries, value: Value) -> Values:
     """What a function returns: as declared, else what its returns say."""
     unit = q.unit(value.path)
-    definition = unit.definitions[value.name]
-    receiver = value.held[:1]
+    declared, receiver = unit.definitions[value.name].returns, value.held[:1]
     found: list[Value] = []
-    if declared := definition.returns:
+    if declared:
         if receiver and not declared.arguments and declared.name in _SELF_TYPES:
-            return tuple(one.found(How.RETURNED) for one in receiver)
-        of_type = for_receiver(q, value, declared)
-        if of_type is None:
-            given = held_by(q, receiver[0]) if receiver else {}
-            of_type = typed(q, unit, definition.id, declared, given)
-        found = [one.found(How.RETURNED) for one in of_type]
+            return tuple(found_by(receiver, Resolution.RETURNED))
+        cls = unit.class_around(value.name) if receiver else None
+        holder = Value("class", unit.path, cls.id) if cls else None
+        given = held_by(q, receiver[0], holder) if receiver else None
+        found = found_by(q.typed(unit, value.name, declared, given), Resolution.RETURNED)
         is_closed = any(not is_open(q, one) for one in found) and not may_be_function(q, found)
         if unit.rules.separates_kinds or is_closed:
             return tuple(found)
     inferred: list[Value] = [one for one in found if one.held or one.kind == "object"]
     for expression in _returns(q, unit, value)[:MOST_VALUES]:
         inferred += _of_return(q, unit, value, expression)
-    return tuple(one.found(How.RETURNED) for one in inferred)
+    return tuple(found_by(inferred, Resolution.RETURNED))
 
 
-def _of_return(q: Queries, unit: Unit, function: Value, expression: Expression) -> Values:
+def _of_return(q: Queries, unit: Unit, function: Value, expression: ir.Expression) -> Values:
     """What an expression that a function returns is; the object whose method it is where it returns itself."""
     receiver = function.held[:1]
-    bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, Collection | Record)]
-    is_table = unit.rules.has_tables and THIS in bound
-    made = THIS if is_table else bound[0] if len(bound) == 1 else expression
-    if receiver and (made is THIS or expression is _STATIC or _is_given_object(unit, function, made)):
+    bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, (ir.Collection, ir.Record))]
+    is_table = unit.rules.has_tables and ir.THIS in bound
+    made = ir.THIS if is_table else bound[0] if len(bound) == 1 else expression
+    if receiver and (made is ir.THIS or expression is _STATIC or _is_given_object(unit, function, made)):
         return receiver
     if receiver and made in _SELF_MADE and receiver[0].kind == "class":
         return (receiver[0].as_kind("object"),)
     return q.values(unit, function.name, expression)
 
 
-def _is_given_object(unit: Unit, function: Value, made: Expression) -> bool:
+def _is_given_object(unit: Unit, function: Value, made: ir.Expression) -> bool:
     """Whether what a function of a table returns is the table that it is given first."""
-    if not unit.rules.has_tables or not isinstance(made, Name):
+    if not unit.rules.has_tables or not isinstance(made, ir.Name):
         return False
     taken = unit.parameters.get(function.name, ())
     is_named = made.text in _TABLE_NAMES or unit.definitions[function.name].name in unit.rules.runs
     return bool(taken) and taken[0].name == made.text and is_named
 
 
-def _bound(unit: Unit, scope: str, expression: Expression) -> Sequence[Expression]:
+def _bound(unit: Unit, scope: str, expression: ir.Expression) -> Sequence[ir.Expression]:
     """What a variable or attribute is assigned to be in a function."""
-    if isinstance(expression, Name | NameOrCall):
+    if isinstance(expression, (ir.Name, ir.NameOrCall)):
         return unit.binds(scope, expression.text)
     paths = unit.dotted.get(scope)
-    return paths.get(path_of(expression), ()) if paths else ()
+    return paths.get(ir.path_of(expression), ()) if paths else ()
 
 
-def _returns(q: Queries, unit: Unit, function: Value) -> Sequence[Expression]:
+def _returns(q: Queries, unit: Unit, function: Value) -> Sequence[ir.Expression]:
     """What a function returns, but for what just this call gives it, unless it is called in one place."""
     expressions = unit.returns.get(function.name, ())
+    taken = unit.parameters.get(function.name, ()) if expressions else ()
     given = {
-        one.name
-        for one in unit.parameters.get(function.name, ())
-        if not isinstance(one.value, Instance) and not unit.binds(function.name, one.name)
+        one.name for one in taken if not isinstance(one.value, ir.Instance) and not unit.binds(function.name, one.name)
     }
-
-    def is_given(part: Expression) -> bool:
-        return isinstance(part, Name | NameOrCall) and part.text in given
-
-    parts = [one.parts if isinstance(one, Union) else (one,) for one in expressions]
-    if not any(is_given(part) for some in parts for part in some) or _is_called_once(q, unit, function):
+    parts = [one.parts if isinstance(one, ir.Union) else (one,) for one in expressions]
+    others = [
+        tuple(part for part in some if not isinstance(part, (ir.Name, ir.NameOrCall)) or part.text not in given)
+        for some in parts
+    ]
+    if others == parts or _is_called_once(q, unit, function):
         return expressions
-    others = (tuple(part for part in some if not is_given(part)) for some in parts)
-    return [Union(some) if len(some) > 1 else some[0] for some in others if some]
+    return [ir.Union(some) if len(some) > 1 else some[0] for some in others if some]
 
 
 def _is_called_once(q: Queries, unit: Unit, function: Value) -> bool:
-    called = unit.definitions[function.name].name
-    callers = q.program.callers.get(unit.rules.family, called)
-    if len(callers) > MOST_CALLERS:
-        return False
-    count = 0
-    for path, call in callers if len(callers) > 1 else ():
-        reached = q.table.without_callers(q.targets, q.unit(path), call)
-        count += any(one.is_same(function) for one in reached)
-    return count <= 1
+    callers = q.program.callers.get(unit.rules.family, unit.definitions[function.name].name)
+    if not 1 < len(callers) <= MOST_CALLERS:
+        return len(callers) <= 1
+    reached = (q.table.without_callers(q.targets, q.unit(path), call) for path, call in callers)
+    return sum(any(one.is_same(function) for one in targets) for targets in reached) <= 1
 
 
 def elements(q: Queries, value: Value) -> Values:
@@ -245,16 +195,17 @@ def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one
         return [value]  # an array or slice is followed as what it holds
     match value.kind:
         case "collection":
-            return [held.found(How.ELEMENT) for held in value.held]
-        case "literal":
-            return _of_all(q, _entries(q, value)) if _is_whole(q, value) else ()
+            return found_by(value.held, Resolution.ELEMENT)
+        case "literal" if _is_whole(q, value):  # with what is in the records of which it is made
+            several = (q.elements(one) if one.kind == "record" else (one,) for one in _entries(q, value))
+            return found_by((one for some in several for one in some), Resolution.ELEMENT)
         case "record":
             unit, fields = q.unit(value.path), value.record.fields if value.record else ()
-            return [one.found(How.ELEMENT) for _, part in fields for one in q.values(unit, value.name, part)]
+            return found_by(q.each(unit, value.name, [part for _, part in fields]), Resolution.ELEMENT)
         case "module" if not value.path.endswith("/"):
             return all_exported(q, value.path)
         case "external" | "external object":
-            return [held.found(How.ELEMENT) for held in value.held[-1:]]
+            return found_by(value.held[-1:], Resolution.ELEMENT)
         case "function":  # collections in collections are looked at as one
             return [value]
         case "class" if q.rules(value).family == "python":  # with arguments for its type parameters
@@ -269,15 +220,14 @@ def _of_object(q: Queries, value: Value) -> Iterable[Value]:
     """What an object gives as an iterator, a container or a pointer."""
     rules = q.rules(value)
     for name in ("__getitem__", "__iter__", *rules.iterating, *_POINTING):
-        found = [member for member in q.member(value, name) if member.kind != "external"]
-        if found:
+        if found := known(q.member(value, name)):
             items = [item for member in found for item in result(q, q.unit(value.path), member)]
             return items if name.startswith(("_", "o")) else [one for item in items for one in q.elements(item)]
     if rules.has_pointers:
         return [value]
     if rules.has_tables:
         return _of_table(q, value)
-    return _of_library_bases(q, value) if rules.separates_kinds else _of_generic_bases(q, value)
+    return _of_generic_bases(q, value)
 
 
 def _of_table(q: Queries, value: Value) -> Sequence[Value]:
@@ -286,57 +236,39 @@ def _of_table(q: Queries, value: Value) -> Sequence[Value]:
     inside = [one for some in unit.children.get(table.qualified, {}).values() for one in some]
     if any(one.kind == "method" or unit.takes(one.id, "self") for one in inside):
         return ()
-    if any(not isinstance(one.value, Record) for one in unit.bases.get(table.id, ())):
+    if any(not isinstance(one.value, ir.Record) for one in unit.bases.get(table.id, ())):
         return ()
-    found = [found for one in inside for found in q.defined(unit, one, How.ELEMENT)]
-    fields = [one for one in unit.assigned if _is_field(one, table)]
-    found += [one.found(How.ELEMENT) for field in fields for one in q.values(unit, field.scope, field.value)]
+    found = q.all_defined(unit, inside, Resolution.ELEMENT)
+    for one in unit.assigned:  # where this table is in scope
+        is_field = isinstance(one.target, ir.Attribute) and ir.path_of(one.target.of) == table.name
+        if is_field and one.scope == table.parent:
+            found += found_by(q.values(unit, one.scope, one.value), Resolution.ELEMENT)
     return found if len(found) <= MOST_VALUES else ()
-
-
-def _is_field(one: Assignment, table: Definition) -> bool:
-    """Whether what is assigned is a field of a table, where this table is in scope."""
-    return isinstance(one.target, Attribute) and one.scope == table.parent and path_of(one.target.of) == table.name
 
 
 def _entries(q: Queries, table: Value) -> Values:
     """What a literal holds, without the functions that those in it call on the literal itself."""
     called = {call.callee for call in q.program.calls_in(q.unit(table.path), table.name)}
-    return tuple(one for one in table.held if Attribute(THIS, one.name.rpartition(".")[2]) not in called)
-
-
-def _of_all(q: Queries, held: Values) -> list[Value]:
-    """What a literal holds, with what is in the records of which it is made."""
-    several = (q.elements(one) if one.kind == "record" else [one.found(How.ELEMENT)] for one in held)
-    return [found for some in several for found in some]
+    return tuple(one for one in table.held if ir.Attribute(ir.THIS, one.name.rpartition(".")[2]) not in called)
 
 
 def _is_whole(q: Queries, value: Value) -> bool:
     """Whether a literal is all that a name stands for."""
     scope, _, name = value.name.rpartition(".")
-    return all(isinstance(one, Collection | Record | Instance) for one in q.unit(value.path).binds(scope, name))
+    return all(isinstance(one, _WRITTEN) for one in q.unit(value.path).binds(scope, name))
 
 
-def _of_library_bases(q: Queries, value: Value) -> Iterator[Value]:
-    """What an object holds by the collection of the library that its class is."""
-    for ancestor in ancestors(q, value.as_kind("class")):
-        if ancestor.kind == "external":
-            continue
-        for unit, definition in parts_of(q, ancestor):
-            for base, _ in q.bases(unit, definition):
-                written = base.value.type if isinstance(base.value, Instance) else None
-                if written and written.arguments and builtins.is_collection(written.name):
-                    yield from typed(q, unit, definition.id, written.arguments[-1])
-
-
-def _of_generic_bases(q: Queries, value: Value) -> list[Value]:
-    """What an object holds as the generic type that its class is made from."""
-    return [
-        item
-        for unit, definition in parts_of(q, value)
-        for one in unit.bases.get(definition.id, ())
-        if isinstance(one.value, Instance) and one.value.type.arguments
-        for base in typed(q, unit, definition.parent, one.value.type)
-        if base.kind == "external object" and base.name != FUNCTION_TYPE
-        for item in q.elements(base)
-    ]
+def _of_generic_bases(q: Queries, value: Value) -> Iterator[Value]:
+    """What an object holds as the generic type that its class is made from: a collection of the library."""
+    rules = q.rules(value)
+    for cls in known(ancestors(q, value.as_kind("class"))):
+        for unit, definition in parts_of(q, cls):
+            for one in unit.bases.get(definition.id, ()):
+                written = one.value.type if isinstance(one.value, ir.Instance) else None
+                if written is None or not written.arguments or written.name == FUNCTION_TYPE:
+                    continue
+                if not rules.separates_kinds:
+                    for base in q.typed(unit, definition.parent, written, None):
+                        yield from q.elements(base) if base.kind == "external object" else ()
+                elif builtins.is_collection(written.name):
+                    yield from q.typed(unit, definition.id, written.arguments[-1], None)

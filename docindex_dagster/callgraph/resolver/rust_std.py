@@ -1,8 +1,10 @@
 """What the methods of Rust's standard types give of what they hold."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from docindex_dagster.callgraph.resolver.values import How, Value, external_object
+from docindex_dagster.callgraph.resolver.value_sets import found_by
+from docindex_dagster.callgraph.resolver.values import Kind, Resolution, Value, external_object
 
 _CELLS = frozenset(
     ["Mutex", "RwLock", "RefCell", "Cell", "OnceCell", "OnceLock", "LazyLock", "LazyCell", "Lazy", "Weak", "UnsafeCell"]
@@ -37,29 +39,33 @@ _SAME, _MAYBE_SAME, _HELD = (frozenset(names.split()) for names in (_SAME_NAMES,
 _CELL, _MAYBE_ONE, _ONE = (frozenset(names.split()) for names in (_CELL_NAMES, _MAYBE_ONE_NAMES, _ONE_NAMES))
 
 
-def rust_result(method: Value) -> Sequence[Value]:  # noqa: PLR0911 one a sort of types
+_Gives = Literal["held", "same", "maybe"]
+# What the methods of each sort of types give, by the first that has their name.
+_GIVES: Mapping[str, Sequence[tuple[frozenset[str], _Gives]]] = {
+    "object": (),
+    "collection": ((_ONE | _HELD, "held"), (_SAME | _MAYBE_ONE, "same")),
+    "Cell": ((_CELL, "held"), (frozenset({"clone"}), "same"), (frozenset({"upgrade", "get"}), "maybe")),
+    "Option": ((_HELD, "held"), (_MAYBE_SAME, "same")),
+    "tuple": ((frozenset({"clone"}), "same"),),
+    "Vec": ((_SAME, "same"), (_ONE | {"remove"}, "held"), (_MAYBE_ONE, "maybe")),
+    "": ((_SAME, "same"), (_ONE, "held"), (_MAYBE_ONE | {"remove"}, "maybe")),
+}
+_SORTS = {**dict.fromkeys(_CELLS, "Cell"), **dict.fromkeys(_MAYBE, "Option"), **{name: name for name in _GIVES}}
+
+
+def rust_result(method: Value) -> Sequence[Value]:
     """What a method of a standard type gives, where that is what it holds, or the same again."""
     written, _, name = method.name.rpartition(".")
     owner = written.rpartition(".")[2]
-    held = [value.found(How.ELEMENT) for value in (method.held if owner == "collection" else method.held[-1:])]
-    same = Value("collection" if owner == "collection" else "external object", "", written, method.how, method.held)
-    maybe = external_object("Option", method.how, tuple(held[:1]))
-    if owner == "object":  # of the program
+    sort = _SORTS.get(owner, "")
+    kind: Kind = "collection" if owner == "collection" else "external object"
+    held = found_by(method.held if owner == "collection" else method.held[-1:], Resolution.ELEMENT)
+    gives = next((gives for names, gives in _GIVES[sort] if name in names), None)
+    if gives == "held" or owner == "object":  # the latter is of the program
         return held
-    if owner == "collection":
-        return held if name in _ONE or name in _HELD else [same] if name in _SAME or name in _MAYBE_ONE else ()
-    if owner in _CELLS:
-        return held if name in _CELL else [same] if name == "clone" else [maybe] if name in {"upgrade", "get"} else ()
-    if owner in _MAYBE:
-        return held if name in _HELD else [same] if name in _MAYBE_SAME else ()
-    if owner == "tuple":
-        return [same] if name == "clone" else ()
-    if name in _SAME:
-        return [same]
-    if name in _ONE or (name == "remove" and owner == "Vec"):
-        return held
-    if name in _MAYBE_ONE or name == "remove":
-        return [maybe]
-    if name in {"keys", "into_keys"} and len(method.held) > 1:
-        return [external_object("Iter", method.how, method.held[:1])]
-    return ()
+    if gives == "same":
+        return [Value(kind, "", written, method.resolution, method.held)]
+    if gives == "maybe":
+        return [external_object("Option", method.resolution, tuple(held[:1]))]
+    is_keys = name in {"keys", "into_keys"} and len(method.held) > 1 and sort in {"", "Vec"}
+    return [external_object("Iter", method.resolution, method.held[:1])] if is_keys else ()

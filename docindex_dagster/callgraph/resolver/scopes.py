@@ -8,31 +8,36 @@ from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import class_of
-from docindex_dagster.callgraph.resolver.homes import space_of
+from docindex_dagster.callgraph.resolver.hoisting import space_of
 from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, of_wildcard, shared, used_in
 from docindex_dagster.callgraph.resolver.members import of_literal
 from docindex_dagster.callgraph.resolver.namespaces import fitting, outermost
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.selves import of_itself
 from docindex_dagster.callgraph.resolver.types import builtin
-from docindex_dagster.callgraph.resolver.values import MOST_VALUES, How, Value, Values, distinct
+from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, known
+from docindex_dagster.callgraph.resolver.values import Resolution, Value
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_MEANINGS = 2  # of a variable
+_HOLDING = frozenset({"collection", "record"})
 
 
 def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
-    """What a name stands for at a place."""
+    """What a name stands for at a place: in the scopes around it, else in the file and in what it sees of others."""
     rules, name = unit.rules, wanted.text
     own = of_itself(q, unit, scope, name)
     if own is not None:
         return own
-    if rules.sharing == "included":
-        return _included(q, unit, scope, wanted)
+    is_included = rules.sharing == "included"
     sees_literals = rules.has_implicit_members and (
         rules.has_open_classes or (rules.separates_kinds and not rules.extends_receiver)
     )
+    space = ""
     for around in unit.around(scope):
+        if is_included and around.kind == "module":
+            space = space or around.qualified
+            break
         found = _in_scope(q, unit, around, scope, wanted)
         if found is not None:
             return found
@@ -40,24 +45,12 @@ def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
             beside = of_literal(q, Value("literal", unit.path, around.parent), name)
             if beside:
                 return beside
+        space = space_of(unit, around) if is_included else ""
+    if is_included:
+        return spaces.looked_up(q, unit, spaces.enclosing_space(q, unit, space), name) or builtin(name, rules)
     if scope != FILE:
         return q.evaluated(unit, FILE, wanted)
     return outermost(q, unit, wanted) if rules.separates_kinds else _in_file(q, unit, name)
-
-
-def _included(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
-    """What a name stands for in the functions around it, else in the namespaces and in what a file includes."""
-    home = ""
-    for around in unit.around(scope):
-        if around.kind == "module":
-            home = home or around.qualified
-            break
-        found = _in_scope(q, unit, around, scope, wanted)
-        if found is not None:
-            return found
-        home = space_of(unit, around)
-    seen = spaces.looked_up(q, unit, spaces.home_of(q, unit, home), wanted.text)
-    return seen or builtin(wanted.text, unit.rules)
 
 
 def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
@@ -66,11 +59,9 @@ def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
     if unit.generics and not (rules.separates_kinds and (wanted.space == "type" or not rules.has_extensions)):
         bounds = [one.bound for one in unit.generics.get(around.id, ()) if one.name == wanted.text]
         if bounds:
-            return [value for bound in bounds for value in q.values(unit, around.id, bound)]
+            return q.each(unit, around.id, bounds)
     if is_class(around):
         return _in_class(q, unit, around, scope, wanted)
-    if rules.separates_kinds and (wanted.space or around.id in unit.bases or around.id in unit.receivers):
-        return _in_member(q, unit, around, wanted)
     return _in_function(q, unit, around, wanted)
 
 
@@ -78,57 +69,51 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
     """What a name stands for in the body of a class, where members need no object."""
     rules, name = unit.rules, wanted.text
     cls = class_of(q, unit, around)
-    is_added = around.kind == "impl" and cls.name == around.id  # to a type of the library
-    if name == around.name and (is_added or around.id in unit.hidden):
-        return None
-    if rules.separates_kinds and name == around.name and around.kind != "module":  # and not its constructor
-        return q.defined(unit, around, How.SCOPE) if rules.has_companions else [cls]
+    if name == around.name:
+        is_added = around.kind == "impl" and cls.name == around.id  # to a type of the library
+        if is_added or around.id in unit.hidden:
+            return None
+        if rules.separates_kinds and around.kind != "module":  # and not its constructor
+            return q.defined(unit, around, Resolution.SCOPE) if rules.has_companions else [cls]
     is_body = around.id == scope and rules.has_class_scope and not rules.has_prototypes
     if not (rules.has_implicit_members or is_body or around.kind == "module"):
         return None
     if rules.has_function_names and not wanted.space and name[0].islower():  # a variable
         return ()
     owner = Value("class", unit.path, around.id) if rules.has_function_names else cls.as_kind("object")
-    if not rules.has_implicit_members and around.kind == "class":  # what it inherits needs the object
-        return fitting(own_member(q, owner, owner, name), wanted, rules)
     is_extended = (rules.extends_receiver or rules.has_extensions) and wanted.space != "type"
-    found = q.members_of(unit, scope, (owner,), name) if is_extended else q.member(owner, name)
+    if not rules.has_implicit_members and around.kind == "class":  # what it inherits needs the object
+        found: Sequence[Value] = own_member(q, owner, owner, name)
+    else:
+        found = q.members_of(unit, scope, (owner,), name) if is_extended else q.member(owner, name)
     return fitting(found, wanted, rules)
 
 
 def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Sequence[Value] | None:
-    """What a name stands for in a function: what it imports, its variables and parameters, what is defined in it."""
-    name = wanted.text
-    if unit.rules.has_function_names and wanted.space == "function":
-        inside = [value for one in _named_in(unit, around.qualified, name) for value in q.defined(unit, one, How.SCOPE)]
-        return inside or used_in(q, unit, around.qualified, name) or None
-    beside = used_in(q, unit, around.qualified, name) if unit.rules.has_local_imports else []
-    is_parameter = unit.takes(around.id, name)
-    if unit.binds(around.id, name):
-        found = [*beside, *bound(q, unit, around.id, f"{around.qualified}.{name}", name)]
-        if not is_parameter:
-            return found
-        if found:  # what is assigned from outside of the program tells nothing of what was given
-            is_outside = all(value.kind == "external object" for value in found)
-            return [*found, *q.parameter(unit, around, name)] if is_outside else found
-    if beside:
-        return beside
-    if is_parameter:
-        return q.parameter(unit, around, name)
-    defined = _named_in(unit, around.qualified, name)
-    return [value for inner in defined for value in q.defined(unit, inner, How.SCOPE)] if defined else None
+    """What a name stands for in a function: what it imports, its variables and parameters, what is defined in it.
 
-
-def _in_member(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Values | None:
-    """What a name stands for in a function that is a member of something else than what it is written in."""
+    Where it is a member of something else than what it is written in, also the members of that.
+    """
     rules, name = unit.rules, wanted.text
-    if not wanted.space:
-        if unit.binds(around.id, name):
-            return tuple(bound(q, unit, around.id, f"{around.qualified}.{name}", name))
-        if unit.takes(around.id, name):
-            return q.parameter(unit, around, name)
-    inside = unit.children_of(around.qualified, name)
-    found = [value for inner in inside for value in q.defined(unit, inner, How.SCOPE)]
+    if rules.has_function_names and wanted.space == "function":
+        inside = q.all_defined(unit, _named_in(unit, around.qualified, name), Resolution.SCOPE)
+        return inside or used_in(q, unit, around.qualified, name) or None
+    found = used_in(q, unit, around.qualified, name) if rules.has_local_imports else []
+    is_variable = not (rules.separates_kinds and wanted.space)
+    is_bound = is_variable and bool(unit.binds(around.id, name))
+    if is_bound:
+        found = [*found, *bound(q, unit, around.id, f"{around.qualified}.{name}", name)]
+    # What is assigned from outside of the program tells nothing of what was given.
+    is_outside = is_bound and all(value.kind == "external object" for value in found)
+    if is_variable and unit.takes(around.id, name) and (is_outside or not found):
+        return [*found, *q.parameter(unit, around, name)]
+    if found or is_bound:
+        return found
+    defined = _named_in(unit, around.qualified, name)
+    found = q.all_defined(unit, defined, Resolution.SCOPE)
+    is_plain = not (wanted.space or around.id in unit.bases or around.id in unit.receivers)
+    if is_plain or not rules.separates_kinds:
+        return found if defined else None
     if not found and wanted.space != "type":
         bases = (base for _, values in q.bases(unit, around) for base in values if base.kind == "class")
         owners = [base.as_kind("object") for base in bases]
@@ -141,15 +126,15 @@ def _in_member(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Valu
 def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """What a name stands for outside of all functions and classes of a file."""
     rules = unit.rules
-    found: Sequence[Value] = top(q, unit, name, How.FILE)
+    found: Sequence[Value] = top(q, unit, name, Resolution.FILE)
     if not found:
         found = [value for step in imported(q, unit, name) for value in step]
     if not found and rules.sharing != "file":
         found = [*shared(q, unit, name)]
     if not found:
-        outer = [one for one in unit.wildcards if not one.scope]
-        found = [value.found(How.IMPORT) for one in outer for value in of_wildcard(q, unit, one, name)]
-    if rules.has_module_paths and all(value.kind == "external" for value in found):
+        outer = (one for one in unit.wildcards if not one.scope)
+        found = found_by((value for one in outer for value in of_wildcard(q, unit, one, name)), Resolution.IMPORT)
+    if rules.has_module_paths and not known(found):
         found = files_of(q, unit, f"self.{name}") or files_of(q, unit, name) or found
     if not found and rules.has_namespaces:
         found = spaces.beyond(q, unit, name)
@@ -160,63 +145,56 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     return found or builtin(name, rules)
 
 
-def top(q: Queries, unit: Unit, name: str, how: How) -> list[Value]:
+def top(q: Queries, unit: Unit, name: str, resolution: Resolution) -> list[Value]:
     """What a file itself defines or assigns under a name."""
-    found = [value for one in _named_in(unit, FILE, name) for value in q.defined(unit, one, how)]
+    found = q.all_defined(unit, _named_in(unit, FILE, name), resolution)
     if not found and unit.rules.has_free_methods:
-        classes = (Value("class", unit.path, one.id, how) for one in unit.free_methods.get(name, ()))
-        found = [value for cls in classes for value in q.member(cls, name)]
-    return found or [value.found(how) for value in bound(q, unit, FILE, name, name)]
+        classes = unit.free_methods.get(name, ())
+        found = q.all_members([Value("class", unit.path, one.id, resolution) for one in classes], name)
+    return found or found_by(bound(q, unit, FILE, name, name), resolution)
 
 
 def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list[Value]:
     """What is assigned to a name."""
-    rules = unit.rules
+    rules, expressions = unit.rules, unit.binds(scope, name)
     if rules.has_tables and (table := unit.definitions.get(qualified)) and table.kind == TABLE:
         return [Value("object", unit.path, table.id)]
     if rules.has_namespaces:
-        stores = unit.stores.get(scope, {}).get(name, ())
-        found = declared_or_given(q, unit, scope, [*unit.binds(scope, name), *stores])
+        found = declared_or_given(q, unit, scope, [*expressions, *unit.stores.get(scope, {}).get(name, ())])
     else:
-        expressions = dict.fromkeys(unit.binds(scope, name)[:MOST_VALUES])
-        several = [q.values(unit, scope, one) for one in expressions]
+        several = [q.values(unit, scope, one) for one in dict.fromkeys(expressions[:MOST_VALUES])]
         found = [value for values in several for value in values]
-        differing = {values for values in several if values and not _is_held(values)}
         for at, one in unit.filled.get(scope, {}).get(name, ())[:MOST_VALUES]:
             found += q.values(unit, at, one)
-        if len(differing) > _MOST_MEANINGS and rules.has_prototypes:
-            return []  # variables of different blocks
+        if rules.has_prototypes and len(several) > _MOST_MEANINGS:
+            differing = {values for values in several if any(value.kind not in _HOLDING for value in values)}
+            if len(differing) > _MOST_MEANINGS:
+                return []  # variables of different blocks
     inside = unit.children.get(qualified)
     if not inside or rules.separates_kinds or not rules.has_class_scope:
         return found
-    functions = [value for some in inside.values() for one in some for value in q.defined(unit, one, How.SCOPE)]
+    functions = q.all_defined(unit, [one for some in inside.values() for one in some], Resolution.SCOPE)
     held = [held for value in found for held in ([value] if value.kind == "record" else value.held)]
-    others = [value for value in found if value.kind not in {"record", "collection"}]
-    return [Value("literal", unit.path, qualified, How.SCOPE, distinct([*functions, *held])), *others]
+    others = [value for value in found if value.kind not in _HOLDING]
+    return [Value("literal", unit.path, qualified, Resolution.SCOPE, distinct([*functions, *held])), *others]
 
 
-def _is_held(values: Values) -> bool:
-    return all(value.kind in {"collection", "record"} for value in values)
-
-
-def name_or_call(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
+def name_or_call(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value]:
     """A variable or parameter, or else what a method of that name returns."""
     found = q.values(unit, scope, Name(name))
     if unit.binds(scope, name) or unit.takes(scope, name):
-        return [*found]
+        return found
     return [value for one in found for value in (q.returned(one) if one.kind == "function" else [one])]
 
 
 def function_named(unit: Unit, scope: str, name: str) -> list[Value]:
     """A function that is written as an element of a collection."""
-    around = unit.definitions[scope].qualified if scope in unit.definitions else FILE
-    if unit.rules.has_tables and name in unit.definitions:
+    has_tables = unit.rules.has_tables
+    if has_tables and name in unit.definitions:
         return [Value("function", unit.path, name)]
-    return [
-        Value("function", unit.path, definition.id)
-        for definition in unit.children_of(around, name)
-        if definition.kind == "method" or unit.rules.has_tables
-    ]
+    around = unit.definitions[scope].qualified if scope in unit.definitions else FILE
+    inside = unit.children_of(around, name)
+    return [Value("function", unit.path, one.id) for one in inside if one.kind == "method" or has_tables]
 
 
 def _named_in(unit: Unit, around: str, name: str) -> Sequence[Definition]:
@@ -226,11 +204,11 @@ def _named_in(unit: Unit, around: str, name: str) -> Sequence[Definition]:
         definitions = unit.children_of(around, name.removeprefix("$"))
         return [one for one in definitions if is_marked(unit, one) == name.startswith("$")]
     definitions = unit.children_of(around, name)
-    if rules.has_companions:
-        return [one for one in definitions if one.id not in unit.hidden]
-    if not rules.has_prototypes:
+    if not definitions or not (rules.has_companions or rules.has_prototypes):
         return definitions
-    found = [one for one in definitions if one.kind != "method" and one.id not in unit.hidden]
+    found = [one for one in definitions if one.id not in unit.hidden]
+    if rules.has_companions:
+        return found
+    found = [one for one in found if one.kind != "method"]
     once = {"class"} if rules.has_overloads else {"class", "function"}
-    repeated = len(found) > 1 and all(one.kind in once for one in found)
-    return [] if repeated else found
+    return [] if len(found) > 1 and all(one.kind in once for one in found) else found

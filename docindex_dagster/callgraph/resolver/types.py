@@ -1,15 +1,16 @@
 """Something of a declared type, also of a type parameter: type inference from what is written."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 
-from docindex_dagster.callgraph.ir import EITHER, Attribute, Expression, Instance, Name, TypeRef
+from docindex_dagster.callgraph.ir import EITHER, UNKNOWN, Attribute, Expression, Instance, Name, TypeRef
 from docindex_dagster.callgraph.resolver.builtins import is_callable
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
+from docindex_dagster.callgraph.resolver.value_sets import known
 from docindex_dagster.callgraph.resolver.values import (
     FUNCTION_TYPE,
-    How,
+    Resolution,
     Value,
     Values,
     external,
@@ -29,10 +30,8 @@ _PAIRS = ("map", "pair")
 def type_named(name: str) -> Expression:
     """A type by its dotted name."""
     first, *others = name.split(".")
-    found: Expression = Name(first, "type")
-    for other in others:
-        found = Attribute(found, other)
-    return found
+    begin: Expression = Name(first, "type")
+    return reduce(Attribute, others, begin)
 
 
 def type_names(q: Queries, unit: Unit, scope: str, name: str) -> Values:
@@ -63,13 +62,14 @@ def typed(  # noqa: PLR0911 one a sort of types
         return [owner.as_kind("object")]
     bound = _bound_of(unit, scope, name) if rules.separates_kinds else None
     if bound is not None:
-        known = q.values(unit, scope, Instance(TypeRef(bound.name))) if bound.name else ()
-        return [*known] or [external_object(_ANYTHING)]
+        return [*(q.values(unit, scope, bound) if bound is not UNKNOWN else ())] or [external_object(_ANYTHING)]
+    # Also an argument that is not known has its place.
     arguments = arguments[:1] if last in rules.leading else arguments
-    held = tuple(_argument_type(q, unit, scope, argument, given) for argument in arguments)
+    several = ((typed(q, unit, scope, one, given), one) for one in arguments)
+    held = tuple(found[0] if found else external_object(one.name) for found, one in several)
     found = [one for value in type_names(q, unit, scope, name) for one in _instances(value, held, rules)]
     if not found and (arguments or rules.sharing == "namespace"):
-        return [external_object(name, How.RECEIVER, held)]
+        return [external_object(name, Resolution.RECEIVER, held)]
     return found
 
 
@@ -87,94 +87,51 @@ def _instances(value: Value, held: Values, rules: Rules) -> list[Value]:
     if value.kind == "module" and rules.has_file_types:
         return [value]
     if value.kind == "class":
-        return [Value("object", value.path, value.name, max(value.how, How.RECEIVER), held)]
+        return [Value("object", value.path, value.name, max(value.resolution, Resolution.RECEIVER), held)]
     if value.kind == "external":
-        return [external_object(value.name, How.RECEIVER, held)]
+        return [external_object(value.name, Resolution.RECEIVER, held)]
     if value.kind not in _ALIASES:
         return []
     is_generic = value.kind == "external object" and bool(held)
     return [value.holding(held) if is_generic else value]
 
 
-def _bound_of(unit: Unit, scope: str, name: str) -> TypeRef | None:
-    """What a type parameter is declared to be, without a name for anything; None of what is none."""
-    if not unit.generics:
-        return None
-    for around in unit.around(scope):
+def _bound_of(unit: Unit, scope: str, name: str) -> Expression | None:
+    """What a type parameter is declared to be, which may be unknown; None of what is none."""
+    for around in unit.around(scope) if unit.generics else ():
         for one in reversed(unit.generics.get(around.id, ())):
             if one.name == name:
-                is_bound = isinstance(one.bound, Instance) and one.bound is not Instance(TypeRef(name))
-                return one.bound.type if is_bound and isinstance(one.bound, Instance) else TypeRef("")
+                if isinstance(one.bound, Instance) and one.bound is not Instance(TypeRef(name)):
+                    return Instance(TypeRef(one.bound.type.name))
+                return UNKNOWN
     return None
-
-
-def typed_for(q: Queries, function: Value, written: TypeRef) -> list[Value]:
-    """Something of a type that a function is declared with."""
-    return typed(q, q.unit(function.path), function.name, written)
-
-
-def for_receiver(q: Queries, function: Value, written: TypeRef) -> list[Value] | None:
-    """Something of a type parameter, by what the object whose method it is was made for."""
-    owner = function.held[0] if function.held and function.held[0].kind == "object" else None
-    unit = q.unit(function.path)
-    holder = unit.class_around(function.name)
-    if owner is None or holder is None or holder.id not in unit.generics:
-        return None
-    if written.name == EITHER:
-        written = written.arguments[0]
-    if written.arguments and written.name in unit.rules.wrappers:
-        written = written.arguments[-1]
-    names = [*dict.fromkeys(one.name for one in unit.generics[holder.id])]
-
-    def is_parameter(argument: TypeRef) -> bool:
-        return not argument.arguments and argument.name in names
-
-    if written.name not in names and not any(map(is_parameter, written.arguments)):
-        return None
-    given = _given_types(q, owner, Value("class", unit.path, holder.id))
-    if len(given) != len(names):
-        return None
-    if written.name in names:
-        return [given[names.index(written.name)]]
-    held = tuple(
-        one
-        for argument in written.arguments
-        for one in (
-            [given[names.index(argument.name)]] if is_parameter(argument) else typed_for(q, function, argument)[:1]
-        )
-    )
-    return [found.holding(held) for found in typed_for(q, function, written)]
 
 
 def _given_types(q: Queries, owner: Value, cls: Value) -> Sequence[Value]:
     """What an object was made for, as far as one of its classes tells it."""
     if owner.is_same(cls):
         return owner.held
-    for ancestor in ancestors(q, owner.as_kind("class")):
-        if ancestor.kind == "external":
-            continue
+    for ancestor in known(ancestors(q, owner.as_kind("class"))):
         for unit, definition in parts_of(q, ancestor):
             for base, values in q.bases(unit, definition):
                 arguments = base.value.type.arguments if isinstance(base.value, Instance) else ()
                 if arguments and any(one.is_same(cls) for one in values):
-                    found = [typed(q, unit, definition.id, argument)[:1] for argument in arguments]
-                    return [one[0] for one in found if one]
+                    return [one for argument in arguments for one in typed(q, unit, definition.id, argument)[:1]]
     return ()
 
 
-def _argument_type(q: Queries, unit: Unit, scope: str, written: TypeRef, given: Mapping[str, Value] | None) -> Value:
-    """What an argument of a generic type stands for; also one that is not known has its place."""
-    return next(iter(typed(q, unit, scope, written, given)), external_object(written.name))
-
-
-def held_by(q: Queries, owner: Value) -> dict[str, Value]:
-    """What the type parameters of a class stand for in an object, as far as that is declared."""
+def held_by(q: Queries, owner: Value, holder: Value | None = None) -> Mapping[str, Value]:
+    """What type parameters stand for in an object: those of its class, and of another one of which it is one."""
     if owner.kind != "object" or not owner.path:
         return {}
-    unit = q.unit(owner.path)
-    names = dict.fromkeys(one.name for one in unit.generics.get(owner.name, ()))
-    held = dict(zip(names, owner.held, strict=True)) if len(names) == len(owner.held) else {}
-    return {**held, "Self": owner}
+    given: dict[str, Value] = {}
+    for cls in (owner.as_kind("class"), holder):
+        generics = q.unit(cls.path).generics.get(cls.name, ()) if cls is not None else ()
+        names = dict.fromkeys(one.name for one in generics)
+        held = _given_types(q, owner, cls) if cls is not None and names else ()
+        if len(held) == len(names):
+            given.update(zip(names, held, strict=True))
+    return {**given, "Self": owner}
 
 
 def may_be_function(q: Queries, values: Sequence[Value]) -> bool:
@@ -184,20 +141,16 @@ def may_be_function(q: Queries, values: Sequence[Value]) -> bool:
 
 def is_open(q: Queries, value: Value) -> bool:
     """Whether a declared type leaves open what is behind it: one that is not known, or that of functions."""
-    if value.kind == "external object":
-        return not value.held or _is_of_functions(value) or _is_function(q, value.held[-1])
+    if value.kind == "external object" and (not value.held or _is_function(q, value.held[-1])):
+        return True
     return _is_function(q, value)
 
 
 def _is_function(q: Queries, value: Value) -> bool:
     """Whether a declared type is that of functions."""
     if value.kind == "external object":
-        return _is_of_functions(value)
+        return value.name == FUNCTION_TYPE or is_callable(value.name)
     return value.kind == "object" and function_type(q, value) is not None
-
-
-def _is_of_functions(value: Value) -> bool:
-    return value.name == FUNCTION_TYPE or is_callable(value.name)
 
 
 def function_type(q: Queries, value: Value) -> Value | None:

@@ -1,13 +1,11 @@
 """What an expression may stand for (its points-to set), and how that was found."""
 
-from collections.abc import Iterable
 from enum import IntEnum
 from typing import Literal, NamedTuple
 
 from docindex_dagster.callgraph.ir import Record
 
 FUNCTION_TYPE = "func"  # as `ir.TypeRef` names it
-MOST_VALUES = 8
 
 Kind = Literal[
     "function",
@@ -24,7 +22,7 @@ Kind = Literal[
 """Sorts of things that have members or can be called."""
 
 
-class How(IntEnum):
+class Resolution(IntEnum):
     """How a name was resolved: the weakest step decides. The value orders them."""
 
     SCOPE = 0
@@ -41,28 +39,28 @@ class How(IntEnum):
 
 # How much an edge is to be believed, and what it says of how it was found.
 CONFIDENCE = {
-    How.SCOPE: 1.0,
-    How.FILE: 1.0,
-    How.IMPORT: 1.0,
-    How.PACKAGE: 0.95,
-    How.RECEIVER: 0.95,
-    How.INHERITED: 0.95,
-    How.RETURNED: 0.9,
-    How.ELEMENT: 0.85,
-    How.ARGUMENT: 0.8,
-    How.UNIQUE: 0.6,
+    Resolution.SCOPE: 1.0,
+    Resolution.FILE: 1.0,
+    Resolution.IMPORT: 1.0,
+    Resolution.PACKAGE: 0.95,
+    Resolution.RECEIVER: 0.95,
+    Resolution.INHERITED: 0.95,
+    Resolution.RETURNED: 0.9,
+    Resolution.ELEMENT: 0.85,
+    Resolution.ARGUMENT: 0.8,
+    Resolution.UNIQUE: 0.6,
 }
 NAMES = {
-    How.SCOPE: "same scope",
-    How.FILE: "same file",
-    How.IMPORT: "imported name",
-    How.PACKAGE: "same package",
-    How.RECEIVER: "type of the receiver",
-    How.INHERITED: "class hierarchy",
-    How.RETURNED: "returned type",
-    How.ELEMENT: "element of a collection",
-    How.ARGUMENT: "argument of a caller",
-    How.UNIQUE: "unique name",
+    Resolution.SCOPE: "same scope",
+    Resolution.FILE: "same file",
+    Resolution.IMPORT: "imported name",
+    Resolution.PACKAGE: "same package",
+    Resolution.RECEIVER: "type of the receiver",
+    Resolution.INHERITED: "class hierarchy",
+    Resolution.RETURNED: "returned type",
+    Resolution.ELEMENT: "element of a collection",
+    Resolution.ARGUMENT: "argument of a caller",
+    Resolution.UNIQUE: "unique name",
 }
 
 
@@ -77,23 +75,23 @@ class Value(NamedTuple):
     kind: Kind
     path: str
     name: str
-    how: How = How.SCOPE
+    resolution: Resolution = Resolution.SCOPE
     held: "tuple[Value, ...]" = ()
     record: Record | None = None
 
-    def found(self, how: How) -> "Value":
+    def found(self, resolution: Resolution) -> "Value":
         """The same, found by a step that may be weaker."""
-        if how <= self.how:
+        if resolution <= self.resolution:
             return self
-        return Value(self.kind, self.path, self.name, how, self.held, self.record)
+        return Value(self.kind, self.path, self.name, resolution, self.held, self.record)
 
     def as_kind(self, kind: Kind) -> "Value":
         """Another sort of thing of the same name."""
-        return Value(kind, self.path, self.name, self.how, self.held, self.record)
+        return Value(kind, self.path, self.name, self.resolution, self.held, self.record)
 
     def holding(self, held: "Values") -> "Value":
         """The same with other arguments, elements or receiver."""
-        return Value(self.kind, self.path, self.name, self.how, held, self.record)
+        return Value(self.kind, self.path, self.name, self.resolution, held, self.record)
 
     def is_same(self, other: "Value") -> bool:
         """Whether both are named alike."""
@@ -104,46 +102,21 @@ Values = tuple[Value, ...]
 NONE: Values = ()
 
 
-def external(name: str, how: How = How.SCOPE, held: Values = ()) -> Value:
+def external(name: str, resolution: Resolution = Resolution.SCOPE, held: Values = ()) -> Value:
     """What lies outside of the program, by its dotted name."""
-    return Value("external", "", name, how, held)
+    return Value("external", "", name, resolution, held)
 
 
-def external_object(name: str, how: How = How.SCOPE, held: Values = ()) -> Value:
+def external_object(name: str, resolution: Resolution = Resolution.SCOPE, held: Values = ()) -> Value:
     """An object of a type that lies outside of the program."""
-    return Value("external object", "", name, how, held)
+    return Value("external object", "", name, resolution, held)
 
 
-def collection(held: Values, how: How = How.SCOPE) -> Value:
+def collection(held: Values, resolution: Resolution = Resolution.SCOPE) -> Value:
     """A collection that is written with what it holds."""
-    return Value("collection", "", "collection", how, held)
-
-
-def is_known(value: Value) -> bool:
-    """Whether something of the program is in a value."""
-    return value.kind != "external object" or any(map(is_known, value.held))
+    return Value("collection", "", "collection", resolution, held)
 
 
 def is_file(value: Value) -> bool:
     """Whether a value is the module that a file is."""
     return value.kind == "module" and not value.name and not value.path.endswith("/")
-
-
-def distinct(values: Iterable[Value]) -> Values:
-    """Each value once, by its strongest step; at most `MOST_VALUES`."""
-    if isinstance(values, list | tuple) and len(values) < 2:  # noqa: PLR2004 nothing to compare
-        return tuple(values)
-    found: dict[tuple[object, ...], Value] = {}
-    for value in values:
-        held = value.held if value.kind == "external object" else value.record
-        key = (value.kind, value.path, value.name, held)
-        known = found.get(key)
-        if known is None:
-            found[key] = value
-            if len(found) >= MOST_VALUES:
-                break
-        elif value.kind == "collection" and value.held != known.held:
-            found[key] = collection(distinct([*known.held, *value.held]), min(known.how, value.how))
-        elif value.how < known.how:
-            found[key] = value
-    return tuple(found.values())

@@ -592,3 +592,25 @@ def test_a_module_of_rust_sees_its_own_names_and_by_super_those_around_it(calls)
         ("other", "check", "same file"),
         ("other", "inner.run", "type of the receiver"),
     }
+
+
+def test_a_function_that_is_added_to_a_class_that_is_not_known_is_called_by_its_imported_name(calls):
+    found = calls(
+        {
+            "Basket.kt": """
+            package shop
+            import shop.internal.commonAdd
+            class Basket {
+                class Builder {
+                    fun add(line: Int) = commonAdd(line)
+                }
+            }
+            """,
+            "Common.kt": """
+            package shop.internal
+            fun Basket.Builder.commonAdd(line: Int) {}
+            """,
+        }
+    )
+
+    assert {callee for _, callee, _ in found} == {"Common.kt::Builder.commonAdd"}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.callgraph.ir import THIS, Attribute, Call, Expression, Name, New, Union, path
-from docindex_dagster.callgraph.resolver.homes import Homes
+from docindex_dagster.callgraph.resolver.hoisting import Hoisting
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.table_reading import References
 from docindex_dagster.callgraph.units import Chunks, Unit, make_unit
@@ -23,7 +23,7 @@ def test_the_graph_is_that_of_following_everything_where_it_stands(language: str
     def at_its_place(_self: Queries, _unit: Unit, scope: str, _expression: Expression) -> str:
         return scope
 
-    monkeypatch.setattr(Queries, "home", at_its_place)
+    monkeypatch.setattr(Queries, "hoisted", at_its_place)
 
     assert graph.triples.equals(build_graph(chunks).triples)
 
@@ -49,7 +49,7 @@ def unit_of(folder: Path) -> Unit:
 
 
 @pytest.mark.parametrize(
-    ("expression", "home"),
+    ("expression", "outermost"),
     [
         (Call(path("os.path.join")), ""),
         (New(Name("Store")), ""),
@@ -59,15 +59,15 @@ def unit_of(folder: Path) -> Unit:
         (Union((Name("name"), Name("os"))), "Store.load"),
     ],
 )
-def test_names_that_a_function_introduces_are_followed_in_it(tmp_path: Path, expression: Expression, home: str):
+def test_names_that_a_function_introduces_are_followed_in_it(tmp_path: Path, expression: Expression, outermost: str):
     (tmp_path / "store.py").write_text(PYTHON)
-    homes = Homes(unit_of(tmp_path))
+    hoisting = Hoisting(unit_of(tmp_path))
 
-    assert homes.of("Store.load", expression) == home
+    assert hoisting.of("Store.load", expression) == outermost
 
 
 def test_a_method_of_the_class_has_another_this(tmp_path: Path):
     (tmp_path / "store.py").write_text(PYTHON)
-    homes = Homes(unit_of(tmp_path))
+    hoisting = Hoisting(unit_of(tmp_path))
 
-    assert homes.of("Store.make", Attribute(THIS, "load")) == "Store.make"
+    assert hoisting.of("Store.make", Attribute(THIS, "load")) == "Store.make"

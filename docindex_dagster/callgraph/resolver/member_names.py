@@ -4,35 +4,28 @@ Members are looked for in one class after the other, and most have none of the n
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from docindex_dagster.callgraph.ir import Definition
 from docindex_dagster.callgraph.offers import full_name, is_class
+from docindex_dagster.callgraph.resolver.queries import Part, Queries
+from docindex_dagster.callgraph.resolver.values import Value
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 
-@dataclass(frozen=True, slots=True)
-class OwnNames:
-    """What the files of a class say of its names."""
-
-    names: frozenset[str]
-    is_complete: bool  # else what a class has under a name depends on more than its files
-    asks_owner: bool  # what an object holds is looked at as well
-    reopened: tuple[str, str] | None  # the family and full name under which other files may add members
-
-
-def own_names(path: str, parts: Sequence[tuple[Unit, Definition]]) -> OwnNames:
-    """The names of a class that is defined in the file of a path, from all of its parts."""
+def lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str) -> bool:
+    """Whether it is plain, without following anything, that a class itself has nothing under a name."""
     unit, definition = parts[0]
-    rules = unit.rules
-    return OwnNames(
-        names=frozenset(name for part in parts for name in _names(*part)),
-        is_complete=unit.path == path
-        and not (rules.has_impls or rules.has_module_paths or rules.has_path_imports or rules.has_tables),
-        asks_owner=rules.has_filled_fields,
-        reopened=(rules.family, full_name(unit, definition.qualified)) if rules.has_open_classes else None,
-    )
+    rules, key = unit.rules, (cls.path, cls.name)
+    is_open = rules.has_impls or rules.has_module_paths or rules.has_path_imports or rules.has_tables
+    if is_open or unit.path != cls.path or "." in name or (rules.has_filled_fields and owner.held):
+        return False
+    known = q.member_names.get(key)
+    if known is None:
+        known = q.member_names[key] = frozenset(name for part in parts for name in _names(*part))
+    if name in known or not rules.has_open_classes:
+        return name not in known
+    return not q.program.full.get(rules.family, f"{full_name(unit, definition.qualified)}.{name}")
 
 
 def members_of(definition: Definition, rules: Rules) -> str:

@@ -1,24 +1,15 @@
-"""Where an expression may be evaluated instead of where it stands: in the class or file around it (hoisting).
+"""Hoisting: where an expression may be evaluated instead of where it stands, in the class or file around it.
 
 Most of what functions name comes from outside of them. Where no function around a place introduces the name that an
 expression begins with, it means the same in the class or file around, and is evaluated once for all functions there.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
-from docindex_dagster.callgraph.ir import (
-    FILE,
-    Attribute,
-    Call,
-    Definition,
-    Element,
-    Expression,
-    Instance,
-    Name,
-    New,
-    TypeRef,
-)
+from docindex_dagster.callgraph.ir import FILE, Definition, Expression, Instance, Name, TypeRef, head
 from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS
 from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.units import Unit
@@ -27,57 +18,38 @@ _NOT_ELSEWHERE = frozenset({"super", "crate", "class", "Self", "self", "static"}
 _WITH_FIXTURE = frozenset({"TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_P", "BENCHMARK_F", "BENCHMARK_DEFINE_F"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Home:
-    """The place for what a scope names, but for some names; that for `this`."""
+class _Outer(NamedTuple):
+    """The outermost place for what a scope names, but for some names; that for `this`."""
 
     scope: str
     this: str
-    names: tuple[frozenset[str], ...] = ()
+    names: frozenset[str] = frozenset()
 
-    def is_for(self, name: str) -> bool:
-        """Whether a name is none of them."""
-        for some in self.names:  # noqa: SIM110 asked for each expression
-            if name in some:
-                return False
-        return True
-
-    def is_for_type(self, written: TypeRef) -> bool:
-        """Whether no part of a type is one of them."""
-        return all(map(self.is_for, written.name.split("."))) and all(map(self.is_for_type, written.arguments))
+    def is_for(self, written: TypeRef) -> bool:
+        """Whether no part of a type is one of the names."""
+        return self.names.isdisjoint(written.name.split(".")) and all(map(self.is_for, written.arguments))
 
 
 @dataclass(frozen=True, eq=False)
-class Homes:
-    """The homes of what one file says."""
+class Hoisting:
+    """The outermost places of what one file says."""
 
     unit: Unit
-    _homes: dict[str, _Home] = field(default_factory=dict)  # by scope
+    _outer: dict[str, _Outer] = field(default_factory=dict)  # by scope
     _names: dict[str, frozenset[str]] = field(default_factory=dict)  # that definitions introduce
 
     def of(self, scope: str, expression: Expression) -> str:
         """The outermost scope, up to the class where members need no object, where an expression means the same."""
-        root = expression
-        while True:
-            kind = type(root)
-            if kind is Attribute or kind is Element:
-                root = root.of  # type: ignore[union-attr]
-            elif kind is Call:
-                root = root.callee  # type: ignore[union-attr]
-            elif kind is New:
-                root = root.cls  # type: ignore[union-attr]
-            else:
-                break
-        if isinstance(root, Name):
-            home = self._homes.get(scope) or self._homes.setdefault(scope, self._home(scope))
-            if root.text == "this":
-                return home.this
-            is_elsewhere = root.space == "function" and root.text in self._functions_elsewhere
-            return home.scope if home.is_for(root.text) and not is_elsewhere else scope
+        root = head(expression)
+        if not isinstance(root, (Name, Instance)):
+            return scope
+        outer = self._outer.get(scope) or self._outer.setdefault(scope, self._outermost(scope))
         if isinstance(root, Instance):
-            home = self._homes.get(scope) or self._homes.setdefault(scope, self._home(scope))
-            return home.scope if home.is_for_type(root.type) else scope
-        return scope
+            return outer.scope if outer.is_for(root.type) else scope
+        if root.text == "this":
+            return outer.this
+        is_elsewhere = root.space == "function" and root.text in self._functions_elsewhere
+        return scope if root.text in outer.names or is_elsewhere else outer.scope
 
     @cached_property
     def _functions_elsewhere(self) -> frozenset[str]:
@@ -86,15 +58,10 @@ class Homes:
         has_added = rules.extends_receiver or rules.has_partial_classes
         return frozenset(self.unit.imports) if has_added else frozenset()
 
-    @cached_property
-    def _reserved(self) -> frozenset[str]:
-        rules = self.unit.rules
-        return _NOT_ELSEWHERE | rules.selves | rules.makers
-
-    def _home(self, scope: str) -> _Home:
+    def _outermost(self, scope: str) -> _Outer:
         unit, rules = self.unit, self.unit.rules
-        stay = _Home(scope, scope)
-        names = [self._reserved]
+        stay = _Outer(scope, scope)
+        names = _NOT_ELSEWHERE | rules.selves | rules.makers
         outermost = None
         around = [*unit.around(scope)]
         if unit.receivers or (around and is_class(around[0])):
@@ -103,21 +70,19 @@ class Homes:
             if not self._is_plain(one):
                 return stay
             if is_class(one) and (rules.has_implicit_members or one.kind == "module"):
-                return _Home(one.id, self._of_this(around, scope), (*names, self._tested(one.id)))
-            names.append(self._introduced(one))
+                return _Outer(one.id, self._of_this(around, scope), names | self._tested(one.id))
+            names |= self._introduced(one)
             outermost = one
         if rules.sharing == "included" and outermost is not None and space_of(unit, outermost):
             return stay
-        return _Home(FILE, self._of_this(around, scope), (*names, self._tested(FILE)))
+        return _Outer(FILE, self._of_this(around, scope), names | self._tested(FILE))
 
     def _is_plain(self, around: Definition) -> bool:
-        """Whether the names that a definition introduces are all that it changes."""
+        """Whether the names that a definition introduces are all that it changes; not in a literal."""
         unit = self.unit
-        if around.parent and around.parent not in unit.definitions:  # in a literal
+        if around.parent and around.parent not in unit.definitions:
             return False
-        if is_class(around):
-            return True
-        return around.id not in unit.bases and around.qualified not in self._with_wildcards
+        return is_class(around) or (around.id not in unit.bases and around.qualified not in self._with_wildcards)
 
     @cached_property
     def _with_wildcards(self) -> frozenset[str]:
@@ -127,27 +92,23 @@ class Homes:
         unit = self.unit
         if around.id not in self._names:
             inside = unit.children.get(around.qualified, ())
-            self._names[around.id] = frozenset(
-                {
-                    *unit.bindings.get(around.id, ()),
-                    *unit.roots.get(around.id, ()),
-                    *unit.taken(around.id),
-                    *(one.name for one in unit.generics.get(around.id, ())),
-                    *inside,
-                    *((f"${name}" for name in inside) if unit.rules.has_marked_variables else ()),
-                    *self._imported.get(around.qualified, ()),
-                    *self._imported.get(around.id, ()),
-                }
+            self._names[around.id] = unit.taken(around.id).union(
+                unit.bindings.get(around.id, ()),
+                unit.roots.get(around.id, ()),
+                (one.name for one in unit.generics.get(around.id, ())),
+                inside,
+                (f"${name}" for name in inside if unit.rules.has_marked_variables),
+                self._imported.get(around.qualified, ()),
+                self._imported.get(around.id, ()),
             )
         return self._names[around.id]
 
     @cached_property
     def _imported(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[str]] = defaultdict(list)
         for name, imports in self.unit.imports.items():
             for imported in imports:
-                if imported.scope:
-                    found.setdefault(imported.scope, []).append(name)
+                found[imported.scope].append(name)
         return found
 
     def _tested(self, scope: str) -> frozenset[str]:
@@ -156,7 +117,7 @@ class Homes:
 
     def _of_this(self, around: list[Definition], scope: str) -> str:
         """The class whose object all functions up to it call `this`; the place itself where that is not sure."""
-        rules = self.unit.rules
+        rules, takes = self.unit.rules, self.unit.takes
         at = next((at for at, one in enumerate(around) if one.kind in CLASSES), None)
         if at is None or rules.has_module_paths or rules.sharing == "included":
             return scope
@@ -164,10 +125,8 @@ class Homes:
         if any(one.kind not in FUNCTIONS for one in functions):
             return scope
         if rules.self_name:
-            *inner, _ = functions
-            takes = self.unit.takes
             is_odd = any(takes(one.id, rules.class_name) for one in functions)
-            is_odd |= any(takes(one.id, rules.self_name) for one in inner)
+            is_odd |= any(takes(one.id, rules.self_name) for one in functions[:-1])
             return scope if is_odd or outer else cls.id
         if rules.has_prototypes and any(one.kind == "method" for one in functions[:-1]):
             return scope
