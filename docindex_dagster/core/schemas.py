@@ -160,7 +160,7 @@ NODES = pa.schema(
         # was looked itself.
         pa.field("made_from", pa.string()),
         pa.field("offers", _KEYS),
-        pa.field("looks", _KEYS),
+        pa.field("fingerprints", _KEYS),
         pa.field("depends", _KEYS),
         pa.field("problem", pa.string()),  # of a file: why only its definitions are there
     ]

@@ -46,7 +46,7 @@ from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
 
 # Raise it when the same chunks and references give another graph.
-GRAPH_VERSION = "12"
+GRAPH_VERSION = "13"
 _NEEDED = (
     "chunk_id",
     "source",
@@ -92,7 +92,7 @@ def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_
     """
     files, irs = _of_files(chunks), References(references)
     units = _units(files, _spans(files), irs)
-    index = Index.of([*units], *keys_of({at: units.offers(path).looks for at, path in enumerate(units)}))
+    index = Index.of([*units], *keys_of({at: units.offers(path).fingerprints for at, path in enumerate(units)}))
     new = _extracted(_resolver(units, files, index, content), files, irs, [*units], content)
     return _with_outside(by_path(new.nodes), by_path(new.triples))
 
@@ -118,7 +118,7 @@ def update_graph(
     known = KnownFiles.of(previous)
     made_from = _made_from(files, spans, irs)
     changed = {path for path in units if known.made_from.get(path) != made_from[path]}
-    seen = {path: units.offers(path).looks for path in changed}
+    seen = {path: units.offers(path).fingerprints for path in changed}
     gone = {path for path in known.rows if path not in units}
     news = news_of(seen, known, gone)
     if any(is_configuration(path) for path in news.paths):
@@ -303,7 +303,7 @@ class _File:
     def _about(self, problem: str | None = None) -> Node:
         """The node of the file, with what was looked at so far."""
         source, chunk = self.rows[0]["source"], self.rows[0]["chunk_id"]
-        seen = self.resolver.program.units.offers(self.path).looks
+        seen = self.resolver.program.units.offers(self.path).fingerprints
         keys = [*seen], [*seen.values()], self.resolver.looked()
         made_from = digest_parts(self.references, *(row["row_hash"] for row in self.rows))
         return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem)
