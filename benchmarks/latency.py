@@ -29,7 +29,8 @@ import pyarrow as pa
 from mcp import Client, StdioServerParameters, stdio_client
 
 from docindex_dagster.callgraph.table_files import as_table
-from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, ChunkingSettings, load_settings
 from docindex_dagster.embedding.build import build_embeddings

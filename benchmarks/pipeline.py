@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from docindex_dagster.callgraph.table_files import as_table
-from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.embedding.build import build_embeddings

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 from docindex_dagster.callgraph.table_files import as_table
-from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.chunking.rows import chunk_id, with_row_hashes
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS

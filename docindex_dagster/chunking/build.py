@@ -6,32 +6,22 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.chunkers import versions
 from docindex_dagster.chunking.commits import commit_chunks, commit_texts
 from docindex_dagster.chunking.cutting import Wanted, cut
+from docindex_dagster.chunking.inputs import DECISIVE, MADE_FROM, REFRESHED, SAME_FILE, ChunkInputs, made_with
+from docindex_dagster.chunking.jobs import ChunkedFiles
 from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
 from docindex_dagster.chunking.verify import verify_chunks
-from docindex_dagster.chunking.versions import EXTRACTOR_VERSION, parsers, rules_of
-from docindex_dagster.chunking.worker import ChunkedFiles
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.schemas import CHUNKS, COMMITS
+from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings
-from docindex_dagster.core.tables import column_version, data_version, stamp
-from docindex_dagster.core.tokenizer import TOKENS_VERSION
-from docindex_dagster.sources.changes import STATE
+from docindex_dagster.core.tables import column_version, stamp
 from docindex_dagster.sources.model import Source
 
 _FINGERPRINT = b"docindex.chunking"
-# The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
-MADE_FROM = b"docindex.made_from"
 # A file that a slow or unlucky moment cost its structure is tried again.
 _PASSING = r"^(time-out|crash): "
-# Columns that come from discovery and can change while the file's bytes stay the same.
-_REFRESHED = ("commit", "is_uncommitted")
-# What must be equal for the rows of a file to be reused.
-_SAME_FILE = ("path", "content_hash", "source_type", "language")
-_DECISIVE = [*_SAME_FILE, *_REFRESHED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,44 +39,6 @@ class ChunkingResult:
     left_out: tuple[tuple[str, str], ...]
     references: pa.Table
     summaries: SummaryCounts | None
-
-
-def fingerprint(settings: ChunkingSettings, summariser: Summariser | None = None) -> str:
-    """Changes when the same file would give other chunks."""
-    sizes = settings.model_dump(exclude={"workers", "parse_timeout_s", "chunkers"})
-    # In the order of the settings, since the last glob decides.
-    chunkers = [*settings.chunkers.items(), *versions(settings.chunkers.values())]
-    summaries = () if summariser is None else (summariser.fingerprint,)
-    made_with = (*parsers(), repr(sorted(sizes.items())), repr(chunkers), *summaries)
-    return digest_parts(EXTRACTOR_VERSION, TOKENS_VERSION, *made_with)
-
-
-def _made_with(files: pa.Table, settings: ChunkingSettings, summariser: Summariser | None) -> str:
-    """What decides the chunks of a file besides its bytes; the rules of discovery say what is masked in it."""
-    return digest_parts(fingerprint(settings, summariser), rules_of(files))
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkInputs:
-    """What the chunks of a source are made of: files and commits. Equal `made_from` gives equal chunks."""
-
-    files: pa.Table
-    commits: pa.Table
-    made_from: str
-
-
-def gather(
-    files: pa.Table,
-    settings: ChunkingSettings,
-    commits: pa.Table | None = None,
-    summariser: Summariser | None = None,
-) -> ChunkInputs:
-    """Choose what is to be chunked from the `discovered_files` and the `commits` of a source; None for no commits."""
-    wanted = files.filter(pc.is_null(files["skipped_reason"]))
-    history = COMMITS.empty_table() if commits is None else commits
-    state = (files.schema.metadata or {}).get(STATE, b"").decode()  # also decides what is recorded of a commit's files
-    seen = data_version(wanted.select(_DECISIVE)), column_version(history, "row_hash")
-    return ChunkInputs(wanted, history, digest_parts(_made_with(files, settings, summariser), state, *seen))
 
 
 def build_chunks(
@@ -114,11 +66,11 @@ def build_chunks(
     Raises:
         VerificationError: the rows break a rule; nothing may be written.
     """
-    made_with = _made_with(inputs.files, settings, summariser)
+    version = made_with(inputs.files, settings, summariser)
     texts = commit_texts(source, inputs.commits)
-    columns = [inputs.files.select(_DECISIVE), texts.select(_DECISIVE)]
+    columns = [inputs.files.select(DECISIVE), texts.select(DECISIVE)]
     present = pa.concat_tables(columns, promote_options="default")
-    reused = _reusable(present, previous, made_with)
+    reused = _reusable(present, previous, version)
     made = cut(source, _without(inputs.files, reused), settings, Wanted(references=wants_references))
     fresh, left_out = made.rows, made.left_out
     messages = commit_chunks(_without(texts, reused))
@@ -128,26 +80,20 @@ def build_chunks(
         table, summaries = summarise(table, summariser, source.key)
     table = table.sort_by([("path", "ascending"), ("chunk_index", "ascending")]).combine_chunks()
     verify_chunks(table, present, tuple(path for path, _ in left_out))
-    about = {_FINGERPRINT: made_with.encode()}
+    about = {_FINGERPRINT: version.encode()}
     is_summarised = summaries is None or summaries.is_complete
     is_as_seen = not left_out and pc.all(pc.is_in(_file_keys(fresh), _file_keys(present)), min_count=0).as_py()
     if is_summarised and is_as_seen and not pc.any(_is_passing(table), min_count=0).as_py():
         about[MADE_FROM] = inputs.made_from.encode()
-    stamped = stamp(table.replace_schema_metadata(about), digest_parts(made_with, column_version(table, "row_hash")))
+    stamped = stamp(table.replace_schema_metadata(about), digest_parts(version, column_version(table, "row_hash")))
     return _counted(stamped, previous, made, summaries)
 
 
-def was_made_from(chunks: pa.Table) -> str | None:
-    """The `made_from` of the inputs of these chunks; None where making them again may give others."""
-    value = (chunks.schema.metadata or {}).get(MADE_FROM)
-    return value.decode() if value else None
-
-
-def _reusable(files: pa.Table, previous: pa.Table | None, made_with: str) -> pa.Table:
+def _reusable(files: pa.Table, previous: pa.Table | None, version: str) -> pa.Table:
     """The previous rows of files that are the same byte for byte and would be cut the same way."""
     if previous is None or not previous.num_rows or not previous.schema.equals(CHUNKS):
         return CHUNKS.empty_table()
-    if (previous.schema.metadata or {}).get(_FINGERPRINT) != made_with.encode():
+    if (previous.schema.metadata or {}).get(_FINGERPRINT) != version.encode():
         return CHUNKS.empty_table()
     is_same = pc.is_in(_file_keys(previous), _file_keys(files))
     return previous.replace_schema_metadata(None).filter(pc.and_not(is_same, _is_passing(previous)))
@@ -162,14 +108,14 @@ def _without(rows: pa.Table, reused: pa.Table) -> pa.Table:
 
 
 def _file_keys(table: pa.Table) -> pa.ChunkedArray:
-    columns = [table[name] for name in _SAME_FILE]
+    columns = [table[name] for name in SAME_FILE]
     return pc.binary_join_element_wise(*columns, "\0", null_handling="replace", null_replacement="")
 
 
 def _refreshed(reused: pa.Table, files: pa.Table) -> pa.Table:
     """Reused rows with today's commit and mark, and a new row hash where one of them changed."""
     position = pc.index_in(reused["path"], files["path"])
-    current = {name: files[name].take(position) for name in _REFRESHED}
+    current = {name: files[name].take(position) for name in REFRESHED}
     stale = reduce(pc.or_, [_differs(reused[name], values) for name, values in current.items()])
     if not pc.any(stale, min_count=0).as_py():
         return reused

@@ -1,4 +1,7 @@
-"""The chunkers by name, ours and those of installed packages, and which of them cuts a file."""
+"""The chunkers by name, ours and those of installed packages, and which of them cuts a file.
+
+What they need is loaded when one cuts: the process that hands files to workers needs none of it.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,35 +9,43 @@ from functools import partial
 from typing import get_args
 
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile
-from docindex_dagster.chunking.code import chunk_code
-from docindex_dagster.chunking.documents import chunk_document
 from docindex_dagster.chunking.draft import FileDrafts
-from docindex_dagster.chunking.lines import chunk_lines
-from docindex_dagster.chunking.messages import chunk_messages
-from docindex_dagster.code.languages import grammar_for
 from docindex_dagster.core import plugins
 from docindex_dagster.core.errors import ChunkerError
 from docindex_dagster.core.plugins import Plugins
-from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.documents.load import Loader
 from docindex_dagster.sources.ignore import RuleSet, from_globs
 from docindex_dagster.sources.paths import name_to_path
 
 
 def _cut_code(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
+    from docindex_dagster.chunking.code import chunk_code
+    from docindex_dagster.code.languages import grammar_for
+
     if file.language is None or grammar_for(file.language) is None:
         return _cut_lines(file, options)
     return chunk_code(file.text, file.language, options.code_chars)
 
 
 def _cut_lines(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
+    from docindex_dagster.chunking.lines import chunk_lines
+
     return FileDrafts(chunk_lines(file.text, options.code_chars))
 
 
 def _cut_document(loader: Loader, file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
+    from docindex_dagster.chunking.documents import chunk_document
+    from docindex_dagster.core.tokenizer import count_tokens
+
     return chunk_document(
         file.text, path=file.path, loader=loader, sizes=options.sizes, count_tokens=count_tokens, pages=file.pages
     )
+
+
+def _cut_messages(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
+    from docindex_dagster.chunking.messages import chunk_messages
+
+    return chunk_messages(file, options)
 
 
 # Discovery gives each file one of these names, but for the last two.
@@ -42,7 +53,7 @@ _OURS: Mapping[str, Chunker] = {
     "code": _cut_code,
     **{loader: partial(_cut_document, loader) for loader in get_args(Loader)},
     "lines": _cut_lines,
-    "messages": chunk_messages,
+    "messages": _cut_messages,
 }
 
 

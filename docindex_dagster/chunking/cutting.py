@@ -8,8 +8,8 @@ import pyarrow as pa
 from docindex_dagster.callgraph.table import REFERENCES
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.chunkers import Choice, choice_of
+from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
 from docindex_dagster.chunking.pool import chunk_in_workers
-from docindex_dagster.chunking.worker import ChunkedFiles, FileJob
 from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings

@@ -6,13 +6,14 @@ import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.util import Finalize
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.chunker import ChunkOptions
-from docindex_dagster.chunking.worker import ChunkedFiles, FileJob, chunk_files
+from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
 from docindex_dagster.core.errors import WorkerError
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ _BYTES_WORTH_A_WORKER = 512 << 10
 _MOST_WORKERS = 4
 _GUARD = 'a script that indexes must do so below `if __name__ == "__main__":`, since each of these processes imports it'
 _BEFORE_CHILDREN_ARE_WAITED_FOR = 10  # any priority from 0
-_lasting: "list[ProcessPool]" = []
+# Pools that wait for work, by the number of their workers. Threads share them.
+_waiting: "dict[int, ProcessPool]" = {}
+_changing = Lock()
 
 
 def check_main_guard() -> None:
@@ -37,6 +40,24 @@ def check_main_guard() -> None:
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing itself asks
         raise WorkerError(f"a process that is to parse files indexes instead: {_GUARD}")
+
+
+def start_ahead(*, for_much: bool) -> None:
+    """Let workers start, and load what they need, while this process does something else.
+
+    Args:
+        for_much: as many as a large source takes; else the one that small changes take.
+    """
+    count = _most_workers() if for_much else 1
+    Thread(target=_loaded, args=(count,), name="start of parsing workers", daemon=True).start()
+
+
+def _loaded(count: int) -> None:
+    with suppress(WorkerError), _changing:  # who needs workers tries again, and says what is wrong
+        if not _is_active(count):
+            _keep(count, _spawn(count))
+        for _ in range(count):
+            _waiting[count].schedule(_load)
 
 
 def chunk_in_workers(
@@ -60,21 +81,35 @@ def chunk_in_workers(
                 continue
             for job in batch:
                 alone = len(batch) > 1
-                yield 1, _alone(pool, job, options, timeout_s) if alone else chunk_files([job], options, failure)
+                yield 1, _alone(pool, job, options, timeout_s) if alone else _cut([job], options, failure)
+
+
+def _cut(jobs: Sequence[FileJob], options: ChunkOptions, failure: str | None = None) -> ChunkedFiles:
+    """Cut files: in a worker, or, by lines alone, here."""
+    from docindex_dagster.chunking.worker import chunk_files
+
+    return chunk_files(jobs, options, failure)
+
+
+def _load() -> None:
+    """Load what a worker needs, so that its first file need not wait for it."""
+    from docindex_dagster.chunking.worker import load_grammars
+
+    load_grammars()
 
 
 def _scheduled(
     pool: "ProcessPool", batch: Sequence[FileJob], options: ChunkOptions, timeout_s: float
 ) -> "Future[ChunkedFiles]":
-    found: Future[ChunkedFiles] = pool.schedule(chunk_files, (batch, options), timeout=timeout_s * batch[0].patience)
+    found: Future[ChunkedFiles] = pool.schedule(_cut, (batch, options), timeout=timeout_s * batch[0].patience)
     return found
 
 
 def _alone(pool: "ProcessPool", job: FileJob, options: ChunkOptions, timeout_s: float) -> ChunkedFiles:
     """Cut one file of a batch that failed, so that only the file to blame loses its structure."""
-    future = pool.schedule(chunk_files, ([job], options), timeout=timeout_s)
+    future = pool.schedule(_cut, ([job], options), timeout=timeout_s)
     failure = _failure(future, timeout_s)
-    return future.result() if failure is None else chunk_files([job], options, failure)
+    return future.result() if failure is None else _cut([job], options, failure)
 
 
 def _failure(future: "Future[ChunkedFiles]", timeout_s: float) -> str | None:
@@ -108,6 +143,10 @@ def _batches(jobs: Sequence[FileJob]) -> Iterator[list[FileJob]]:
 def _workers_for(size: int) -> int:
     if size < _BYTES_WORTH_A_WORKER:
         return 1
+    return _most_workers()
+
+
+def _most_workers() -> int:
     return min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
 
 
@@ -118,24 +157,40 @@ def _pool(workers: int) -> "Iterator[ProcessPool]":
     One that still has batches of a run that failed is let go, too: it would work them off before those of the next.
     Cancelling them takes longer yet, since pebble has sent them ahead, and ends the worker anew for each.
     """
-    pool = _lasting_worker() if workers == 1 else _spawn(workers)
+    with _changing:
+        pool = _waiting.pop(workers) if _is_active(workers) else _spawn(workers)
     is_kept = False
     try:
         yield pool
         is_kept = workers == 1
     finally:
-        if not is_kept:
+        if is_kept:
+            with _changing:
+                _keep(workers, pool)
+        else:
             _close(pool)
 
 
-def _lasting_worker() -> "ProcessPool":
-    """The one worker of this process, replaced when it is broken."""
-    if not _lasting or not _lasting[0].active:
-        _lasting[:] = [_spawn(1)]
-        # Not by atexit: a run that Dagster launched is itself a process of multiprocessing, which first waits for its
-        # children, and this one would wait for work.
-        Finalize(None, _close, args=_lasting, exitpriority=_BEFORE_CHILDREN_ARE_WAITED_FOR)
-    return _lasting[0]
+def _is_active(workers: int) -> bool:
+    """Whether a pool of this size waits, and is not broken."""
+    return workers in _waiting and bool(_waiting[workers].active)
+
+
+def _keep(workers: int, pool: "ProcessPool") -> None:
+    """Let a pool wait until it is needed, or this process ends; where another one waits, it is not needed."""
+    if _is_active(workers):
+        _close(pool)
+        return
+    _waiting[workers] = pool
+    # Not by atexit: a run that Dagster launched is itself a process of multiprocessing, which first waits for its
+    # children, and these would wait for work.
+    Finalize(None, _close_waiting, exitpriority=_BEFORE_CHILDREN_ARE_WAITED_FOR)
+
+
+def _close_waiting() -> None:
+    with _changing:
+        while _waiting:
+            _close(_waiting.popitem()[1])
 
 
 def _spawn(workers: int) -> "ProcessPool":

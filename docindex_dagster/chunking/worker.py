@@ -5,21 +5,18 @@ It runs in a process of its own.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
+from dataclasses import replace
+from pathlib import PurePosixPath
 
-import pyarrow as pa
-
-from docindex_dagster.callgraph.table import REFERENCES
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
 from docindex_dagster.chunking.check import check_drafts
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
 from docindex_dagster.chunking.draft import FileDrafts
+from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
 from docindex_dagster.chunking.lines import chunk_lines
 from docindex_dagster.chunking.names import extracted
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
-from docindex_dagster.code.languages import has_symbols
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import CHUNKS
@@ -30,53 +27,12 @@ from docindex_dagster.documents.model import Converted
 from docindex_dagster.sources.content import examine
 from docindex_dagster.sources.entries import error_reason
 from docindex_dagster.sources.paths import name_to_path, read_whole
-from docindex_dagster.sources.secrets import Secret, find_secrets, mask
+from docindex_dagster.sources.secrets import find_secrets, mask
 from docindex_dagster.sources.text import decode
 
 _DOCUMENT = "doc"
-_PATIENCE = 12
 # What is read from a dense file on the way to its structure takes up to 400 times its bytes, in each worker.
 _MOST_PARSED = 2 << 20  # bytes
-
-
-@dataclass(frozen=True, slots=True)
-class FileJob:
-    """One file to cut, as discovery saw it, and what is wanted of it."""
-
-    root: Path
-    source: str
-    source_kind: str
-    path: str
-    source_type: str
-    language: str | None
-    chunker: str
-    size: int
-    commit: str | None
-    is_uncommitted: bool
-    content_hash: str
-    masked: tuple[Secret, ...] | None = None  # the secrets in a file of this hash; None: it is indexed as it is
-    max_file_bytes: int = 1 << 20  # it may have grown since its size was looked at
-    wants_chunks: bool = True
-    wants_references: bool = False
-
-    @property
-    def is_referring(self) -> bool:
-        """Whether what it says about names is to be extracted."""
-        return self.wants_references and self.language is not None and has_symbols(self.language)
-
-    @property
-    def patience(self) -> int:
-        """How much longer than others it may take: hundreds of pages are read at some twenty a second."""
-        return _PATIENCE if is_converted(self.language) else 1
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkedFiles:
-    """The rows of a batch of files, the files that are left out, with the reason, and the rows of what files say."""
-
-    rows: pa.Table
-    left_out: tuple[tuple[str, str], ...] = ()
-    references: pa.Table = field(default_factory=REFERENCES.empty_table)
 
 
 @gc_disabled()
@@ -108,6 +64,14 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
             files.append(_with_language(replace(cut, content=replace(cut.content, parsed=None))))
     of_files = rows(files, count_tokens) if files else CHUNKS.empty_table()
     return ChunkedFiles(of_files, tuple(left_out), reference_rows(irs))
+
+
+def load_grammars() -> None:
+    """Load what every file of code needs, so that the first one need not wait for it."""
+    import tree_sitter
+    import tree_sitter_language_pack  # noqa: F401 it is loaded
+
+    tree_sitter.Parser()
 
 
 def _too_large(job: FileJob) -> str | None:

@@ -2,60 +2,52 @@
 
 import os
 import sys
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
 
 from docindex_dagster import __version__
-from docindex_dagster.cli import (
-    answering,
-    completion,
-    console,
-    graph,
-    indexing,
-    memory,
-    project,
-    projects,
-    searching,
-    serving,
-    similar,
-    sources,
-    status,
-    upkeep,
-    watching,
-)
+from docindex_dagster.cli import completion, console, project
 from docindex_dagster.cli.usage import Commands
 from docindex_dagster.core.errors import DocindexError, is_debugging, start_debugging
 
+
+class _Commands(Commands):
+    """Those of docindex."""
+
+    places = MappingProxyType(
+        {
+            "index": "indexing:index",
+            "watch": "watching:watch",
+            "search": "searching:search",
+            "ask": "answering:ask",
+            "similar": "similar:similar",
+            "log": "searching:log",
+            "show": "searching:show",
+            "why": "searching:why",
+            "status": "status:status",
+            "doctor": "upkeep:doctor",
+            "rollback": "upkeep:rollback",
+            "prune": "upkeep:prune",
+            "serve": "serving:serve",
+            "ui": "serving:ui",
+            "mcp": "serving:mcp",
+            "source": "sources:app",
+            "graph": "graph:app",
+            "memory": "memory:app",
+            "project": "projects:app",
+        }
+    )
+
+
 app = typer.Typer(
-    cls=Commands,
+    cls=_Commands,
     help="One fresh, searchable index of the code and documentation that a team works with.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(sources.app, name="source")
-app.add_typer(graph.app, name="graph")
-app.add_typer(memory.app, name="memory")
-app.add_typer(projects.app, name="project")
-for command in (
-    indexing.index,
-    watching.watch,
-    searching.search,
-    answering.ask,
-    similar.similar,
-    searching.log,
-    searching.show,
-    searching.why,
-    status.status,
-    upkeep.doctor,
-    upkeep.rollback,
-    upkeep.prune,
-    serving.serve,
-    serving.ui,
-    serving.mcp,
-):
-    app.command()(command)
 
 
 def main() -> None:

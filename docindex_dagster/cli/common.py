@@ -70,6 +70,22 @@ def publication(settings: Settings, command: str, cell: int = 0) -> Iterator[Lay
         yield layout
 
 
+def has_record(layout: Layout) -> bool:
+    """Whether a run may have been recorded; opening Dagster's instance would make its folder."""
+    return layout.home.is_dir() and ("DAGSTER_HOME" in os.environ or layout.dagster.is_dir())
+
+
+def listed(settings: Settings) -> tuple[str, ...]:
+    """List the project among those of the user, and say what prevents that, if something does."""
+    from docindex_dagster.sources import projects
+
+    try:
+        projects.register(settings)
+    except OSError as error:
+        return (f"the project cannot be listed in {projects.list_file()}: {error.strerror}",)
+    return ()
+
+
 def utf8(argument: str) -> str:
     """An argument with U+FFFD for the bytes that the shell passed and that are no text: a "?" would mean something."""
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

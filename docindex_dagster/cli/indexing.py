@@ -2,23 +2,28 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, completion, console, progress
 from docindex_dagster.cli.asking import check_folder
-from docindex_dagster.cli.common import Json, Yes, name_in, normal
+from docindex_dagster.cli.common import Json, Yes, has_record, listed, name_in, normal
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.cli.sources import remove
-from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.errors import SourceError, StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
 from docindex_dagster.sources import edit, registry, withdrawn
 from docindex_dagster.sources.model import Source
+
+if TYPE_CHECKING:
+    from docindex_dagster.pipeline.current import Settled
 
 _INTERRUPTED = "interrupted; what was searchable still is, and the next run goes on from here"
 _ELSEWHERE = "not followed any more; its run goes on, and so do those of further sources: see the Dagster UI"
@@ -36,6 +41,9 @@ def index(
     verify: Annotated[
         bool,
         typer.Option("--verify", help="Trust no time stamp and no store: read every file, compare every row."),
+    ] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Record a run of each source in Dagster, also where nothing changed.")
     ] = False,
     yes: Yes = False,
     json: Json = False,
@@ -55,10 +63,13 @@ def index(
             added += keys if is_new and not is_parent_of_libraries(argument) else []
     settings = load_settings(by_url=False)
     wanted = wanted or _all(settings)
-    summaries = index_sources(settings, wanted, full=full, verify=verify, quiet=json)
+    settled = {} if full or verify or run else _settled(settings, wanted, quiet=json)
+    unsettled = {key: names for key, names in wanted.items() if key not in settled}
+    made = index_sources(settings, unsettled, full=full, verify=verify, quiet=json) if unsettled else []
+    summaries = {summary["source"]: summary for summary in made} | settled
     if json:
-        console.as_json(summaries)
-    failed = [summary["source"] for summary in summaries if not summary["succeeded"]]
+        console.as_json([summaries[key] for key in wanted])
+    failed = [key for key, summary in summaries.items() if not summary["succeeded"]]
     for key in failed:
         if key in added:
             _take_back(settings, key)
@@ -119,6 +130,42 @@ def _taken_out(settings: Settings) -> set[str]:
     return launch.taken_out(settings)
 
 
+def _settled(settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet: bool) -> dict[str, dict[str, Any]]:
+    """Summaries of the sources that are wanted whole and of which a run would find nothing to do.
+
+    Neither Dagster nor the stores are loaded for them.
+    """
+    from docindex_dagster.core.errors import DocindexError
+    from docindex_dagster.pipeline.current import settled
+
+    if not has_record(Layout(settings.home)):
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for key, names in wanted.items():
+        started = time.monotonic()
+        try:
+            one = None if names else settled(settings, registry.find(settings, key))
+        except (DocindexError, OSError):  # of which a run says what it is
+            one = None
+        if one is not None:
+            found[key] = _summary_of_settled(key, one, time.monotonic() - started)
+            for warning in listed(settings):
+                console.warning(f"{key}: {warning}")
+            if not quiet:
+                console.out.print(sentence_of(found[key]))
+    if found:
+        _keep_up(Layout(settings.home))
+    return found
+
+
+def _keep_up(layout: Layout) -> None:
+    """Do what publications leave to those who have time."""
+    from docindex_dagster.stores import link_files, maintenance
+
+    maintenance.bring_up_to_date(layout)
+    link_files.bring_up_to_date(layout)
+
+
 def index_sources(
     settings: Settings,
     wanted: dict[str, set[str]],
@@ -129,11 +176,13 @@ def index_sources(
     report_failure: Callable[[str], None] = console.failure,
 ) -> list[dict[str, Any]]:
     """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
+    layout = Layout(settings.home)
+    if settings.storage.url is None:
+        _load_ahead(layout, wanted)
     from docindex_dagster.cli import launch
     from docindex_dagster.stores import link_files, maintenance
 
     summaries = []
-    layout = Layout(settings.home)
     with launch.instance(settings) as instance:
         asked = launch.ask_for_all(settings, wanted, instance, full=full, verify=verify)
         for number, (key, names) in enumerate(wanted.items(), start=1):
@@ -160,6 +209,18 @@ def index_sources(
         if not asked:
             link_files.bring_up_to_date(layout)
     return summaries
+
+
+def _load_ahead(layout: Layout, wanted: Collection[str]) -> None:
+    """Let parsing workers and the detector of secrets start while this process loads Dagster."""
+    from docindex_dagster.chunking import pool
+    from docindex_dagster.sources import secrets
+    from docindex_dagster.stores.generation import read_generation
+
+    with suppress(StoreError):  # which the run reports
+        generation = read_generation(layout)
+        pool.start_ahead(for_much=generation is None or not generation.sources.keys() >= set(wanted))
+        Thread(target=secrets.load_detector, name="start of the detector of secrets", daemon=True).start()
 
 
 def _file(argument: str) -> tuple[str, str] | None:
@@ -258,6 +319,25 @@ def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
         "changed": outcome.number("lancedb_table", "changed"),
         "removed": outcome.number("lancedb_table", "removed"),
         "embedded": outcome.number("embeddings", "embedded"),
+        "seconds": round(seconds, 2),
+    }
+
+
+def _summary_of_settled(key: str, settled: "Settled", seconds: float) -> dict[str, Any]:
+    """The same of a source of which a run would have found nothing to do."""
+    published = settled.publication.source
+    nothing = dict.fromkeys(("added", "changed", "removed", "embedded"), 0)
+    return {
+        "source": key,
+        "run_id": None,
+        "succeeded": True,
+        "failures": [],
+        "warnings": [],
+        "files": settled.files["skipped_reason"].null_count,
+        "skipped": settled.files.num_rows - settled.files["skipped_reason"].null_count,
+        "fallbacks": published.fallbacks,
+        "chunks": published.chunks,
+        **nothing,
         "seconds": round(seconds, 2),
     }
 

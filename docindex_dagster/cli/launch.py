@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import yaml
 
+from docindex_dagster.cli.common import has_record, listed
 from docindex_dagster.core import errors, events, interrupts
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError
@@ -19,7 +20,7 @@ from docindex_dagster.core.files import replacing, reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.sources import projects, registry
+from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.lance_table import load_library
 
@@ -132,7 +133,7 @@ def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
         OSError: neither may its files be read.
     """
     layout = Layout(settings.home)
-    if not _has_record(layout):
+    if not has_record(layout):
         return None
     from docindex_dagster.defs import outcomes
 
@@ -140,11 +141,6 @@ def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
     keys = {*registry.sources(settings), *(generation.sources if generation else ())}
     with instance(settings) as opened:
         return outcomes.of_sources(opened, keys)
-
-
-def _has_record(layout: Layout) -> bool:
-    """Whether a run may have been recorded; opening the instance would make its folder."""
-    return layout.home.is_dir() and ("DAGSTER_HOME" in os.environ or layout.dagster.is_dir())
 
 
 def index(
@@ -188,7 +184,7 @@ def index(
     # From the start, so that a run that dies before its first step is known for dead.
     tags = {**process_tags(run_id), LAUNCHER_TAG: launched_by, **_wishes(full=full, verify=verify, only=only)}
     outcome = _execute(settings, opened, "index_source", run_id=run_id, partition_key=key, tags=tags)
-    return _registered(settings, outcome) if outcome.succeeded else outcome
+    return replace(outcome, warnings=(*outcome.warnings, *listed(settings))) if outcome.succeeded else outcome
 
 
 def _wishes(*, full: bool, verify: bool, only: Sequence[str]) -> dict[str, str]:
@@ -282,16 +278,6 @@ def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance
     warnings = dict.fromkeys(line for asset in metadata.values() for line in asset.get("warnings", "").splitlines())
     refused = () if is_published else ("its tables were refused: see the last run of publish_prepared in the UI",)
     return RunOutcome(run.run_id, is_published, _numbers(metadata), refused, tuple(warnings))
-
-
-def _registered(settings: Settings, outcome: RunOutcome) -> RunOutcome:
-    """List the project among those of the user; where that cannot be, the run warns."""
-    try:
-        projects.register(settings)
-    except OSError as error:
-        text = f"the project cannot be listed in {projects.list_file()}: {error.strerror}"
-        return replace(outcome, warnings=(*outcome.warnings, text))
-    return outcome
 
 
 def remove(
@@ -436,4 +422,4 @@ class DagsterRuns:
             report_lost_run(opened, run_id)
 
     def _is_there(self) -> bool:
-        return _has_record(Layout(self._settings.home))
+        return has_record(Layout(self._settings.home))

@@ -1,8 +1,13 @@
-"""Errors of usage, which typer words and shows: they repeat what was given, of any length and with any characters."""
+"""The commands, of which only the one that is given is imported, and errors of usage.
 
-from collections.abc import Iterator
+Typer words and shows these errors: they repeat what was given, of any length and with any characters.
+"""
+
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
@@ -14,7 +19,21 @@ _UsageError: type[Any] = typer.BadParameter.__bases__[0]
 
 
 class Commands(TyperGroup):
-    """Commands whose errors of usage can be shown, and repeat no long argument whole."""
+    """Commands that are imported when they are given, whose errors of usage can be shown and repeat no long argument.
+
+    Attributes:
+        places: by name, the module of this package and the function or typer application in it.
+    """
+
+    places: ClassVar[Mapping[str, str]] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 the signature is typer's
+        """The names, in the order in which `--help` shows them."""
+        return [*self.places]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 as above
+        """A command, which is imported now; None where there is none of this name."""
+        return _loaded(cmd_name, self.places[cmd_name]) if cmd_name in self.places else None
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Read the options in front of a command."""
@@ -25,6 +44,20 @@ class Commands(TyperGroup):
         """Read the arguments of a command, and run it."""
         with _shown_errors():
             return super().invoke(*arguments, **options)
+
+
+@cache
+def _loaded(name: str, place: str) -> Any:
+    """A command as typer makes it from its function, or a group of commands from their application."""
+    module, _, attribute = place.partition(":")
+    found = getattr(import_module(f"docindex_dagster.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        made: Any = typer.main.get_group(found)
+        made.name = name
+        return made
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(found)
+    return typer.main.get_command(alone)
 
 
 @contextmanager

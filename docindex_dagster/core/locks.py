@@ -85,6 +85,7 @@ def exclusive(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterato
                 pass
         head = _text(descriptor).rstrip("\n")
         yield lambda text: _write(descriptor, f"{head}\n{text}")
+        _write(descriptor, "")
 
 
 @contextmanager
@@ -166,6 +167,14 @@ def holder(path: Path) -> Holder | None:
         return None
     finally:
         os.close(descriptor)
+
+
+def was_held_by_the_dead(path: Path) -> bool:
+    """Whether the last that held a lock by `exclusive` was killed, or failed, as it held it. Nothing is written."""
+    try:
+        return path.stat().st_size > 0 and holder(path) is None
+    except OSError:
+        return False
 
 
 def _take(descriptor: int, owner: str) -> bool:

@@ -4,12 +4,15 @@ A table's data version is a hash of its content; a file whose version stays the 
 """
 
 import os
+from collections import OrderedDict
 from pathlib import Path
+from threading import Lock
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from docindex_dagster.core import files
 from docindex_dagster.core.files import replacing, reporting_full_disk
 from docindex_dagster.core.hashing import digest, digest_parts
 
@@ -52,9 +55,33 @@ def stamped_version(metadata: dict[bytes, bytes] | None) -> str | None:
 def read(source: Path | pa.NativeFile) -> pa.Table | None:
     """Read a table, or return None where there is none or it is damaged: it is then made anew.
 
+    The last ones that were read from files stay in memory, up to 64 MiB: the stages of a run read each several times.
+
     Raises:
         PermissionError: the file may not be read.
     """
+    if not isinstance(source, Path):
+        return _read(source)
+    stamp = files.stamp(source)
+    with _reading:
+        known, table = _recent.pop(source, (None, None))
+    if table is None or known != stamp:
+        table = _read(source)
+    if table is not None and stamp == files.stamp(source):
+        with _reading:
+            _recent[source] = stamp, table
+            while sum(table.nbytes for _, table in _recent.values()) > _MOST_RECENT_BYTES:
+                _recent.popitem(last=False)
+    return table
+
+
+_MOST_RECENT_BYTES = 64 << 20
+# By file, with its stamp; those used longest ago come first. Threads share them.
+_recent: OrderedDict[Path, tuple[tuple[int, ...] | None, pa.Table]] = OrderedDict()
+_reading = Lock()
+
+
+def _read(source: Path | pa.NativeFile) -> pa.Table | None:
     try:
         with pq.ParquetFile(source) as file:
             return file.read(use_threads=file.metadata.num_rows > _ROWS_WORTH_THREADS)

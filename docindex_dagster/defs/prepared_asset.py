@@ -22,8 +22,8 @@ from docindex_dagster.defs.resources import FULL_TAG, PARTITION_TAG, RunResource
 from docindex_dagster.objects import cell, prepared
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.prepared import Prepared
+from docindex_dagster.pipeline.current import state_of_tables
 from docindex_dagster.pipeline.publication import STORES
-from docindex_dagster.pipeline.run import state_of_tables
 from docindex_dagster.pipeline.stages import stages
 from docindex_dagster.sources import registry
 

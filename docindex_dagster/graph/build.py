@@ -45,8 +45,6 @@ from docindex_dagster.graph.sections import anchors, read_document, section_edge
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
 
-# Raise it when the same chunks and references give another graph.
-GRAPH_VERSION = "13"
 _NEEDED = (
     "chunk_id",
     "source",

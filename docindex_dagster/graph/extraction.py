@@ -17,11 +17,9 @@ from docindex_dagster.core.errors import ScipError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import NODES, TRIPLES
-from docindex_dagster.graph.build import build_graph, update_graph, versions_of
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
 from docindex_dagster.graph.failures import sentence
 from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.graph.scip.merge import merged, without_doubtful
 from docindex_dagster.graph.scip.table import PRECISE
 from docindex_dagster.graph.scip.table import read as read_precise
 from docindex_dagster.graph.source_graph import Graph
@@ -94,6 +92,8 @@ def extract(
     Raises:
         VerificationError: an edge is not proved by a chunk; nothing may be written.
     """
+    from docindex_dagster.graph.build import build_graph, update_graph  # it loads what resolves calls
+
     version = version_of(chunks)
     read = REFERENCES.empty_table() if references is None else references
     of_references = tables.stamped_version(read.schema.metadata) or ""
@@ -109,7 +109,7 @@ def extract(
             graph = build_graph(chunks, read, content)
         else:
             graph = update_graph(_known(previous.graph, precise, chunks, read), chunks, read, content)
-        graph = merged(graph, precise, chunks) if precise.num_rows else graph
+        graph = _merged(graph, precise, chunks)
     except Exception as error:  # noqa: BLE001 it is reported as a failed check
         problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
         nothing = build_graph(chunks.slice(0, 0), REFERENCES.empty_table())
@@ -167,10 +167,21 @@ def _precise(layout: Layout, key: str, plan: GraphPlan) -> pa.Table:
     return found
 
 
+def _merged(graph: Graph, precise: pa.Table, chunks: pa.Table) -> Graph:
+    if not precise.num_rows:
+        return graph
+    from docindex_dagster.graph.scip.merge import merged
+
+    return merged(graph, precise, chunks)
+
+
 def _known(previous: Graph, precise: pa.Table, chunks: pa.Table, references: pa.Table) -> Graph:
     """What can be gone on from: where a target of a precise edge changed, the file of the edge counts as changed."""
     if not precise.num_rows:
         return previous
+    from docindex_dagster.graph.build import versions_of
+    from docindex_dagster.graph.scip.merge import without_doubtful
+
     targets = chunks.filter(pc.is_in(chunks["path"], pc.unique(precise["target_path"])))
     return without_doubtful(previous, precise, versions_of(targets, references))
 

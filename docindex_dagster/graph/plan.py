@@ -2,17 +2,21 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.dependencies.tabling import Limits
 from docindex_dagster.chunking.versions import extraction_fingerprint
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import GraphSettings, LLMSettings
-from docindex_dagster.graph.build import GRAPH_VERSION, Content
 from docindex_dagster.graph.concepts.extractor import Extractor
 from docindex_dagster.graph.concepts.findings import Findings
 from docindex_dagster.graph.concepts.providers import load_extractor
 from docindex_dagster.graph.scip import table
+from docindex_dagster.graph.version import GRAPH_VERSION
+
+if TYPE_CHECKING:
+    from docindex_dagster.graph.build import Content
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,10 @@ class GraphPlan:
         read = extraction_fingerprint() if self.settings.code else "none"
         return digest_parts(GRAPH_VERSION, read, found_by, str(most), *filter(None, [self.precise]))
 
-    def content(self, concepts: Findings) -> Content:
+    def content(self, concepts: Findings) -> "Content":
         """What goes into the graph, with these concepts."""
+        from docindex_dagster.graph.build import Content  # it loads what resolves calls
+
         found_by = self.settings.concepts if self.extractor else "none"
         limits = Limits(file_s=self.settings.file_timeout_s, source_s=self.settings.timeout_s)
         return Content(self.settings.code, concepts, self.settings.max_triples_per_chunk, found_by, limits)

@@ -9,14 +9,13 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.tables import stamped_version
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.analysis import Statistics, statistics
-from docindex_dagster.graph.build import GRAPH_VERSION
 from docindex_dagster.graph.extraction import NODES_TABLE, TRIPLES_TABLE, Extraction
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip import table
-from docindex_dagster.graph.scip.merge import stale_sentence
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.verify import GRAPH_RULES
+from docindex_dagster.graph.version import GRAPH_VERSION
 from docindex_dagster.pipeline.breakdown import counts
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, Storage, previous
@@ -64,7 +63,11 @@ def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
 def _stale(run: SourceRun, chunks: pa.Table) -> str:
     """Of which files a precise index proves nothing any more; empty where there is none."""
     precise = table.read(run.layout, run.key) if run.graph_plan.precise else None
-    return stale_sentence(precise, chunks) if precise is not None else ""
+    if precise is None:
+        return ""
+    from docindex_dagster.graph.scip.merge import stale_sentence  # it loads what reads references
+
+    return stale_sentence(precise, chunks)
 
 
 def _report(extracted: Extraction) -> Report:

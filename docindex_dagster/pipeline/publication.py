@@ -10,7 +10,6 @@ from docindex_dagster.embedding import cache
 from docindex_dagster.pipeline.samples import well_known
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage
-from docindex_dagster.search.golden import golden_query
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.publish import STORE_RULES, Publication, publish
@@ -54,6 +53,8 @@ def _golden(run: SourceRun, published: Publication) -> str:
     """Why the golden query failed; it is a warning, so no error of it may undo what is published."""
     if not published.is_new:
         return ""
+    from docindex_dagster.search.golden import golden_query  # it loads what searches need
+
     try:
         return golden_query(run.layout, run.key, run.load_embedder)
     except Exception as error:  # noqa: BLE001 it is reported as a failed check

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docindex_dagster.core.hashing import digest
@@ -126,8 +127,21 @@ def _secret(finding: "Finding") -> Secret:
     return Secret(rule, place["line"], place["end_line"], place["start_offset"], place["end_offset"])
 
 
-@cache
+def load_detector() -> None:
+    """Load the detector, which takes half a second, before a text is looked at."""
+    _scanner()
+
+
 def _scanner() -> "Scanner":
+    with _loading:  # so that another thread that needs it meanwhile waits, instead of loading it as well
+        return _loaded()
+
+
+_loading = Lock()
+
+
+@cache
+def _loaded() -> "Scanner":
     from kingfisher_sdk import DetectionPolicy, Rules, Scanner
 
     return Scanner(Rules([_RULES]), policy=DetectionPolicy(inline_ignores=False))

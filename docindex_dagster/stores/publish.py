@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.build import was_made_from
 from docindex_dagster.chunking.fallbacks import fallbacks
+from docindex_dagster.chunking.inputs import was_made_from
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.core.events import ignore, reporter

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.pipeline.run import is_current
+from docindex_dagster.pipeline.current import is_current
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source
 from docindex_dagster.watching.folders import Place, folders_of, place_of

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.answering.git_context import git_context, is_about_history, is_about_latest
-from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import visible

@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.chunking.build import ChunkingResult, build_chunks, gather, was_made_from
+from docindex_dagster.chunking.build import ChunkingResult, build_chunks
+from docindex_dagster.chunking.inputs import gather, was_made_from
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.settings import ChunkingSettings

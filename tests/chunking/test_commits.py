@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.chunking.build import ChunkingResult, build_chunks, gather
+from docindex_dagster.chunking.build import ChunkingResult, build_chunks
 from docindex_dagster.chunking.embed_text import embed_texts
+from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.schemas import CHUNKS

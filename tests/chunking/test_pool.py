@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.chunking import worker
+from docindex_dagster.chunking import pool, worker
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
+from docindex_dagster.chunking.jobs import FileJob
 from docindex_dagster.chunking.pool import chunk_in_workers
-from docindex_dagster.chunking.worker import FileJob
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.sources.classify import classify
@@ -192,3 +192,17 @@ def test_a_process_that_cut_files_ends_with_its_worker(tmp_path):
         assert process.exitcode == 0
     finally:
         process.kill()
+
+
+def test_workers_that_were_started_ahead_are_those_that_cut(tmp_path):
+    count = min(4, len(os.sched_getaffinity(0)))
+    chunk([job(tmp_path, "a.py")], workers=1)  # so that one for small changes is there
+    before = set(multiprocessing.active_children())
+
+    pool.start_ahead(for_much=True)
+    while len(started := set(multiprocessing.active_children()) - before) < (count if count > 1 else 0):
+        time.sleep(0.01)
+    found = chunk([job(tmp_path, f"{number}.py") for number in range(100)], workers=count)
+
+    assert len(found) == 100
+    assert not any(process.is_alive() for process in started)  # they were used, and let go

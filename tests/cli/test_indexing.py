@@ -33,6 +33,82 @@ def test_indexing_again_says_that_nothing_changed(run_indexed):
     assert "nothing changed" in run_indexed("index").out
 
 
+def recorded_runs(project: Path) -> int:
+    with launch.instance(load_settings(project)) as instance:
+        return instance.get_runs_count()
+
+
+def test_where_nothing_changed_no_run_is_recorded_but_where_one_is_asked_for(run_indexed, tmp_path):
+    before = recorded_runs(tmp_path)
+
+    [settled] = json.loads(run_indexed("index", "--json").out)
+    assert recorded_runs(tmp_path) == before
+    [recorded] = json.loads(run_indexed("index", "--run", "--json").out)
+    assert recorded_runs(tmp_path) == before + 1
+
+    assert settled["run_id"] is None
+    assert recorded["run_id"]
+    times = {"run_id", "seconds"}
+    assert {key: settled[key] for key in settled.keys() - times} == {
+        key: recorded[key] for key in recorded.keys() - times
+    }
+
+
+def test_only_the_source_that_changed_gets_a_run(run, tmp_path):
+    Path("other").mkdir()
+    Path("other/page.md").write_text("# Other\n\nQuite another page about valves.\n")
+    run("index", "manual")
+    run("index", "other")
+    before = recorded_runs(tmp_path)
+    Path("other/page.md").write_text("# Other\n\nThe page about valves was written anew.\n")
+
+    summaries = json.loads(run("index", "--json").out)
+
+    assert [(one["source"], one["changed"] + one["added"]) for one in summaries] == [
+        ("library/manual", 0),
+        ("library/other", 1),
+    ]
+    assert recorded_runs(tmp_path) == before + 1
+
+
+def test_neither_dagster_nor_lancedb_is_loaded_to_say_that_nothing_changed(run_indexed, tmp_path):
+    say = (
+        "import sys; sys.argv[1:] = ['index'];"
+        "from docindex_dagster.cli.app import app; app(standalone_mode=False);"
+        "print(sorted({'dagster', 'lance', 'lancedb', 'tree_sitter'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", say], check=True, capture_output=True, text=True)
+
+    assert "nothing changed" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_after_a_run_that_was_killed_at_its_work_the_next_one_is_recorded(run_indexed, tmp_path):
+    lock = Path(".docindex/locks/library%2Fmanual.lock")
+    lock.write_text("run 42\n42\n2026-01-01T00:00:00\n")  # whose owner holds it no more
+
+    assert json.loads(run_indexed("index", "--json").out)[0]["run_id"]
+    assert json.loads(run_indexed("index", "--json").out)[0]["run_id"] is None
+
+
+def test_where_nothing_changed_links_that_are_missing_are_written(run_indexed, tmp_path):
+    layout = Layout(load_settings(tmp_path).home)
+    [links] = layout.links.iterdir()
+    links.unlink()
+
+    run_indexed("index")
+
+    assert links.exists()
+
+
+def test_a_damaged_store_is_noticed_though_nothing_changed(run_indexed, tmp_path):
+    layout = Layout(load_settings(tmp_path).home)
+    for file in layout.home.glob("stores/tantivy/*/meta.json"):
+        file.write_text("{")
+
+    assert run_indexed("index").code == 1
+
+
 def test_a_missing_folder_fails_its_own_source_only_and_keeps_its_index(run):
     Path("other").mkdir()
     Path("other/page.md").write_text("# Other\n\nQuite another page about valves.\n")
@@ -57,7 +133,7 @@ def test_a_run_that_cannot_even_begin_fails_in_one_line(run_indexed):
     locks.rmdir()
     locks.write_text("in the way")
 
-    output = run_indexed("index")
+    output = run_indexed("index", "--run")
 
     assert output.code == 1
     assert len(output.err.splitlines()[1:]) == 1
@@ -130,7 +206,7 @@ def test_the_index_keeps_itself_out_of_git(run, git, tmp_path):
 
 
 def test_a_run_says_whom_it_waits_for_and_stops_at_once_when_interrupted(run_indexed, tmp_path):
-    command = [sys.executable, "-X", "faulthandler", "-m", "docindex_dagster.cli", "index"]
+    command = [sys.executable, "-X", "faulthandler", "-m", "docindex_dagster.cli", "index", "--run"]
     log = tmp_path / "errors.log"
     with exclusive(Path(".docindex/locks/library%2Fmanual.lock"), owner="run 42", on_wait=pytest.fail):
         with log.open("w") as errors:
@@ -159,7 +235,7 @@ def _interrupted(process: subprocess.Popen[bytes]) -> int:
 
 
 def test_a_run_that_was_killed_is_reported_failed_and_the_next_one_starts_at_once(run_indexed, tmp_path):
-    command = [sys.executable, "-m", "docindex_dagster.cli", "index"]
+    command = [sys.executable, "-m", "docindex_dagster.cli", "index", "--run"]
     with exclusive(Path(".docindex/locks/library%2Fmanual.lock"), owner="run 42", on_wait=pytest.fail):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert "indexing" in process.stderr.readline()

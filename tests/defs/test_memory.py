@@ -180,7 +180,7 @@ class TestNoWordIsRecorded:
         if fails == "raise":
             monkeypatch.setattr("docindex_dagster.defs.memory_asset.fold", quote)
         else:
-            monkeypatch.setattr("docindex_dagster.graph.extraction.build_graph", Quoting())
+            monkeypatch.setattr("docindex_dagster.graph.build.build_graph", Quoting())
 
         result = run(project)
 

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.extract.file import symbol_ids
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
-from docindex_dagster.chunking.worker import ChunkedFiles, FileJob, chunk_files
+from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
+from docindex_dagster.chunking.worker import chunk_files
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.sources.discover import discover

@@ -18,7 +18,8 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline import run, stages
-from docindex_dagster.pipeline.run import Ran, index, is_current
+from docindex_dagster.pipeline.current import is_current
+from docindex_dagster.pipeline.run import Ran, index
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import open_reader

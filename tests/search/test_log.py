@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.chunking.build import build_chunks, gather
+from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.graph import extraction
+from docindex_dagster.graph import build
 from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.stores import graph_files
@@ -48,7 +48,7 @@ def test_only_files_that_changed_are_extracted_again(layout, monkeypatch):
 
 def test_after_a_failed_extraction_the_whole_graph_is_extracted_again(layout, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr(extraction, "build_graph", fail_on_rows)
+        broken.setattr(build, "build_graph", fail_on_rows)
         assert publish_files(layout, {"a.py": TEXTS}).graph_problem
 
     publication = publish_files(layout, {"a.py": TEXTS, "b.py": TEXTS})
@@ -61,7 +61,7 @@ def test_after_a_failed_extraction_the_whole_graph_is_extracted_again(layout, mo
 
 def test_after_a_failed_extraction_the_same_rows_are_extracted_again(layout, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr(extraction, "build_graph", fail_on_rows)
+        broken.setattr(build, "build_graph", fail_on_rows)
         publish_files(layout, {"a.py": TEXTS})
         assert publish_files(layout, {"a.py": TEXTS}).graph_problem
 

@@ -15,7 +15,7 @@ from docindex_dagster.core import schemas, tables
 from docindex_dagster.core.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
-from docindex_dagster.graph import extraction
+from docindex_dagster.graph import build, extraction
 from docindex_dagster.graph.build import build_graph
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import (
@@ -196,7 +196,7 @@ def test_a_graph_that_cannot_be_extracted_costs_a_warning_not_the_publication(la
         return real(chunks, *more)
 
     real = build_graph
-    monkeypatch.setattr(extraction, "build_graph", fail_on_rows)
+    monkeypatch.setattr(build, "build_graph", fail_on_rows)
 
     publication = publish_files(layout, FILES)
 

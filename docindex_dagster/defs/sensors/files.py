@@ -21,7 +21,7 @@ from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
 from docindex_dagster.defs.sensors.cursor import LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
-from docindex_dagster.pipeline.run import is_current, made_with, state_of
+from docindex_dagster.pipeline.current import is_current, made_with, state_of
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.fingerprint import fingerprint, of_commit
 from docindex_dagster.sources.model import Remote, Source

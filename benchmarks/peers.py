@@ -1,0 +1,173 @@
+"""As fast as the fastest? `peers SEMBLE CORPUS...`: indexing and searching beside semble, a whole process each.
+
+Each corpus is copied, and each tool indexes the copy with the words of our static model: cold, with nothing changed,
+after an edit of one file, and a search. The tools take turns, a repetition each, so that both meet the same machine;
+medians are shown, and in parentheses their ratio to semble's. semble indexes in the process that searches: its times
+are those of `semble search`, ours of `docindex index`, or of a search. Where `rg` is, a literal search is timed beside
+it.
+
+SEMBLE is the command, in an environment of its own: README.md says how to install it.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from docindex_dagster.core.settings import CONFIG_NAME
+
+_REPETITIONS = 5
+_QUESTION = "where is a connection closed after an error"
+_WORD = "return"
+_CASES = ("cold", "nothing changed", "one file", "search")
+_DOCINDEX = (sys.executable, "-m", "docindex_dagster.cli")
+_EXPORT = """
+import sys, numpy, tokenizers
+from model2vec import StaticModel
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import Lowercase
+from tokenizers.pre_tokenizers import BertPreTokenizer
+with numpy.load(sys.argv[1], allow_pickle=False) as arrays:
+    tokens = arrays["tokens"].tobytes().decode().split("\\n")
+    rows = arrays["rows"] * arrays["scales"].astype(numpy.float32)[:, None]
+tokens, rows = [*tokens, "[UNK]"], numpy.vstack([rows, numpy.zeros((1, rows.shape[1]), numpy.float32)])
+words = tokenizers.Tokenizer(WordPiece({token: at for at, token in enumerate(tokens)}, unk_token="[UNK]"))
+words.normalizer, words.pre_tokenizer = Lowercase(), BertPreTokenizer()
+StaticModel(rows.astype(numpy.float32), words).save_pretrained(sys.argv[2])
+"""
+
+
+@dataclass(slots=True)
+class Race:
+    """One corpus, indexed by both.
+
+    Attributes:
+        semble: its command.
+        model: the folder with its model.
+        corpus: a copy, which is edited.
+        room: a folder for caches and projects.
+        seconds: by case and tool.
+        edits: how many files were edited.
+    """
+
+    semble: Path
+    model: Path
+    corpus: Path
+    room: Path
+    seconds: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    edits: int = 0
+
+    def repeat(self, number: int) -> None:
+        """All cases once, by each tool in turn."""
+        cache, project = self.room / f"semble-{number}", self.room / f"docindex-{number}"
+        without = self.room / f"without-{number}"
+        for folder, more in ((project, ""), (without, "[graph]\ncode = false\n")):
+            folder.mkdir()
+            (folder / CONFIG_NAME).write_text(f'{more}[[source]]\nkind = "library"\npath = "{self.corpus}"\n', "utf-8")
+        for case in ("cold", "nothing changed", "one file"):
+            if case == "one file":
+                self._edit()
+            self._semble(case, cache)
+            self._docindex(case, "docindex", project, "index")
+            self._docindex(case, "docindex, no graph", without, "index")
+        self._semble("search", cache)
+        for tool, folder in (("docindex", project), ("docindex, no graph", without)):
+            self._docindex("search", tool, folder, "search", _QUESTION, "-k", "5")
+        self._docindex("literal", "docindex", project, "search", _WORD, "--mode", "literal", "-k", "5")
+        if ripgrep := shutil.which("rg"):
+            self._timed("literal", "ripgrep", [ripgrep, "--fixed-strings", "--line-number", _WORD, str(self.corpus)])
+        for folder in (cache, project, without):
+            shutil.rmtree(folder)
+
+    def rows(self) -> Iterator[str]:
+        """A line of a table a tool: the medians, and beside them the ratio to semble's."""
+        for tool in dict.fromkeys(name for _, name in self.seconds):
+            cells = []
+            for case in (*_CASES, "literal"):
+                seconds, theirs = (self.seconds.get((case, name), []) for name in (tool, "semble"))
+                median = f"{statistics.median(seconds):.2f}" if seconds else "-"
+                is_compared = seconds and theirs and tool != "semble"
+                ratio = f" ({statistics.median(seconds) / statistics.median(theirs):.2f})" if is_compared else ""
+                cells.append(median + ratio)
+            yield f"| {self.corpus.name} | {tool} | {' | '.join(cells)} |"
+
+    def _semble(self, case: str, cache: Path) -> None:
+        model = {"SEMBLE_CACHE_LOCATION": str(cache), "SEMBLE_MODEL_NAME": str(self.model), "HF_HUB_OFFLINE": "1"}
+        command = [str(self.semble), "search", _QUESTION, str(self.corpus), "--content", "all"]
+        self._timed(case, "semble", command, environment=model)
+
+    def _docindex(self, case: str, tool: str, project: Path, *arguments: str) -> None:
+        self._timed(case, tool, [*_DOCINDEX, *arguments], folder=project)
+
+    def _timed(
+        self,
+        case: str,
+        tool: str,
+        command: Sequence[str],
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        started = time.perf_counter()
+        done = subprocess.run(
+            command,
+            cwd=folder or self.room,
+            env={**os.environ, **(environment or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.seconds[case, tool].append(time.perf_counter() - started)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+
+    def _edit(self) -> None:
+        """Append a line to a file in the middle."""
+        self.edits += 1
+        paths = sorted(path for path in self.corpus.rglob("*") if path.is_file() and path.suffix in _SUFFIXES)
+        with paths[len(paths) // 2].open("a", encoding="utf-8") as file:
+            file.write(f"\n// zebrafinch{self.edits}\n")
+
+
+_SUFFIXES = (".py", ".go", ".rs", ".c", ".cc", ".h", ".java", ".ts", ".js", ".rb", ".php", ".cs")
+
+
+def main() -> None:
+    """Print a row for each corpus and tool."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("semble", type=Path)
+    parser.add_argument("corpora", type=Path, nargs="+", metavar="CORPUS")
+    parser.add_argument("--repetitions", type=int, default=_REPETITIONS)
+    arguments = parser.parse_args()
+    semble = arguments.semble.absolute()
+    print(f"| corpus | tool | {' | '.join(_CASES)} | literal search |\n|---|---|---|---|---|---|---|", flush=True)
+    with tempfile.TemporaryDirectory(prefix="docindex-peers-") as folder:
+        model = _model(semble, Path(folder, "model"))
+        for corpus in arguments.corpora:
+            room = Path(folder, f"room-{corpus.name}")
+            copied = Path(shutil.copytree(corpus, Path(folder, "corpora", corpus.name), symlinks=True))
+            room.mkdir()
+            race = Race(semble, model, copied, room)
+            for number in range(arguments.repetitions):
+                race.repeat(number)
+            print("\n".join(race.rows()), flush=True)
+
+
+def _model(semble: Path, folder: Path) -> Path:
+    """Our static model in the format of semble's library, made by the interpreter of its environment."""
+    from docindex_dagster.embedding import weights
+
+    ours = Path(weights.__file__).with_name(weights.FILE)
+    subprocess.run([semble.with_name("python"), "-c", _EXPORT, ours, folder], check=True)
+    return folder
+
+
+if __name__ == "__main__":
+    main()

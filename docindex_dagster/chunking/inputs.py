@@ -1,0 +1,76 @@
+"""What the chunks of a source are made of, and what decides them. No parser is loaded."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from docindex_dagster.chunking.summaries import Summariser
+from docindex_dagster.chunking.versions import EXTRACTOR_VERSION, parsers, rules_of
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.schemas import COMMITS
+from docindex_dagster.core.settings import ChunkingSettings
+from docindex_dagster.core.tables import column_version, data_version
+from docindex_dagster.core.tokenizer import TOKENS_VERSION
+from docindex_dagster.sources.changes import STATE
+
+# The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
+MADE_FROM = b"docindex.made_from"
+# Columns that come from discovery and can change while the file's bytes stay the same.
+REFRESHED = ("commit", "is_uncommitted")
+# What must be equal for the rows of a file to be reused.
+SAME_FILE = ("path", "content_hash", "source_type", "language")
+DECISIVE = [*SAME_FILE, *REFRESHED]
+
+
+def fingerprint(settings: ChunkingSettings, summariser: Summariser | None = None) -> str:
+    """Changes when the same file would give other chunks."""
+    sizes = settings.model_dump(exclude={"workers", "parse_timeout_s", "chunkers"})
+    # In the order of the settings, since the last glob decides.
+    chunkers = [*settings.chunkers.items(), *_versions(settings)]
+    summaries = () if summariser is None else (summariser.fingerprint,)
+    made_with = (*parsers(), repr(sorted(sizes.items())), repr(chunkers), *summaries)
+    return digest_parts(EXTRACTOR_VERSION, TOKENS_VERSION, *made_with)
+
+
+def _versions(settings: ChunkingSettings) -> list[str]:
+    """The chunkers that the settings name, with their versions; all would be loaded with them, so they wait."""
+    if not settings.chunkers:
+        return []
+    from docindex_dagster.chunking.chunkers import versions
+
+    return [*versions(settings.chunkers.values())]
+
+
+def made_with(files: pa.Table, settings: ChunkingSettings, summariser: Summariser | None) -> str:
+    """What decides the chunks of a file besides its bytes; the rules of discovery say what is masked in it."""
+    return digest_parts(fingerprint(settings, summariser), rules_of(files))
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkInputs:
+    """What the chunks of a source are made of: files and commits. Equal `made_from` gives equal chunks."""
+
+    files: pa.Table
+    commits: pa.Table
+    made_from: str
+
+
+def gather(
+    files: pa.Table,
+    settings: ChunkingSettings,
+    commits: pa.Table | None = None,
+    summariser: Summariser | None = None,
+) -> ChunkInputs:
+    """Choose what is to be chunked from the `discovered_files` and the `commits` of a source; None for no commits."""
+    wanted = files.filter(pc.is_null(files["skipped_reason"]))
+    history = COMMITS.empty_table() if commits is None else commits
+    state = (files.schema.metadata or {}).get(STATE, b"").decode()  # also decides what is recorded of a commit's files
+    seen = data_version(wanted.select(DECISIVE)), column_version(history, "row_hash")
+    return ChunkInputs(wanted, history, digest_parts(made_with(files, settings, summariser), state, *seen))
+
+
+def was_made_from(chunks: pa.Table) -> str | None:
+    """The `made_from` of the inputs of these chunks; None where making them again may give others."""
+    value = (chunks.schema.metadata or {}).get(MADE_FROM)
+    return value.decode() if value else None

@@ -1,0 +1,52 @@
+"""Tables in files, of which the last ones that were read stay in memory."""
+
+import pyarrow as pa
+
+from docindex_dagster.core import tables
+
+
+def written(path, *values):
+    table = pa.table({"value": list(values)})
+    tables.write(path, table)
+    return table
+
+
+def test_a_table_is_read_from_its_file_once(tmp_path):
+    written(tmp_path / "a.parquet", 1, 2)
+
+    assert tables.read(tmp_path / "a.parquet") is tables.read(tmp_path / "a.parquet")
+
+
+def test_a_table_that_was_replaced_is_read_anew(tmp_path):
+    written(tmp_path / "a.parquet", 1, 2)
+    tables.read(tmp_path / "a.parquet")
+    replaced = written(tmp_path / "a.parquet", 3, 4)
+
+    assert tables.read(tmp_path / "a.parquet") == replaced
+
+
+def test_a_file_that_is_damaged_or_gone_is_noticed(tmp_path):
+    path = tmp_path / "a.parquet"
+    written(path, 1, 2)
+    tables.read(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert tables.read(path) is None
+
+    written(path, 1, 2)
+    tables.read(path)
+    path.unlink()
+    assert tables.read(path) is None
+
+
+def test_no_more_stays_in_memory_than_is_allowed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_MOST_RECENT_BYTES", 50)
+    first, second, large = (tmp_path / f"{name}.parquet" for name in ("first", "second", "large"))
+    written(first, 1, 2)
+    written(second, 1, 2, 3, 4, 5)
+    written(large, *range(7))
+    kept = tables.read(first)
+
+    assert tables.read(first) is kept
+    assert tables.read(large) is not tables.read(large)
+    tables.read(second)
+    assert tables.read(first) is not kept
