@@ -28,7 +28,7 @@ from docindex_dagster.callgraph.modules import Modules
 from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.resolver import Resolver
 from docindex_dagster.callgraph.table_reading import References
-from docindex_dagster.callgraph.units import Chunks, Unit, make_unit
+from docindex_dagster.callgraph.units import Chunks, Unit
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage import gc_disabled
@@ -157,7 +157,7 @@ def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Reference
             found = FileIR(tuple(definitions_of(rows.to_pylist())))
         starts = [rows[name].to_pylist() for name in ("start_line", "start_byte")]
         chunks = Chunks(rows["chunk_id"].to_pylist(), *starts)
-        return make_unit(path, language or "", found, is_test=source_type == "test", chunks=chunks)
+        return Unit(path, language or "", found, is_test=source_type == "test", chunks=chunks)
 
     return Units(spans, make)
 
