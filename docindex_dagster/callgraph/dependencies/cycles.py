@@ -20,7 +20,8 @@ class Answer:
     """What was found, and what was read for it: keys of the program, and other answers."""
 
     found: Any
-    reads: "tuple[int | Answer, ...]"
+    reads: Sequence[int]
+    uses: "Sequence[Answer]"
     height: int  # how deep it led
     asked: int  # how many levels of callers it asked
 

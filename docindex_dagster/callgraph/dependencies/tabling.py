@@ -16,7 +16,7 @@ may still be asked, the `level`; an answer for which they were asked less often 
 
 import math
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple
@@ -34,6 +34,7 @@ from docindex_dagster.callgraph.dependencies.cycles import (
 
 _P = ParamSpec("_P")
 _Found = TypeVar("_Found")
+_Item = TypeVar("_Item")
 _Arguments = TypeVarTuple("_Arguments")
 _Key = tuple[int, "Goal"]  # the level, and what is asked at it
 _LEVEL = 2  # times that callers are asked, one after the other
@@ -41,6 +42,7 @@ _DEPTH = 60  # of queries that lead to queries
 _STEPS = 30_000  # in cycles, a file
 _STEPS_A_LOOK = 256  # at the clock
 _MOST_GOALS = 300_000
+_UNANSWERED = 1_000  # levels, more than there are
 
 TIME_OUT = "time-out: "
 """What the message of an `OverLimitError` begins with where time ran out."""
@@ -63,13 +65,16 @@ class Limits:
     source_s: float = 600.0  # elapsed
 
 
-@dataclass(eq=False, slots=True)
-class Goal:
-    """A query with its arguments. It stands for them wherever they are a key, since they are slow to hash."""
+class Goal(Answer):
+    """A query with its arguments, and its answer once there is one that holds for all files and levels.
 
-    query: "Query[Any, Any]"
-    arguments: tuple[Any, ...]
-    answer: Answer | None = None  # that holds for all files and levels
+    It stands for both wherever they are a key, since arguments are slow to hash.
+    """
+
+    __slots__ = ("arguments", "query")
+
+    def __init__(self, query: "Query[Any, Any]", arguments: tuple[Any, ...]) -> None:
+        self.query, self.arguments, self.asked = query, arguments, _UNANSWERED
 
 
 class Query(Generic[_P, _Found]):
@@ -100,8 +105,8 @@ class Query(Generic[_P, _Found]):
         table, goal = self.table, self.goals.get(arguments)
         if goal is None:
             goal = self.goals[arguments] = Goal(self, arguments)
-        elif (answer := goal.answer) is not None and answer.asked <= table.level and table.takes(answer):
-            known: _Found = answer.found
+        elif goal.asked <= table.level and table.takes(goal):
+            known: _Found = goal.found
             return known
         found: _Found = table.unsettled(goal)
         return found
@@ -117,7 +122,9 @@ class Table:
         self.limits = limits or Limits()
         self.queries: list[Query[Any, Any]] = []
         self.level = _LEVEL
-        self.reads: list[int | Answer] = []  # of the query that is followed: keys that were looked at, and answers
+        # Of the query that is followed, the keys that were looked at, and the answers that were taken.
+        self.reads: list[int] = []
+        self._uses: list[Answer] = []
         self._at_level: dict[_Key, Answer] = {}  # answers that hold for one level alone
         self._of_file: dict[Hashable, Answer] = {}
         self._partial: dict[Hashable, tuple[Answer, int]] = {}  # in a cycle that is still open
@@ -140,7 +147,7 @@ class Table:
         self._ends_at = time.monotonic() + self.limits.file_s
         self._trail = Trail()
         self._cycles.start()
-        self.reads = []
+        self.reads, self._uses = [], []
         if sum(len(query.goals) for query in self.queries) > _MOST_GOALS:
             self._at_level, self._cycles = {}, Cycles()
             for query in self.queries:
@@ -154,12 +161,12 @@ class Table:
 
     def looked(self) -> list[int]:
         """The keys that were looked at since the start, sorted."""
-        seen: set[int | Answer] = set()
-        fresh = set(self.reads)
+        keys, seen, fresh = set(self.reads), set[Answer](), set(self._uses)
         while fresh:
             seen |= fresh
-            fresh = set(chain.from_iterable([read.reads for read in fresh if not isinstance(read, int)])) - seen
-        return sorted([read for read in seen if isinstance(read, int)])
+            keys.update(*[answer.reads for answer in fresh])
+            fresh = set(chain.from_iterable([answer.uses for answer in fresh])) - seen
+        return sorted(keys)
 
     def asking_callers(self, none: _Found, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
         """What is found where callers may be asked once less; `none` where they may not be asked at all."""
@@ -187,7 +194,7 @@ class Table:
         reach = len(self._active) + answer.height
         if reach > _DEPTH:
             return False
-        self.reads.append(answer)
+        self._uses.append(answer)
         if reach > self._reach:  # noqa: PLR1730 a call of max takes longer
             self._reach = reach
         if answer.asked:
@@ -208,7 +215,7 @@ class Table:
             self._head = min(self._head, head)
         if answer is not None:
             self._is_pure = False
-            self.reads.append(answer)
+            self._uses.append(answer)
             self._trail.known.append((key, answer))
             return answer.found
         if key in self._active:
@@ -239,7 +246,7 @@ class Table:
         self._steps += cycle.steps
         self._of_file.update(cycle.stored)
         self._trail.add(cycle)
-        self.reads.append(cycle.answer)
+        self._uses.append(cycle.answer)
         self._reach = max(self._reach, depth + cycle.answer.height)
         self._lowest = min(self._lowest, cycle.course.lowest)
         self._is_pure = False
@@ -248,9 +255,9 @@ class Table:
         return cycle.answer.found
 
     def _followed(self, goal: Goal, key: _Key, depth: int) -> Any:
-        head, reach, lowest, reads = self._head, self._reach, self._lowest, self.reads
+        head, reach, lowest, reads, uses = self._head, self._reach, self._lowest, self.reads, self._uses
         is_pure, is_cut, is_short = self._is_pure, self._is_cut, self._is_short
-        self._head, self._reach, self._lowest, self.reads = depth + 1, depth, self.level, []
+        self._head, self._reach, self._lowest, self.reads, self._uses = depth + 1, depth, self.level, [], []
         self._is_pure, self._is_cut, self._is_short = True, False, False
         begin = self._trail.mark()
         self._steps += 1
@@ -260,24 +267,26 @@ class Table:
             self._active[key] = depth
             found = goal.query.find(*goal.arguments)
             del self._active[key]
-            own = self.reads
-            read = tuple(set(own)) if len(own) > 1 else tuple(own)
-            answer = Answer(found, read, self._reach - depth, self.level - self._lowest)
-            reads.append(answer)
+            parts = found, _once(self.reads), _once(self._uses), self._reach - depth, self.level - self._lowest
+            answer: Answer = goal
+            if self._is_short or not self._is_pure:
+                answer = Answer(*parts)
+            else:
+                goal.found, goal.reads, goal.uses, goal.height, goal.asked = parts
+            uses.append(answer)
             if not self._is_pure:
                 self._store_of_cycle(key, depth, answer, begin)
             elif self._is_short:
                 self._at_level[key] = answer
-            else:
-                goal.answer = answer
         except BaseException as error:
             self._active.pop(key, None)
             reads += self.reads
+            uses += self._uses
             if depth or not isinstance(error, _ExhaustedError):
                 raise
             found = goal.query.none
         finally:  # the outer query goes on, which it led as far as what it asked
-            self.reads = reads
+            self.reads, self._uses = reads, uses
             if head < self._head:  # noqa: PLR1730 a call of min takes longer
                 self._head = head
             if reach > self._reach:  # noqa: PLR1730 likewise
@@ -318,3 +327,7 @@ class Table:
         if self._head >= depth and trail.steps - steps >= FEWEST_STEPS:
             course = Course(self._lowest, self._is_cut, self._is_short)
             self._cycles.remember(key, trail.cycle(begin, answer, depth, course))
+
+
+def _once(read: list[_Item]) -> Sequence[_Item]:
+    return tuple(set(read)) if len(read) > 1 else tuple(read)
