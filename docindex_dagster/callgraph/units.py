@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Protocol, TypeVar
@@ -49,24 +48,19 @@ class Place(Protocol):
         """From 0."""
 
 
-@dataclass(frozen=True, eq=False)
 class Chunks:
     """The chunks of a file: their ids, the lines with which they begin, and the bytes, where these are known."""
 
-    ids: Sequence[str]
-    lines: Sequence[int]
-    bytes: Sequence[int | None]
+    def __init__(self, ids: Sequence[str], lines: Sequence[int], starts: Sequence[int | None]) -> None:
+        self.ids = ids
+        known = [byte for byte in starts if byte is not None]
+        self._has_bytes = len(known) == len(starts)
+        self._starts = known if self._has_bytes else lines
 
     def at(self, place: Place) -> str:
         """The id of the chunk in which something stands."""
-        starts = self._known_bytes
-        found = bisect_right(self.lines, place.line) if starts is None else bisect_right(starts, place.byte)
+        found = bisect_right(self._starts, place.byte if self._has_bytes else place.line)
         return self.ids[max(0, found - 1)]
-
-    @cached_property
-    def _known_bytes(self) -> Sequence[int] | None:
-        found = [byte for byte in self.bytes if byte is not None]
-        return found if len(found) == len(self.bytes) else None
 
 
 class Unit:
