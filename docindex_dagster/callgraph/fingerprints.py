@@ -21,10 +21,12 @@ def plain(part: Any) -> Any:
     """A statement without the place at which it stands; of an expression or type the fingerprint, which it keeps."""
     if isinstance(part, tuple):
         return part[: _ENDS.get(type(part))]
-    if not hasattr(part, "fingerprint"):
+    try:
+        return part.fingerprint
+    except AttributeError:
         fields = [getattr(part, name) for name in part.__match_args__]
         object.__setattr__(part, "fingerprint", fingerprint((type(part).__name__, fields)))
-    return part.fingerprint
+        return part.fingerprint
 
 
 def fingerprint(content: Any, default: Callable[[Any], Any] = plain) -> int:
