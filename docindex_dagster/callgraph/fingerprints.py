@@ -1,15 +1,15 @@
 """Fingerprints of what the intermediate representation says: equal in all processes for equal content."""
 
 import zlib
-from array import array
-from collections.abc import Iterable
-from functools import cache
-from typing import Any
+from collections.abc import Callable
+from typing import Any, get_args
 
-from docindex_dagster.callgraph.ir import Expression, TypeRef
+import orjson
 
-_MOST_KNOWN = 500_000
-_KNOWN: dict[Expression | TypeRef, int] = {}
+from docindex_dagster.callgraph.ir import Definition, Statement
+
+_PLACE = ("line", "byte")
+_ENDS = {row: -2 for row in (Definition, *get_args(Statement)) if row._fields[-2:] == _PLACE}
 
 
 def key_of(*parts: str) -> int:
@@ -17,39 +17,18 @@ def key_of(*parts: str) -> int:
     return zlib.crc32("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 
-def joined(hashes: Iterable[int]) -> int:
-    """One hash of several, in their order."""
-    return zlib.crc32(array("I", hashes).tobytes())
-
-
-def fingerprint(node: Expression | TypeRef) -> int:
-    """A short hash of an expression or type; each is hashed once, since equal ones are one object."""
-    known = _KNOWN.get(node)
-    if known is None:
-        if len(_KNOWN) > _MOST_KNOWN:
-            _KNOWN.clear()
-        fields = _fields(type(node))
-        known = key_of(type(node).__name__, *(text_of(getattr(node, name)) for name in fields))
-        _KNOWN[node] = known
-    return known
-
-
-_PLAIN = frozenset({bool, int, type(None)})
-
-
-def text_of(part: Any) -> str:
-    """A part of a statement as a text to be hashed: a text, a number, an expression, or a tuple of such."""
-    kind = type(part)
-    if kind is str:
-        return part  # type: ignore[no-any-return]
-    if kind in _PLAIN:
-        return repr(part)
+def plain(part: Any) -> Any:
+    """A statement without the place at which it stands; of an expression or type the fingerprint, which it keeps."""
     if isinstance(part, tuple):
-        return f"({','.join(map(text_of, part))})" if part else "()"
-    return str(fingerprint(part))
+        return part[: _ENDS.get(type(part))]
+    try:
+        return part.fingerprint
+    except AttributeError:
+        fields = [getattr(part, name) for name in part.__match_args__]
+        object.__setattr__(part, "fingerprint", fingerprint((type(part).__name__, fields)))
+        return part.fingerprint
 
 
-@cache
-def _fields(kind: type) -> tuple[str, ...]:
-    fields: tuple[str, ...] = kind.__match_args__  # type: ignore[attr-defined]  # of a data class
-    return fields
+def fingerprint(content: Any, default: Callable[[Any], Any] = plain) -> int:
+    """A short hash of lists of statements, or of parts of these; `default` says what counts of such a part."""
+    return zlib.crc32(orjson.dumps(content, default, orjson.OPT_PASSTHROUGH_DATACLASS))

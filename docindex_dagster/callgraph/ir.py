@@ -70,8 +70,14 @@ class _Reference(ref[object]):
     parts: tuple[object, ...]
 
 
+class _Node(metaclass=_HashConsed):
+    """A type or an expression, with its fingerprint once that is known."""
+
+    __slots__ = ("fingerprint",)
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class TypeRef(metaclass=_HashConsed):
+class TypeRef(_Node):
     """A type as it is declared, with dots between the parts of its name.
 
     `Array`, `map`, `tuple` and `chan` are those of the language's own notation; `func` is a function by what it
@@ -85,12 +91,12 @@ class TypeRef(metaclass=_HashConsed):
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Unknown(metaclass=_HashConsed):
+class Unknown(_Node):
     """What cannot be followed: arithmetic, what has no name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Name(metaclass=_HashConsed):
+class Name(_Node):
     """A name where it stands; `this` and `super` are the object itself and what its class inherits."""
 
     text: str
@@ -98,14 +104,14 @@ class Name(metaclass=_HashConsed):
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class NameOrCall(metaclass=_HashConsed):
+class NameOrCall(_Node):
     """A variable, or else a call of the method of that name, where a language writes both alike (Ruby)."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Implicit(metaclass=_HashConsed):
+class Implicit(_Node):
     """A name where the members of some receivers, the innermost first, need no object (Kotlin)."""
 
     receivers: "tuple[Expression, ...]"
@@ -113,7 +119,7 @@ class Implicit(metaclass=_HashConsed):
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Attribute(metaclass=_HashConsed):
+class Attribute(_Node):
     """What an object, class or module has under a name."""
 
     of: "Expression"
@@ -121,70 +127,70 @@ class Attribute(metaclass=_HashConsed):
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Call(metaclass=_HashConsed):
+class Call(_Node):
     """What a call returns."""
 
     callee: "Expression"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class New(metaclass=_HashConsed):
+class New(_Node):
     """A new object of a class, where the language has a word for that."""
 
     cls: "Expression"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Element(metaclass=_HashConsed):
+class Element(_Node):
     """What a collection holds, or a pointer points at."""
 
     of: "Expression"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Instance(metaclass=_HashConsed):
+class Instance(_Node):
     """Something of a declared type."""
 
     type: TypeRef
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Literal(metaclass=_HashConsed):
+class Literal(_Node):
     """A literal, by its type in the language; `fun` is a function without a name."""
 
     type: str
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Union(metaclass=_HashConsed):
+class Union(_Node):
     """One of some, such as the branches of a conditional."""
 
     parts: "tuple[Expression, ...]"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Collection(metaclass=_HashConsed):
+class Collection(_Node):
     """A collection that is written with what it holds."""
 
     parts: "tuple[Expression, ...]"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Record(metaclass=_HashConsed):
+class Record(_Node):
     """A collection that is written with names; what has the name "" is a collection whose members it takes over."""
 
     fields: "tuple[tuple[str, Expression], ...]"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Function(metaclass=_HashConsed):
+class Function(_Node):
     """A function that is written as an element of a collection, by its name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class CallbackArgument(metaclass=_HashConsed):
+class CallbackArgument(_Node):
     """What a function gives, at a position from 0 on, to the callback that is its argument of a number.
 
     With `ANY` as the argument, positions count from 1, and 0 is the receiver of the callback.
@@ -196,7 +202,7 @@ class CallbackArgument(metaclass=_HashConsed):
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Module(metaclass=_HashConsed):
+class Module(_Node):
     """A module, by the name under which it is imported."""
 
     name: str

@@ -3,15 +3,14 @@
 What is found in a table of a file depends on that file alone.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
-from docindex_dagster.callgraph.fingerprints import fingerprint, joined, key_of, text_of
+from docindex_dagster.callgraph.fingerprints import fingerprint, key_of, plain
 from docindex_dagster.callgraph.ir import (
-    Argument,
     Assignment,
     Attribute,
     Call,
@@ -35,7 +34,25 @@ from docindex_dagster.callgraph.units import Unit, grouped
 
 _Found = TypeVar("_Found")
 # What a file calls decides nothing of what its names mean, but for what it gives to functions.
-_UNSEEN = frozenset({"definitions", "calls", "decorators", "fills", "namespace"})
+_UNSEEN = frozenset({"calls", "decorators", "fills"})
+SORTS = (
+    "named",
+    "full",
+    "extensions",
+    "callers",
+    "takers",
+    "derived",
+    "assigned",
+    "fills",
+    "sharing",
+    "tops",
+    "spaces",
+    "everywhere",
+    "variables",
+    "stored",
+    "forwards",
+)
+"""What is looked for in all files, each in the table of this name."""
 
 
 class Taker(NamedTuple):
@@ -72,19 +89,28 @@ class Offers:
     def callers(self) -> Mapping[str, Sequence[CallSite | Decorator]]:
         """Calls and decorators by the last name in them, and by that which it has where it is imported from."""
         rules = self.unit.rules
-        called: list[tuple[CallSite | Decorator, str]] = [(one, _called(one.callee, rules)) for one in self.unit.calls]
-        called += [(one, last_name(one.value)) for one in self.unit.decorators]
-        return grouped((name, one) for one, last in called for name in (last, *_first_names(self.unit, last)))
+        named: list[tuple[str, CallSite | Decorator]] = [(_called(one.callee, rules), one) for one in self.unit.calls]
+        named += [(last_name(one.value), one) for one in self.unit.decorators]
+        return grouped(self._by_first_names(named))
 
     @cached_property
     def takers(self) -> Mapping[str, Sequence[Taker]]:
         """The calls that are given something by its name."""
-        found: list[tuple[str, Taker]] = []
-        for call in self.unit.calls:
-            for at, argument in enumerate(call.arguments):
-                if given := _given_name(argument):
-                    found += [(name, Taker(call, at)) for name in (given, *_first_names(self.unit, given))]
-        return grouped(found)
+        named = (
+            (getattr(argument.value, _NAMES[type(argument.value)]), Taker(call, at))
+            for call in self.unit.calls
+            for at, argument in enumerate(call.arguments)
+            if type(argument.value) in _NAMES
+        )
+        return grouped(self._by_first_names(pair for pair in named if pair[0]))
+
+    def _by_first_names(self, named: Iterable[tuple[str, _Found]]) -> Iterator[tuple[str, _Found]]:
+        """The same, and what is imported also under the names that it has where it is imported from."""
+        imports = self.unit.imports
+        for name, one in named:
+            yield name, one
+            if name in imports:
+                yield from ((first, one) for first in _first_names(self.unit, name))
 
     @cached_property
     def derived(self) -> Mapping[str, Sequence[str]]:
@@ -109,11 +135,8 @@ class Offers:
 
     @cached_property
     def calls(self) -> Mapping[str, Sequence[CallSite]]:
-        """What is called in a function or class, by its path and id."""
-        path, calls = self.unit.path, self.unit.calls
-        scopes = {call.scope for call in calls}
-        names = {scope: [f"{path}::{one}" for one in (scope, *_prefixes(scope)) if one] for scope in scopes}
-        return grouped((name, call) for call in calls for name in names[call.scope])
+        """What is called in a function or class, by its id."""
+        return grouped((scope, call) for call in self.unit.calls for scope in with_parents(call.scope))
 
     @cached_property
     def sharing(self) -> Mapping[str, Sequence[str]]:
@@ -142,12 +165,12 @@ class Offers:
     @cached_property
     def variables(self) -> Mapping[str, Sequence[str]]:
         """The scopes of variables of files and namespaces, by the full names of these."""
-        return grouped((full, scope) for full, scope in self._space_names(self.unit.bindings))
+        return grouped(self._space_names(self.unit.bindings))
 
     @cached_property
     def forwards(self) -> Mapping[str, Sequence[str]]:
-        """Functions that are only declared, by their full names."""
-        return grouped((full, "") for full, _ in self._space_names(self.unit.forwards))
+        """The scopes of functions that are only declared, by the full names of these."""
+        return grouped(self._space_names(self.unit.forwards))
 
     def _space_names(self, names: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str]]:
         if self.unit.rules.sharing != "included":
@@ -169,69 +192,31 @@ class Offers:
         return {"": uses} if uses else {}
 
     @cached_property
-    def looks(self) -> dict[int, int]:
-        """What others see: the keys under which the file is found, and a hash of what they find there."""
+    def fingerprints(self) -> Mapping[int, int]:
+        """The keys under which others find something in the file, each with a fingerprint of what they find."""
         unit, family = self.unit, self.unit.rules.family
-        seen: dict[int, list[int]] = defaultdict(list)
+        # Calls and definitions are in several tables.
+        known = {id(one): fingerprint(one) for one in (*unit.calls, *unit.definitions.values())}
 
-        def show(sort: str, table: Mapping[str, Sequence[_Found]], hashed: Callable[[_Found], int]) -> None:
-            for name, found in table.items():
-                seen[key_of(sort, family, name)] += map(hashed, found)
+        def once(part: Any) -> Any:
+            return known[id(part)] if id(part) in known else plain(part)
 
-        known: dict[int, int] = {}  # calls and definitions are in several tables
-
-        def of_call(call: CallSite | Decorator) -> int:
-            return known.get(id(call)) or known.setdefault(id(call), key_of(_text(call)))
-
-        def of_definition(one: Definition) -> int:
-            return known.get(id(one)) or known.setdefault(id(one), key_of(_definition(one)))
-
-        show("name", self.named, of_definition)
-        show("full", self.full, of_definition)
-        show("extensions", self.extensions, of_definition)
-        show("callers", self.callers, of_call)
-        show("takers", self.takers, lambda taker: of_call(taker.call) ^ taker.at)
-        show("derived", self.derived, key_of)
-        show("assigned", self.assigned, _hashed)
-        show("fills", self.fills, _hashed)
-        show("calls", self.calls, of_call)
-        show("sharing", self.sharing, key_of)
-        show("top", self.tops, key_of)
-        show("spaces", self.spaces, key_of)
-        show("everywhere", self.everywhere, key_of)
-        show("variables", self.variables, key_of)
-        show("stored", self.stored, _hashed)
-        show("forwards", self.forwards, key_of)
-        for name in (*unit.path.split("/")[:-1], stem(unit.path)):
-            seen[key_of("module", name)].append(0)
-        seen[key_of("file", unit.path)].append(_seen(unit))
-        return {key: joined(shown) for key, shown in seen.items()}
+        tables: list[tuple[str, str, Mapping[str, object]]] = [(sort, family, getattr(self, sort)) for sort in SORTS]
+        tables += [("file", "", {unit.path: _seen(unit)}), ("calls", "", {unit.path: unit.calls})]
+        tables += [("module", "", dict.fromkeys((*unit.path.split("/")[:-1], stem(unit.path))))]
+        found: dict[int, int] = {}
+        for sort, languages, table in tables:
+            for name, listed in table.items():
+                key = key_of(sort, languages, name)
+                found[key] = fingerprint((found.get(key), listed), once)
+        return found
 
 
 def _seen(unit: Unit) -> int:
-    """A hash of all that a file says but where it says so, and but what it calls."""
-    definitions = [_definition(one) + one.parent for one in unit.ir.definitions]
+    """A fingerprint of all that a file says but what it calls."""
     lists = [getattr(unit.ir, name) for name in unit.ir.__slots__ if name not in _UNSEEN]
-    statements = [one if isinstance(one, str) else _text(one) for statements in lists for one in statements]
-    others = [f"{one.decorated}\t{fingerprint(one.value)}" for one in unit.decorators]
-    texts = [unit.language, unit.namespace, *definitions, *statements, *map(_text, unit.contents), *others]
-    return key_of(*texts)
-
-
-def _definition(found: Definition) -> str:
-    return f"{found.id}\t{found.kind}\t{text_of(found.returns)}\t{found.is_local}"
-
-
-_PLACE = ("line", "byte")
-
-
-def _text(found: NamedTuple) -> str:
-    """A statement without the place at which it stands."""
-    return "\t".join([text_of(part) for part in (found[:-2] if found._fields[-2:] == _PLACE else found)])
-
-
-def _hashed(found: NamedTuple) -> int:
-    return key_of(_text(found))
+    decorated = [(one.decorated, one.value) for one in unit.decorators]
+    return fingerprint((unit.language, unit.namespace, lists, unit.contents, decorated))
 
 
 def _stored_key(one: Assignment) -> str:
@@ -246,11 +231,6 @@ def _stored_key(one: Assignment) -> str:
             return f".{text}"
         case _:
             return ""
-
-
-def _prefixes(scope: str) -> Iterator[str]:
-    while scope := scope.rpartition(".")[0]:
-        yield scope
 
 
 def _first_names(unit: Unit, name: str) -> list[str]:
@@ -268,14 +248,6 @@ def _called(callee: Expression, rules: Rules) -> str:
     return last_name(callee.of if is_maker and isinstance(callee, Attribute) else callee)
 
 
-def _given_name(argument: Argument) -> str:
-    """The last name of what is given, where that is a name or path."""
-    value = argument.value
-    if isinstance(value, Attribute | Function):
-        return value.name
-    return value.text if isinstance(value, Name | NameOrCall) else ""
-
-
 def _base_name(base: Expression) -> str:
     name = base.type.name if isinstance(base, Instance) else last_name(base)
     return name.removesuffix(".prototype").rpartition(".")[2]
@@ -287,19 +259,21 @@ def _filled_class(unit: Unit, fill: Fill) -> str:
     return owner.name if owner else fill.type.rpartition(".")[2]
 
 
+_NAMES: Mapping[type[Any], str] = {Attribute: "name", Function: "name", Name: "text", NameOrCall: "text"}
+_ENDINGS: Mapping[type[Any], Callable[[Any], str]] = {
+    **{kind: attrgetter(name) for kind, name in _NAMES.items()},
+    Implicit: attrgetter("text"),
+    Call: lambda one: last_name(one.callee),
+    New: lambda one: last_name(one.cls),
+    Element: lambda one: last_name(one.of),
+    Instance: lambda one: one.type.name.rpartition(".")[2],
+}
+
+
 def last_name(expression: Expression) -> str:
     """The name that an expression ends with, but for calls; "" where it ends with none."""
-    match expression:
-        case Name(text) | NameOrCall(text) | Implicit(_, text):
-            return text
-        case Attribute(_, name) | Function(name):
-            return name
-        case Call(of) | New(of) | Element(of):
-            return last_name(of)
-        case Instance(written):
-            return written.name.rpartition(".")[2]
-        case _:
-            return ""
+    ending = _ENDINGS.get(type(expression))
+    return ending(expression) if ending is not None else ""
 
 
 def stem(path: str) -> str:

@@ -5,9 +5,10 @@ follows from keys: short hashes of what a file has to offer, which are stored wi
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ _Key = tuple[str, str]
 _Found = TypeVar("_Found")
 _PLACES = frozenset({"crate", "self", "super"})  # of Rust: relative to the importer
 _PARTS = re.compile(r"[/.:\\]+")
-_HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
+_HALF, _LOWER = 32, 0xFFFFFFFF
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +63,19 @@ class Index:
     """Which files offer a key."""
 
     paths: Sequence[str]
-    _pairs: NDArray[np.uint64]  # sorted: a key, and in the lower half the position of a path that offers it
+    _pairs: memoryview  # sorted: a key, and in the lower half the position of a path that offers it
 
     @classmethod
     def of(cls, paths: Sequence[str], files: NDArray[np.int64], keys: NDArray[np.int64]) -> "Index":
         """The index of keys, each of which the path at a position offers; both of shape (keys,), int64."""
-        return cls(paths, np.sort((keys.astype(np.uint64) << _HALF) | files.astype(np.uint64)))
+        pairs = (keys.astype(np.uint64) << np.uint64(_HALF)) | files.astype(np.uint64)
+        return cls(paths, np.sort(pairs).data)
 
     def find(self, key: int) -> list[str]:
         """The paths that offer a key, in their order."""
-        first = np.uint64(key) << _HALF
-        begin, end = np.searchsorted(self._pairs, [first, first | _LOWER])
-        return [self.paths[file] for file in (self._pairs[begin:end] & _LOWER).tolist()]
+        begin = bisect_left(self._pairs, key << _HALF)
+        end = bisect_left(self._pairs, (key + 1) << _HALF, begin)
+        return [self.paths[pair & _LOWER] for pair in self._pairs[begin:end]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,7 @@ class Read(Mapping[str, Unit]):
     def __getitem__(self, path: str) -> Unit:
         noted = self._noted.get(path)
         if noted is None:
-            noted = self._noted[path] = key_of("file", path), self.units[path]
+            noted = self._noted[path] = key_of("file", "", path), self.units[path]
         self.table.reads.append(noted[0])
         return noted[1]
 
@@ -107,13 +109,12 @@ class Read(Mapping[str, Unit]):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Generic[_Found]):
-    """One sort of thing, in all files that have it under a family of languages and a name."""
+    """What a table of all files has under a family of languages and a name."""
 
     sort: str
     index: Index
     units: Units
     table: Table
-    of_file: Callable[[Offers], Mapping[str, Sequence[_Found]]]
     _known: dict[_Key, tuple[int, list[tuple[str, _Found]]]] = field(default_factory=dict)
 
     def get(self, family: str, name: str) -> Sequence[tuple[str, _Found]]:
@@ -125,7 +126,7 @@ class Lookup(Generic[_Found]):
                 (path, one)
                 for path in self.index.find(hashed)
                 if self.units[path].rules.family == family
-                for one in self.of_file(self.units.offers(path)).get(name, ())
+                for one in getattr(self.units.offers(path), self.sort).get(name, ())
             ]
             known = self._known[family, name] = hashed, found
         self.table.reads.append(known[0])
@@ -144,25 +145,24 @@ class Program:
         self.modules = modules
         self._led: dict[_Key, tuple[frozenset[int], tuple[str, ...]]] = {}
 
-        def lookup(sort: str, of_file: Callable[[Offers], Mapping[str, Sequence[_Found]]]) -> Lookup[_Found]:
-            return Lookup(sort, index, units, table, of_file)
+        def lookup(sort: str) -> Lookup[Any]:
+            return Lookup(sort, index, units, table)
 
-        self.named: Lookup[Definition] = lookup("name", lambda offers: offers.named)
-        self.full: Lookup[Definition] = lookup("full", lambda offers: offers.full)
-        self.extensions: Lookup[Definition] = lookup("extensions", lambda offers: offers.extensions)
-        self.callers: Lookup[CallSite | Decorator] = lookup("callers", lambda offers: offers.callers)
-        self.takers: Lookup[Taker] = lookup("takers", lambda offers: offers.takers)
-        self.derived: Lookup[str] = lookup("derived", lambda offers: offers.derived)
-        self.assigned: Lookup[Assignment] = lookup("assigned", lambda offers: offers.assigned)
-        self.fills: Lookup[Fill] = lookup("fills", lambda offers: offers.fills)
-        self.variables: Lookup[str] = lookup("variables", lambda offers: offers.variables)
-        self.stored: Lookup[Assignment] = lookup("stored", lambda offers: offers.stored)
-        self._forwards: Lookup[str] = lookup("forwards", lambda offers: offers.forwards)
-        self.tops: Lookup[str] = lookup("top", lambda offers: offers.tops)
-        self._calls: Lookup[CallSite] = lookup("calls", lambda offers: offers.calls)
-        self._sharing: Lookup[str] = lookup("sharing", lambda offers: offers.sharing)
-        self._spaces: Lookup[str] = lookup("spaces", lambda offers: offers.spaces)
-        self._everywhere: Lookup[str] = lookup("everywhere", lambda offers: offers.everywhere)
+        self.named: Lookup[Definition] = lookup("named")
+        self.full: Lookup[Definition] = lookup("full")
+        self.extensions: Lookup[Definition] = lookup("extensions")
+        self.callers: Lookup[CallSite | Decorator] = lookup("callers")
+        self.takers: Lookup[Taker] = lookup("takers")
+        self.derived: Lookup[str] = lookup("derived")
+        self.assigned: Lookup[Assignment] = lookup("assigned")
+        self.fills: Lookup[Fill] = lookup("fills")
+        self.variables: Lookup[str] = lookup("variables")
+        self.stored: Lookup[Assignment] = lookup("stored")
+        self.tops: Lookup[str] = lookup("tops")
+        self._forwards: Lookup[str] = lookup("forwards")
+        self._sharing: Lookup[str] = lookup("sharing")
+        self._spaces: Lookup[str] = lookup("spaces")
+        self._everywhere: Lookup[str] = lookup("everywhere")
 
     def sharing(self, family: str, place: str) -> list[str]:
         """The paths of the files in a folder or namespace whose names meet."""
@@ -180,9 +180,10 @@ class Program:
         """The namespaces that all files of a language use."""
         return [name for _, name in self._everywhere.get(family, "")]
 
-    def calls_in(self, unit: Unit, function: str) -> list[CallSite]:
+    def calls_in(self, unit: Unit, function: str) -> Sequence[CallSite]:
         """What a function calls, also in those that are written in it."""
-        return [call for _, call in self._calls.get(unit.rules.family, f"{unit.path}::{function}")]
+        self.table.reads.append(key_of("calls", "", unit.path))
+        return self.units.offers(unit.path).calls.get(function, ())
 
     def find_module(self, importer: Unit, module: str) -> tuple[str, ...]:
         """The files, or folders with a slash behind them, to which an import of a file leads."""
@@ -191,19 +192,19 @@ class Program:
         if known is None:
             names = _module_names(importer.path, module)
             opening = {"__init__"} if importer.rules.family == "python" else set()  # what is a package
-            looks = frozenset(key_of("module", name) for name in names | opening)
-            known = self._led[key] = looks, tuple(importer.rules.find(self.modules, importer.path, module))
+            keys = frozenset(key_of("module", "", name) for name in names | opening)
+            known = self._led[key] = keys, tuple(importer.rules.find(self.modules, importer.path, module))
         self.table.reads += known[0]
         return known[1]
 
     def is_file(self, path: str) -> bool:
         """Whether there is a file."""
-        self.table.reads.append(key_of("module", stem(path)))
+        self.table.reads.append(key_of("module", "", stem(path)))
         return path in self.modules.paths
 
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder."""
-        self.table.reads.append(key_of("module", stem(path)))
+        self.table.reads.append(key_of("module", "", stem(path)))
         return path in self.modules.folders
 
 

@@ -1,127 +1,102 @@
 """The intermediate representation in Arrow: the table `references`, a row a file.
 
-A row lists each text, type and expression of its file once; all else has their positions in these lists. What an
-expression or a type is made of stands before it. Statements are in the order of the lists of `FileIR`, and what the
-columns of one hold follows from its sort:
+What a file says is one JSON array, the `content` of its row, so that a file is read without any other:
 
-| sort | kinds | `scope` | `first` | `second` | others |
-|---|---|---|---|---|---|
-| definitions | seen, local | its id | name | kind | `third` qualified, `fourth` parent, `fifth` returns (-1: nothing) |
-| calls | call, read, new, macro | scope | callee | | `arguments` |
-| imports | name, all, directive, left out; passed on likewise | scope | name | module | `third` member |
-| exports | | | name | value | |
-| assignments | bind, store, initial, test, instance | scope | target | value | |
-| parameters | plain, rest, block | scope | name | value | `third` label |
-| returns | | scope | value | | |
-| bases | base, implements, mixin, companion | scope | class | value | |
-| decorators | | scope | decorated | value | |
-| fills | | scope | type, as text | | `arguments` |
-| generics | | scope | name | bound | |
-| receivers | | scope | type | | |
-| forwards | | scope | name | | |
-| properties, hidden | | scope | | | |
+1. its texts, each once;
+2. its types and expressions, each once, and behind those of which it is made: the number of its class in `NODES`, then
+   its fields;
+3. its namespace;
+4. the lists of `FileIR` in their order, each by columns: an array for each field of their statements.
+
+A field is a position among the texts, or among the types and expressions, where 0 is nothing; a number or truth value
+is as it is. What calls are given is by columns likewise, behind how much each is given. All this follows from the
+fields of `ir.py` and their types.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import UnionType
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
-from docindex_dagster.callgraph.ir import (
-    Attribute,
-    Call,
-    CallbackArgument,
-    Collection,
-    Element,
-    Function,
-    Implicit,
-    Instance,
-    Literal,
-    Module,
-    Name,
-    NameOrCall,
-    New,
-    Record,
-    Union,
-    Unknown,
-)
+from docindex_dagster.callgraph.ir import Expression, FileIR, TypeRef
 
 # Raise it with every change of what is extracted from the same file, or of how a row holds it.
 REFERENCES_VERSION = "5"
 # The key under which the metadata of a table hold what its rows were made with besides the bytes of the files.
 MADE_WITH = b"docindex.references"
 
-NUMBERS = pa.list_(pa.field("item", pa.int32(), nullable=False))
-
-
-def _list_of(**columns: pa.DataType) -> pa.DataType:
-    fields = [pa.field(name, kind, nullable=False) for name, kind in columns.items()]
-    return pa.list_(pa.field("item", pa.struct(fields), nullable=False))
-
-
-TEXTS = pa.list_(pa.field("item", pa.string(), nullable=False))
-TYPES = _list_of(name=pa.int32(), arguments=NUMBERS)
-EXPRESSIONS = _list_of(op=pa.int8(), text=pa.int32(), parts=NUMBERS)
-ARGUMENTS = _list_of(value=pa.int32(), name=pa.int32(), is_block=pa.bool_())
-OPERANDS = ("scope", "first", "second", "third", "fourth", "fifth", "line", "byte")
-STATEMENTS = _list_of(kind=pa.int8(), **dict.fromkeys(OPERANDS, pa.int32()), arguments=ARGUMENTS)
-
-# Sorted by path. Of a file whose structure cannot be had, all lists are empty, and `problem` says why.
+# Sorted by path. Of a file whose structure cannot be had, `content` is empty, and `problem` says why.
 REFERENCES = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
         pa.field("content_hash", pa.string(), nullable=False),
         pa.field("language", pa.string(), nullable=False),
         pa.field("problem", pa.string()),
-        pa.field("namespace", pa.string(), nullable=False),
-        pa.field("texts", TEXTS, nullable=False),
-        pa.field("types", TYPES, nullable=False),
-        pa.field("expressions", EXPRESSIONS, nullable=False),
-        pa.field("statements", STATEMENTS, nullable=False),
+        pa.field("content", pa.large_binary(), nullable=False),
     ]
 )
 
-KINDS: Mapping[str, tuple[object, ...]] = {
-    "definitions": (False, True),
-    "calls": ("call", "read", "new", "macro"),
-    "imports": tuple(
-        (kind, passed_on) for passed_on in (False, True) for kind in ("name", "all", "directive", "left out")
-    ),
-    "exports": ("",),
-    "assignments": ("bind", "store", "initial", "test", "instance"),
-    "parameters": ("", "rest", "block"),
-    "returns": ("",),
-    "bases": ("base", "implements", "mixin", "companion"),
-    "decorators": ("",),
-    "fills": ("",),
-    "generics": ("",),
-    "receivers": ("",),
-    "forwards": ("",),
-    "properties": ("",),
-    "hidden": ("",),
-}
-"""The kinds of each sort of statement; the number of a kind is its position among all of them."""
+NODES: Sequence[type[TypeRef | Expression]] = (TypeRef, *get_args(Expression))
+"""What stands among the types and expressions of a file; of a class, its number is its position here."""
 
-OPS = (
-    (Unknown, ""),
-    (Name, ""),
-    (Name, "function"),
-    (Name, "type"),
-    (NameOrCall, ""),
-    (Implicit, ""),
-    (Attribute, ""),
-    (Call, ""),
-    (New, ""),
-    (Element, ""),
-    (Instance, ""),
-    (Literal, ""),
-    (Union, ""),
-    (Collection, ""),
-    (Record, ""),
-    (Function, ""),
-    (CallbackArgument, ""),
-    (Module, ""),
-)
-"""What an expression is, by its number. `text` is its name, of an `Instance` its type; `parts` are what it is made of.
+Change = Callable[[Any], Any]
 
-The parts of a record are a name and a value each, those of a `CallbackArgument` what it is of, and the two numbers.
-"""
+
+class Fields(NamedTuple):
+    """How fields are changed as they are written, or read."""
+
+    text: Change
+    node: Change  # a type or expression
+    rows: Callable[[Any, Sequence[Change]], Change]  # statements of a class, by how each column is changed
+    lists: Callable[[Change], Change]  # a column of lists, by how a list is changed
+
+    def of(self, node: type[TypeRef | Expression]) -> list[Change]:
+        """The fields of a type or expression."""
+        return [self._field(kind) for kind in _fields(node).values()]
+
+    def of_file(self) -> Mapping[str, Change]:
+        """The lists of a file by their names."""
+        return {name: self._list(kind) for name, kind in _fields(FileIR).items() if get_origin(kind) is tuple}
+
+    def _list(self, kind: Any) -> Change:
+        """A list of some type."""
+        item = get_args(kind)[0]
+        if not _is_row(item):
+            return self._column(item)
+        return self.rows(item, [self._column(field) for field in _fields(item).values()])
+
+    def _column(self, kind: Any) -> Change:
+        if get_origin(kind) is tuple and _is_row(get_args(kind)[0]):
+            return self.lists(self._list(kind))
+        change = self._field(kind)
+        return change if change is _same else lambda column: [*map(change, column)]
+
+    def _field(self, kind: Any) -> Change:
+        if kind is TypeRef or get_origin(kind) is UnionType:
+            return self.node
+        if kind in {int, bool}:
+            return _same
+        if get_origin(kind) is not tuple:
+            return self.text
+        first, *others = get_args(kind)
+        change = self._field(first)
+        if others == [...]:
+            return lambda values: tuple(map(change, values))
+        changes = [change, *map(self._field, others)]
+        return lambda values: tuple([each(value) for each, value in zip(changes, values, strict=True)])
+
+
+@cache
+def _fields(kind: type) -> Mapping[str, Any]:
+    """The fields of a class by their names, each with its type."""
+    return get_type_hints(kind)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _is_row(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, tuple) and kind is not tuple

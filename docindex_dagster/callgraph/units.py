@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Protocol, TypeVar
@@ -16,13 +15,9 @@ from docindex_dagster.callgraph.ir import (
     Assignment,
     Attribute,
     Base,
-    CallSite,
-    Decorator,
     Definition,
     Expression,
     FileIR,
-    Fill,
-    Generic,
     Import,
     Instance,
     Name,
@@ -40,9 +35,6 @@ from docindex_dagster.callgraph.rules import Rules
 
 _CALL_ORDER = {"call": 0, "read": 1, "new": 2, "macro": 3}
 
-Values = Mapping[str, Mapping[str, Sequence[Expression]]]
-"""Expressions by scope, then by name."""
-
 
 class Place(Protocol):
     """Where a statement stands: the line of the file, and the byte of its text."""
@@ -56,68 +48,99 @@ class Place(Protocol):
         """From 0."""
 
 
-@dataclass(frozen=True, eq=False)
 class Chunks:
     """The chunks of a file: their ids, the lines with which they begin, and the bytes, where these are known."""
 
-    ids: Sequence[str]
-    lines: Sequence[int]
-    bytes: Sequence[int | None]
+    def __init__(self, ids: Sequence[str], lines: Sequence[int], starts: Sequence[int | None]) -> None:
+        self.ids = ids
+        known = [byte for byte in starts if byte is not None]
+        self._has_bytes = len(known) == len(starts)
+        self._starts = known if self._has_bytes else lines
 
     def at(self, place: Place) -> str:
         """The id of the chunk in which something stands."""
-        starts = self._known_bytes
-        found = bisect_right(self.lines, place.line) if starts is None else bisect_right(starts, place.byte)
+        found = bisect_right(self._starts, place.byte if self._has_bytes else place.line)
         return self.ids[max(0, found - 1)]
 
-    @cached_property
-    def _known_bytes(self) -> Sequence[int] | None:
-        found = [byte for byte in self.bytes if byte is not None]
-        return found if len(found) == len(self.bytes) else None
 
-
-@dataclass(frozen=True, eq=False)
 class Unit:
-    """One file."""
+    """One file.
 
-    path: str
-    language: str
-    rules: Rules
-    is_test: bool
-    chunks: Chunks
-    definitions: Mapping[str, Definition]  # by id
-    children: Mapping[str, Mapping[str, Sequence[Definition]]]  # by the qualified name of the parent, then by name
-    bindings: Values  # what variables and fields are declared or assigned to be
-    stores: Values  # C: what is put into variables that are declared elsewhere
-    dotted: Values  # what is assigned to attributes of anything, by the path that is written
-    tested: Values  # the types for which a path is tested
-    roots: Mapping[str, AbstractSet[str]]  # by scope: the first names of paths that are assigned or tested
-    attributes: Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]  # of classes: by name, scopes and values
-    assigned: Sequence[Assignment]  # to attributes of what is not the object itself
-    stored: Sequence[Assignment]  # C: all that is put into fields, variables and templates
-    parameters: Mapping[str, Sequence[Parameter]]  # by function
-    returns: Mapping[str, Sequence[Expression]]
-    bases: Mapping[str, Sequence[Base]]  # by the id of the class
-    receivers: Mapping[str, TypeRef]  # of functions that are members of another type
-    generics: Mapping[str, Sequence[Generic]]  # by class or function
-    fills: Sequence[Fill]
-    imports: Mapping[str, Sequence[Import]]  # by the name here
-    wildcards: Sequence[Import]
-    left_out: AbstractSet[tuple[str, str, str]]  # where all but some of a module is imported, the module, and a name
-    reexports: Mapping[str, Import]
-    reexported: Sequence[str]  # modules of which all is
-    exports: Mapping[str, Sequence[Expression]]
-    namespace: str
-    calls: Sequence[CallSite]
-    decorators: Sequence[Decorator]
-    imported: Sequence[Import]
-    declared: Sequence[Assignment | Parameter]  # names with a type
-    properties: frozenset[str]  # methods that are read as attributes
-    hidden: frozenset[str]  # functions that are not found by their names
-    forwards: Mapping[str, Sequence[str]]  # functions that are only declared, by scope
-    filled: Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]  # what functions put into outer variables
-    contents: Sequence[Assignment]  # what calls put into collections
-    ir: FileIR
+    Args:
+        path: of the file.
+        language: in which it is written.
+        ir: what it says.
+        is_test: whether it is one of tests.
+        chunks: those of it.
+    """
+
+    def __init__(self, path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Chunks) -> None:
+        rules = rules_of(language)
+        ir = with_tables(ir) if rules.has_tables else ir
+        ir = with_parameters(ir) if rules.has_numbered_parameters else ir
+        self.path, self.language, self.rules = path, language, rules
+        self.is_test, self.chunks, self.ir = is_test, chunks, ir
+        self.namespace = ir.namespace or _target(path, rules)
+        placed = _beside(ir.definitions) if rules.has_protocols else ir.definitions
+        self.definitions = {one.id: _as_class(one, rules) for one in placed}
+        # By the qualified name of the parent, then by name.
+        self.children = _children(_outermost(self.definitions, rules), rules)
+        self.calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
+        self.decorators, self.fills = ir.decorators, ir.fills
+        self.returns = grouped((one.scope, one.value) for one in ir.returns)
+        self.bases = _bases(ir.bases, self.definitions)  # by the id of the class
+        self.receivers = {one.scope: one.type for one in ir.receivers}  # of functions that are members of another type
+        self.generics = grouped((one.scope, one) for one in ir.generics)  # by class or function
+        self.exports = grouped((one.name, one.value) for one in ir.exports)
+        self.properties = frozenset(ir.properties)  # methods that are read as attributes
+        self.hidden = frozenset(ir.hidden)  # functions that are not found by their names
+        self.forwards = grouped((one.scope, one.name) for one in ir.forwards)  # functions that are only declared
+        self._assign()
+        self._import()
+
+    def _assign(self) -> None:
+        """What variables, attributes and parameters are."""
+        rules, ir = self.rules, self.ir
+        parameters, named_anew = _first_equations(ir.parameters) if rules.has_equations else (ir.parameters, ())
+        self.parameters = grouped((one.scope, one) for one in parameters)  # by function
+        self.contents = [*contents_of(self.calls)]  # what calls put into collections
+        assignments = [*map(unpacked, ir.assignments)] if rules.has_namespaces else (*ir.assignments, *named_anew)
+        attributed = [*filled([*assignments, *self.contents], self.definitions)]
+        is_included = rules.sharing == "included"
+        bound = (
+            [*_lifted(assignments, self.definitions), *contents_outside(self.contents)] if is_included else attributed
+        )
+        # What variables and fields are declared or assigned to be.
+        self.bindings = _by_scope(
+            (one, one.target.text) for one in bound if one.role == "bind" and isinstance(one.target, Name)
+        )
+        # C: what is put into variables that are declared elsewhere; all that is put into fields, variables, templates.
+        self.stores = _by_scope(
+            (one, one.target.text) for one in bound if one.role == "store" and isinstance(one.target, Name)
+        )
+        self.stored = [one for one in bound if one.role != "test"] if is_included else []
+        # What is assigned to attributes of anything, by the path that is written; the types for which one is tested.
+        self.dotted = _by_scope((one, path_of(one.target)) for one in bound if isinstance(one.target, Attribute))
+        self.tested = _by_scope((one, path_of(one.target)) for one in bound if one.role == "test")
+        self.roots = _roots(bound)  # by scope: the first names of paths that are assigned or tested
+        self.attributes = _attributes(attributed, self.definitions, rules)  # of classes: by name, scopes and values
+        self.assigned = _assigned(ir.assignments, rules)  # to attributes of what is not the object itself
+        named: list[Assignment | Parameter] = [*bound, *ir.parameters]
+        self.declared = [one for one in named if isinstance(one.value, Instance)]
+        # What functions put into outer variables.
+        self.filled = filled_outside(ir.assignments, self.definitions) if rules.has_tables else {}
+
+    def _import(self) -> None:
+        """What is imported, and passed on to those that import the file."""
+        found = [one if one.is_passed_on else _with_scope(one, self.rules, self.definitions) for one in self.ir.imports]
+        self.left_out = _left_out(found)
+        found = [one for one in found if one.kind != "left out"]
+        own, passed_on = ([one for one in found if one.is_passed_on is passed] for passed in (False, True))
+        self.imported = [*own, *passed_on]
+        self.imports = grouped((one.name or one.module, one) for one in own if one.kind == "name")  # by the name here
+        self.wildcards = [one for one in own if one.kind != "name"]
+        self.reexports = {one.name: one for one in passed_on if one.kind == "name"}
+        self.reexported = [one.module for one in passed_on if one.kind != "name"]  # modules of which all is
 
     @cached_property
     def directives(self) -> Sequence[str]:
@@ -187,73 +210,6 @@ class Unit:
         return next((around for around in self.around(scope) if around.kind in CLASSES), None)
 
 
-def make_unit(path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Chunks) -> Unit:
-    """The unit of a file, from its intermediate representation and its chunks."""
-    rules = rules_of(language)
-    ir = with_tables(ir) if rules.has_tables else ir
-    ir = with_parameters(ir) if rules.has_numbered_parameters else ir
-    placed = _beside(ir.definitions) if rules.has_protocols else ir.definitions
-    definitions = {one.id: _as_class(one, rules) for one in placed}
-    calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
-    contents = [*contents_of(calls)]
-    parameters, named_anew = _first_equations(ir.parameters) if rules.has_equations else (ir.parameters, ())
-    assignments = [*map(unpacked, ir.assignments)] if rules.has_namespaces else (*ir.assignments, *named_anew)
-    attributed = [*filled([*assignments, *contents], definitions)]
-    is_included = rules.sharing == "included"
-    bound = [*_lifted(assignments, definitions), *contents_outside(contents)] if is_included else attributed
-    imports = [one if one.is_passed_on else _with_scope(one, rules, definitions) for one in ir.imports]
-    left_out = _left_out(imports)
-    imports = [one for one in imports if one.kind != "left out"]
-    own, passed_on = ([one for one in imports if one.is_passed_on is passed] for passed in (False, True))
-    return Unit(
-        path=path,
-        language=language,
-        rules=rules,
-        is_test=is_test,
-        chunks=chunks,
-        definitions=definitions,
-        children=_children(_outermost(definitions, rules), rules),
-        bindings=_by_scope(
-            (one, one.target.text) for one in bound if one.role == "bind" and isinstance(one.target, Name)
-        ),
-        stores=_by_scope(
-            (one, one.target.text) for one in bound if one.role == "store" and isinstance(one.target, Name)
-        ),
-        dotted=_by_scope((one, path_of(one.target)) for one in bound if isinstance(one.target, Attribute)),
-        tested=_by_scope((one, path_of(one.target)) for one in bound if one.role == "test"),
-        roots=_roots(bound),
-        attributes=_attributes(attributed, definitions, rules),
-        assigned=_assigned(ir.assignments, rules),
-        stored=[one for one in bound if one.role != "test"] if is_included else (),
-        parameters=grouped((one.scope, one) for one in parameters),
-        returns=grouped((one.scope, one.value) for one in ir.returns),
-        bases=_bases(ir.bases, definitions),
-        receivers={one.scope: one.type for one in ir.receivers},
-        generics=grouped((one.scope, one) for one in ir.generics),
-        fills=ir.fills,
-        imports=grouped((one.name or one.module, one) for one in own if one.kind == "name"),
-        wildcards=[one for one in own if one.kind != "name"],
-        left_out=left_out,
-        reexports={one.name: one for one in passed_on if one.kind == "name"},
-        reexported=[one.module for one in passed_on if one.kind != "name"],
-        exports=grouped((one.name, one.value) for one in ir.exports),
-        namespace=ir.namespace or _target(path, rules),
-        calls=calls,
-        decorators=ir.decorators,
-        imported=[*own, *passed_on],
-        declared=[
-            *(one for one in bound if isinstance(one.value, Instance)),
-            *(one for one in ir.parameters if isinstance(one.value, Instance)),
-        ],
-        properties=frozenset(ir.properties),
-        hidden=frozenset(ir.hidden),
-        forwards=grouped((one.scope, one.name) for one in ir.forwards),
-        filled=filled_outside(ir.assignments, definitions) if rules.has_tables else {},
-        contents=contents,
-        ir=ir,
-    )
-
-
 def _assigned(assignments: Iterable[Assignment], rules: Rules) -> Sequence[Assignment]:
     """What is put into fields where that tells what they are."""
     if rules.has_tables:
@@ -270,7 +226,7 @@ def _target(path: str, rules: Rules) -> str:
 _Item = TypeVar("_Item")
 
 
-def grouped(items: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
+def grouped(items: Iterable[tuple[str, _Item]]) -> Mapping[str, Sequence[_Item]]:
     """The second of each pair by the first, in their order."""
     found: defaultdict[str, list[_Item]] = defaultdict(list)
     for key, item in items:
@@ -279,6 +235,7 @@ def grouped(items: Iterable[tuple[str, _Item]]) -> dict[str, list[_Item]]:
 
 
 def _by_scope(named: Iterable[tuple[Assignment, str]]) -> dict[str, dict[str, list[Expression]]]:
+    """Expressions by scope, then by name."""
     found: dict[str, dict[str, list[Expression]]] = {}
     for one, name in named:
         found.setdefault(one.scope, {}).setdefault(name, []).append(one.value)
@@ -398,7 +355,7 @@ def _attributes(
 _BASE_ORDER = ("base", "implements", "companion")
 
 
-def _bases(bases: Sequence[Base], definitions: Mapping[str, Definition]) -> dict[str, list[Base]]:
+def _bases(bases: Sequence[Base], definitions: Mapping[str, Definition]) -> Mapping[str, Sequence[Base]]:
     """By the id of the class; mixins first, of which the last counts first."""
     mixins = [one for one in bases if one.kind == "mixin"]
     others = [one for kind in _BASE_ORDER for one in bases if one.kind == kind]

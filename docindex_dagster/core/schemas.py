@@ -160,7 +160,7 @@ NODES = pa.schema(
         # was looked itself.
         pa.field("made_from", pa.string()),
         pa.field("offers", _KEYS),
-        pa.field("looks", _KEYS),
+        pa.field("fingerprints", _KEYS),
         pa.field("depends", _KEYS),
         pa.field("problem", pa.string()),  # of a file: why only its definitions are there
     ]
@@ -266,11 +266,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "fallback": "why a code file was cut as text; null where it was parsed",
     "summary": "what a language model wrote of it, in a sentence or two; null where summaries are off or none is there",
     # References.
-    "namespace": "the package or namespace of the file",
-    "texts": "each text of the file once",
-    "types": "each declared type once: its name, and the positions of its arguments",
-    "expressions": "each expression once: what it is, and the positions of its parts",
-    "statements": "what the file says: definitions, imports, calls, assignments and so on",
+    "content": "what the file says, as JSON: definitions, imports, calls, assignments and so on",
     # Vectors.
     "model": "which made the vector",
     "vector": "of unit length, so that a dot product is the cosine",

@@ -28,7 +28,7 @@ from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.resolver import resolver as resolver_of
 from docindex_dagster.callgraph.table_reading import References
-from docindex_dagster.callgraph.units import Chunks, Unit, make_unit
+from docindex_dagster.callgraph.units import Chunks, Unit
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage import gc_disabled
@@ -90,7 +90,7 @@ def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_
     """
     files, irs = _of_files(chunks), References(references)
     units = _units(files, _spans(files), irs)
-    index = Index.of([*units], *keys_of({at: units.offers(path).looks for at, path in enumerate(units)}))
+    index = Index.of([*units], *keys_of({at: units.offers(path).fingerprints for at, path in enumerate(units)}))
     new = _extracted(_resolver(units, files, index, content), files, irs, [*units], content)
     return _with_outside(by_path(new.nodes), by_path(new.triples))
 
@@ -116,7 +116,7 @@ def update_graph(
     known = KnownFiles.of(previous)
     made_from = _made_from(files, spans, irs)
     changed = {path for path in units if known.made_from.get(path) != made_from[path]}
-    seen = {path: units.offers(path).looks for path in changed}
+    seen = {path: units.offers(path).fingerprints for path in changed}
     gone = {path for path in known.rows if path not in units}
     news = news_of(seen, known, gone)
     if any(is_configuration(path) for path in news.paths):
@@ -157,7 +157,7 @@ def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Reference
             found = FileIR(tuple(definitions_of(rows.to_pylist())))
         starts = [rows[name].to_pylist() for name in ("start_line", "start_byte")]
         chunks = Chunks(rows["chunk_id"].to_pylist(), *starts)
-        return make_unit(path, language or "", found, is_test=source_type == "test", chunks=chunks)
+        return Unit(path, language or "", found, is_test=source_type == "test", chunks=chunks)
 
     return Units(spans, make)
 
@@ -301,7 +301,7 @@ class _File:
     def _about(self, problem: str | None = None) -> Node:
         """The node of the file, with what was looked at so far."""
         source, chunk = self.rows[0]["source"], self.rows[0]["chunk_id"]
-        seen = self.resolver.program.units.offers(self.path).looks
+        seen = self.resolver.program.units.offers(self.path).fingerprints
         keys = [*seen], [*seen.values()], self.resolver.looked()
         made_from = digest_parts(self.references, *(row["row_hash"] for row in self.rows))
         return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem)

@@ -33,19 +33,19 @@ class KnownFiles:
     @classmethod
     def of(cls, graph: Graph) -> "KnownFiles":
         """The files of a graph."""
-        columns = graph.nodes.select(["path", "made_from", "offers", "looks", "depends", "problem"])
+        columns = graph.nodes.select(["path", "made_from", "offers", "fingerprints", "depends", "problem"])
         files = columns.filter(pc.equal(graph.nodes["type"], "file")).combine_chunks()
         paths, made_from, problems = (files[name].to_pylist() for name in ("path", "made_from", "problem"))
         rows = {path: row for row, path in enumerate(paths)}
         return cls(files, rows, {path: made_from[row] for path, row in rows.items() if not problems[row]})
 
-    def looks(self, path: str) -> dict[int, int]:
-        """The keys that a file offered, and hashes of what was found there; none of a file that is not known."""
+    def fingerprints(self, path: str) -> dict[int, int]:
+        """The keys that a file offered, and fingerprints of what was found there; none of a file that is not known."""
         row = self.rows.get(path)
         if row is None:
             return {}
-        keys, looks = (self.files[name][row].as_py() for name in ("offers", "looks"))
-        return dict(zip(keys, looks, strict=True))
+        keys, found = (self.files[name][row].as_py() for name in ("offers", "fingerprints"))
+        return dict(zip(keys, found, strict=True))
 
     def looking(self, keys: AbstractSet[int]) -> list[str]:
         """The files that looked at one of some keys."""
@@ -74,13 +74,13 @@ def news_of(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, gone: Abst
     """What looks different in files that were seen again, and in those that are gone."""
     keys: set[int] = set()
     for path in {*seen, *gone}:
-        old, new = known.looks(path), seen.get(path, {})
+        old, new = known.fingerprints(path), seen.get(path, {})
         keys.update(key for key in {*old, *new} if old.get(key) != new.get(key))
     return News(frozenset(keys), frozenset({*seen, *gone}))
 
 
-def keys_of(looks: Mapping[int, Iterable[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def keys_of(offered: Mapping[int, Iterable[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The keys that some files offer: each file's position, as often as it has keys, and these: (keys,), int64."""
-    listed = [[*keys] for keys in looks.values()]
-    files = np.repeat(np.fromiter(looks, np.int64), [len(keys) for keys in listed])
+    listed = [[*keys] for keys in offered.values()]
+    files = np.repeat(np.fromiter(offered, np.int64), [len(keys) for keys in listed])
     return files, np.fromiter(chain.from_iterable(listed), np.int64)

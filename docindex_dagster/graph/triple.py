@@ -35,7 +35,7 @@ class Node(NamedTuple):
     chunk_id: str | None = None
     made_from: str | None = None
     offers: Sequence[int] | None = None
-    looks: Sequence[int] | None = None
+    fingerprints: Sequence[int] | None = None
     depends: Sequence[int] | None = None
     problem: str | None = None
 

@@ -1,8 +1,17 @@
-"""Fingerprints: equal for equal content in all processes, and in bounded memory."""
+"""Fingerprints: equal for equal content in all processes, wherever it stands."""
 
-from docindex_dagster.callgraph import fingerprints
-from docindex_dagster.callgraph.fingerprints import fingerprint, text_of
-from docindex_dagster.callgraph.ir import Argument, Attribute, Call, Element, Expression, Instance, Name, TypeRef
+from docindex_dagster.callgraph.fingerprints import fingerprint
+from docindex_dagster.callgraph.ir import (
+    Argument,
+    Attribute,
+    Call,
+    CallSite,
+    Element,
+    Expression,
+    Instance,
+    Name,
+    TypeRef,
+)
 
 ORDER = Name("order")
 
@@ -18,17 +27,17 @@ def test_what_differs_has_another_fingerprint():
     ]
 
     assert len({fingerprint(one) for one in differing}) == len(differing)
-    assert text_of(Argument(ORDER)) != text_of(Argument(ORDER, "", True))
+    assert fingerprint(Argument(ORDER)) != fingerprint(Argument(ORDER, "", True))
+
+
+def test_a_statement_has_the_same_fingerprint_wherever_it_stands():
+    first, same, other = (
+        CallSite("call", scope, Call(ORDER), (Argument(ORDER),), line, line)
+        for scope, line in (("Cart", 1), ("Cart", 2), ("", 1))
+    )
+
+    assert fingerprint([first]) == fingerprint([same]) != fingerprint([other])
 
 
 def test_a_fingerprint_is_the_same_in_each_process():
-    assert fingerprint(Call(Attribute(ORDER, "total"))) == 2130830015
-
-
-def test_those_that_are_remembered_are_not_too_many(monkeypatch):
-    monkeypatch.setattr(fingerprints, "_MOST_KNOWN", 10)
-    monkeypatch.setattr(fingerprints, "_KNOWN", {})
-    before = [fingerprint(Name(f"name{number}")) for number in range(50)]
-
-    assert [fingerprint(Name(f"name{number}")) for number in range(50)] == before
-    assert len(fingerprints._KNOWN) <= 11
+    assert fingerprint(Call(Attribute(ORDER, "total"))) == 3479567479

@@ -8,7 +8,7 @@ from docindex_dagster.callgraph.ir import THIS, Attribute, Call, Expression, Nam
 from docindex_dagster.callgraph.resolver.hoisting import Hoisting
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.table_reading import References
-from docindex_dagster.callgraph.units import Chunks, Unit, make_unit
+from docindex_dagster.callgraph.units import Chunks, Unit
 from tests.graph.built import build_graph, references_of
 from tests.graph.calls import PROGRAMS, chunks_of, programs
 
@@ -45,7 +45,7 @@ class Store:
 
 def unit_of(folder: Path) -> Unit:
     file_ir = References(references_of(chunks_of(folder)))["store.py"]
-    return make_unit("store.py", "python", file_ir, is_test=False, chunks=Chunks(["chunk"], [1], [0]))
+    return Unit("store.py", "python", file_ir, is_test=False, chunks=Chunks(["chunk"], [1], [0]))
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+import orjson
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, FileIR, Instance, Name, TypeRef, walk
-from docindex_dagster.callgraph.table import KINDS, REFERENCES
+from docindex_dagster.callgraph.table import REFERENCES
 from docindex_dagster.callgraph.table_files import as_table, is_settled, lacking, usable
 from docindex_dagster.callgraph.table_reading import References
 from docindex_dagster.callgraph.table_rows import MOST_DEEP, Extracted, reference_rows
@@ -57,11 +58,13 @@ def _several(row: Any, **columns: st.SearchStrategy[Any]) -> st.SearchStrategy[t
     return st.lists(st.builds(row, **columns), max_size=3).map(tuple)
 
 
-def _kinds(sort: str) -> st.SearchStrategy[Any]:
-    return st.sampled_from(KINDS[sort])
+def _kinds(row: Any) -> st.SearchStrategy[Any]:
+    """The texts that the first field of a statement can be."""
+    first, *_ = get_type_hints(row).values()
+    return st.sampled_from(get_args(first))
 
 
-_IMPORT = {"kind": st.sampled_from(["name", "all", "directive", "left out"]), "is_passed_on": st.booleans()}
+_IMPORT = {"kind": _kinds(ir.Import), "is_passed_on": st.booleans()}
 FILES = st.builds(
     FileIR,
     definitions=_several(
@@ -71,15 +74,17 @@ FILES = st.builds(
         is_local=st.booleans(),
         **PLACE,
     ),
-    calls=_several(ir.CallSite, kind=_kinds("calls"), scope=TEXTS, callee=EXPRESSIONS, arguments=ARGUMENTS, **PLACE),
+    calls=_several(
+        ir.CallSite, kind=_kinds(ir.CallSite), scope=TEXTS, callee=EXPRESSIONS, arguments=ARGUMENTS, **PLACE
+    ),
     imports=_several(ir.Import, **_IMPORT, **dict.fromkeys(("scope", "name", "module", "member"), TEXTS), **PLACE),
     exports=_several(ir.Export, name=TEXTS, value=EXPRESSIONS),
     assignments=_several(
-        ir.Assignment, role=_kinds("assignments"), scope=TEXTS, target=EXPRESSIONS, value=EXPRESSIONS, **PLACE
+        ir.Assignment, role=_kinds(ir.Assignment), scope=TEXTS, target=EXPRESSIONS, value=EXPRESSIONS, **PLACE
     ),
-    parameters=_several(ir.Parameter, kind=_kinds("parameters"), scope=TEXTS, name=TEXTS, value=EXPRESSIONS, **PLACE),
+    parameters=_several(ir.Parameter, kind=_kinds(ir.Parameter), scope=TEXTS, name=TEXTS, value=EXPRESSIONS, **PLACE),
     returns=_several(ir.Return, scope=TEXTS, value=EXPRESSIONS),
-    bases=_several(ir.Base, kind=_kinds("bases"), scope=TEXTS, cls=TEXTS, value=EXPRESSIONS, **PLACE),
+    bases=_several(ir.Base, kind=_kinds(ir.Base), scope=TEXTS, cls=TEXTS, value=EXPRESSIONS, **PLACE),
     decorators=_several(ir.Decorator, scope=TEXTS, decorated=TEXTS, value=EXPRESSIONS, **PLACE),
     fills=_several(ir.Fill, scope=TEXTS, type=TEXTS, arguments=ARGUMENTS),
     generics=_several(ir.Generic, scope=TEXTS, name=TEXTS, bound=EXPRESSIONS),
@@ -120,20 +125,44 @@ def test_an_equal_expression_is_stored_once_a_file():
 
     (row,) = table_of(FileIR(assignments=tuple(bound))).to_pylist()
 
-    assert len(row["expressions"]) == len(list(walk(ir.Call(Name("make"))))) + 1
-    assert sorted(row["texts"]) == ["", "cart", "make"]
+    texts, expressions, *_ = orjson.loads(row["content"])
+    assert len(expressions) == len(list(walk(ir.Call(Name("make"))))) + 1
+    assert sorted(texts) == ["", "bind", "cart", "make"]
 
 
 def test_a_file_is_read_when_it_is_asked_for_and_no_other_one():
     irs = FileIR(forwards=(ir.Forward("f", "g"),))
-    table, texts = table_of(irs, irs), REFERENCES.field("texts")
-    of_one_file_alone = pa.array([["g", "f"], []], texts.type)
-
-    read = References(table.set_column(table.schema.get_field_index("texts"), texts, of_one_file_alone))
+    read = References(with_content(table_of(irs, irs), 1, b"damaged"))
 
     assert read["0.py"] == irs
-    with pytest.raises(IndexError):
+    with pytest.raises(ValueError, match="unexpected character"):
         read["1.py"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{}",
+        b'[["a"],[],""]',  # without its lists
+        b'[[],[[1,0]],""' + 15 * b",[]" + b"]",  # a name of which the text is not there
+        b'[["a"],[[7,1]],""' + 15 * b",[]" + b"]",  # a call of itself
+        b'[["a"],[],""' + 14 * b",[]" + b',[0,"0"]]',  # a text that no number names
+        b'[["a"],[],"",[],[[0],[0]]' + 13 * b",[]" + b"]",  # calls of two columns
+    ],
+)
+def test_a_row_that_is_damaged_is_not_read(content: bytes):
+    read = References(with_content(table_of(FileIR()), 0, content))
+
+    with pytest.raises((ValueError, IndexError, TypeError)):
+        read["0.py"]
+
+
+def with_content(table: pa.Table, row: int, content: bytes) -> pa.Table:
+    field = REFERENCES.field("content")
+    values = table["content"].to_pylist()
+    values[row] = content
+    return table.set_column(table.schema.get_field_index("content"), field, pa.array(values, field.type))
 
 
 def deep(levels: int) -> Expression:
@@ -182,10 +211,10 @@ def test_a_table_of_another_extraction_or_with_other_columns_counts_for_nothing(
 
     assert usable(table, "made").num_rows == 1
     assert usable(table, "made otherwise").num_rows == 0
-    assert usable(table.drop_columns(["namespace"]), "made").num_rows == 0
+    assert usable(table.drop_columns(["content"]), "made").num_rows == 0
     assert usable(tables.read(tmp_path / "damaged.parquet"), "made").num_rows == 0
     with pytest.raises(ValueError, match="other columns"):
-        References(table.drop_columns(["namespace"]))
+        References(table.drop_columns(["content"]))
 
 
 def test_files_of_code_that_nothing_was_extracted_from_are_counted():

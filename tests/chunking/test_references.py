@@ -104,7 +104,7 @@ def test_a_table_of_another_extraction_gives_nothing(source):
     other = before.replace_schema_metadata({b"docindex.references": b"another"})
 
     assert counts(build(source, made.table, previous=other)) == (0, 0, 2)
-    assert counts(build(source, made.table, fresh=before.drop_columns(["texts"]))) == (0, 0, 2)
+    assert counts(build(source, made.table, fresh=before.drop_columns(["content"]))) == (0, 0, 2)
 
 
 def test_a_file_that_changes_before_it_is_parsed_has_no_references_until_the_next_run(source):

@@ -20,7 +20,8 @@ class Answer:
     """What was found, and what was read for it: keys of the program, and other answers."""
 
     found: Any
-    reads: "tuple[int | Answer, ...]"
+    reads: Sequence[int]
+    uses: "Sequence[Answer]"
     height: int  # how deep it led
     asked: int  # how many levels of callers it asked
 
@@ -37,13 +38,8 @@ class Course(NamedTuple):
     is_short: bool  # callers were not asked that could have been
 
 
-class Mark(NamedTuple):
-    """A place in a trail."""
-
-    followed: int
-    known: int
-    stored: int
-    steps: int
+Mark = tuple[int, int, int, int]
+"""A place in a trail: how many queries were followed, known and stored before, and the steps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +75,7 @@ class Trail:
 
     def mark(self) -> Mark:
         """Where it is now."""
-        return Mark(len(self.followed), len(self.known), len(self.stored), self.steps)
+        return len(self.followed), len(self.known), len(self.stored), self.steps
 
     def add(self, cycle: Cycle) -> None:
         """A cycle is taken as if it were followed."""
@@ -90,10 +86,11 @@ class Trail:
 
     def cycle(self, begin: Mark, answer: Answer, depth: int, course: Course) -> Cycle:
         """What was followed since a query was begun, of which this is the answer."""
-        followed = frozenset(self.followed[begin.followed :])
-        before = {query: (query, known) for query, known in self.known[begin.known :] if query not in followed}
-        stored = tuple(self.stored[begin.stored :])
-        return Cycle(answer, depth, self.steps - begin.steps, course, followed, tuple(before.values()), stored)
+        begin_followed, begin_known, begin_stored, steps = begin
+        followed = frozenset(self.followed[begin_followed:])
+        before = {query: (query, known) for query, known in self.known[begin_known:] if query not in followed}
+        stored = tuple(self.stored[begin_stored:])
+        return Cycle(answer, depth, self.steps - steps, course, followed, tuple(before.values()), stored)
 
 
 @dataclass(slots=True)

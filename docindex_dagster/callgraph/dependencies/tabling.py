@@ -16,10 +16,10 @@ may still be asked, the `level`; an answer for which they were asked less often 
 
 import math
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple, cast
+from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple
 
 from docindex_dagster.callgraph.dependencies.cycles import (
     FEWEST_STEPS,
@@ -34,13 +34,15 @@ from docindex_dagster.callgraph.dependencies.cycles import (
 
 _P = ParamSpec("_P")
 _Found = TypeVar("_Found")
+_Item = TypeVar("_Item")
 _Arguments = TypeVarTuple("_Arguments")
-_Key = tuple[int, "Query[Any, Any]", tuple[Any, ...]]
+_Key = tuple[int, "Goal"]  # the level, and what is asked at it
 _LEVEL = 2  # times that callers are asked, one after the other
 _DEPTH = 60  # of queries that lead to queries
 _STEPS = 30_000  # in cycles, a file
 _STEPS_A_LOOK = 256  # at the clock
-_MOST_ANSWERS = 300_000
+_MOST_GOALS = 300_000
+_UNANSWERED = 1_000  # levels, more than there are
 
 TIME_OUT = "time-out: "
 """What the message of an `OverLimitError` begins with where time ran out."""
@@ -63,14 +65,26 @@ class Limits:
     source_s: float = 600.0  # elapsed
 
 
+class Goal(Answer):
+    """A query with its arguments, and its answer once there is one that holds for all files and levels.
+
+    It stands for both wherever they are a key, since arguments are slow to hash.
+    """
+
+    __slots__ = ("arguments", "query")
+
+    def __init__(self, query: "Query[Any, Any]", arguments: tuple[Any, ...]) -> None:
+        self.query, self.arguments, self.asked = query, arguments, _UNANSWERED
+
+
 class Query(Generic[_P, _Found]):
     """A function whose answers are tabled; `none` is its answer where it leads back to itself, or too deep."""
 
-    __slots__ = ("answers", "find", "name", "none", "table")
+    __slots__ = ("find", "goals", "name", "none", "table")
 
     def __init__(self, table: "Table", name: str, none: _Found) -> None:
         self.table, self.name, self.none = table, name, none
-        self.answers: dict[tuple[Any, ...], Answer] = {}  # that hold for all files and levels
+        self.goals: dict[tuple[Any, ...], Goal] = {}  # by their arguments
         self.find: Callable[_P, _Found] = self._unanswered
         table.queries.append(self)
 
@@ -80,7 +94,7 @@ class Query(Generic[_P, _Found]):
 
     def close(self) -> None:
         """Let go of all answers, and of the function that finds them."""
-        self.answers, self.find = {}, self._unanswered
+        self.goals, self.find = {}, self._unanswered
 
     def __call__(self, *arguments: _P.args, **_: _P.kwargs) -> _Found:
         """What is found.
@@ -88,10 +102,14 @@ class Query(Generic[_P, _Found]):
         Raises:
             OverLimitError: the queries of the file are too many, or take too long.
         """
-        table, answer = self.table, self.answers.get(arguments)
-        if answer is not None and answer.asked <= table.level and table.takes(answer):
-            return cast("_Found", answer.found)
-        return cast("_Found", table.unsettled(self, arguments))
+        table, goal = self.table, self.goals.get(arguments)
+        if goal is None:
+            goal = self.goals[arguments] = Goal(self, arguments)
+        elif goal.asked <= table.level and table.takes(goal):
+            known: _Found = goal.found
+            return known
+        found: _Found = table.unsettled(goal)
+        return found
 
     def _unanswered(self, *_: _P.args, **__: _P.kwargs) -> _Found:
         raise NotImplementedError(f"nothing answers {self.name}")
@@ -104,14 +122,17 @@ class Table:
         self.limits = limits or Limits()
         self.queries: list[Query[Any, Any]] = []
         self.level = _LEVEL
-        self.reads: list[int | Answer] = []  # of the query that is followed: keys that were looked at, and answers
+        # Of the query that is followed, the keys that were looked at, and the answers that were taken.
+        self.reads: list[int] = []
+        self._uses: list[Answer] = []
         self._at_level: dict[_Key, Answer] = {}  # answers that hold for one level alone
         self._of_file: dict[Hashable, Answer] = {}
         self._partial: dict[Hashable, tuple[Answer, int]] = {}  # in a cycle that is still open
         self._active: dict[_Key, int] = {}
         self._cycles = Cycles()
         self._trail = Trail()
-        self._count = self._steps = 0
+        self._steps = 0
+        self._next_check = 0  # after so many steps
         self._ends_at = math.inf
         # How it went so far below the query that is followed:
         self._head = self._reach = 0  # the outermost place that is come back to, and the deepest place
@@ -122,14 +143,15 @@ class Table:
     def start(self) -> None:
         """Begin with a file."""
         self._of_file, self._partial = {}, {}
-        self._steps, self._ends_at = 0, time.monotonic() + self.limits.file_s
+        self._steps, self._next_check = 0, min(_STEPS_A_LOOK, self.limits.steps)
+        self._ends_at = time.monotonic() + self.limits.file_s
         self._trail = Trail()
         self._cycles.start()
-        self.reads = []
-        if self._count > _MOST_ANSWERS:
-            self._count, self._at_level = 0, {}
+        self.reads, self._uses = [], []
+        if sum(len(query.goals) for query in self.queries) > _MOST_GOALS:
+            self._at_level, self._cycles = {}, Cycles()
             for query in self.queries:
-                query.answers = {}
+                query.goals = {}
 
     def close(self) -> None:
         """Let go of all answers."""
@@ -139,12 +161,12 @@ class Table:
 
     def looked(self) -> list[int]:
         """The keys that were looked at since the start, sorted."""
-        seen: set[int | Answer] = set()
-        fresh = set(self.reads)
+        keys, seen, fresh = set(self.reads), set[Answer](), set(self._uses)
         while fresh:
             seen |= fresh
-            fresh = set(chain.from_iterable([read.reads for read in fresh if not isinstance(read, int)])) - seen
-        return sorted([read for read in seen if isinstance(read, int)])
+            keys.update(*[answer.reads for answer in fresh])
+            fresh = set(chain.from_iterable([answer.uses for answer in fresh])) - seen
+        return sorted(keys)
 
     def asking_callers(self, none: _Found, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
         """What is found where callers may be asked once less; `none` where they may not be asked at all."""
@@ -172,43 +194,43 @@ class Table:
         reach = len(self._active) + answer.height
         if reach > _DEPTH:
             return False
-        self.reads.append(answer)
+        self._uses.append(answer)
         if reach > self._reach:  # noqa: PLR1730 a call of max takes longer
             self._reach = reach
         if answer.asked:
             self._lowest = min(self._lowest, self.level - answer.asked)
         return True
 
-    def unsettled(self, query: Query[Any, Any], arguments: tuple[Any, ...]) -> object:
+    def unsettled(self, goal: Goal) -> Any:
         """What is found where no answer is tabled that holds for all levels."""
-        depth, key = len(self._active), (self.level, query, arguments)
-        answer = self._at_level.get(key) if self._at_level else None
+        depth, key = len(self._active), (self.level, goal)
+        answer = self._at_level.get(key)
         if answer is not None:
             self._is_short = True
             if self.takes(answer):
                 return answer.found
-        answer = self._of_file.get(key) if self._of_file else None
-        if answer is None and self._partial and key in self._partial:
+        answer = self._of_file.get(key)
+        if answer is None and key in self._partial:
             answer, head = self._partial[key]
             self._head = min(self._head, head)
         if answer is not None:
             self._is_pure = False
-            self.reads.append(answer)
+            self._uses.append(answer)
             self._trail.known.append((key, answer))
             return answer.found
         if key in self._active:
             self._head = min(self._head, self._active[key])
             self._is_pure = False
-            return query.none
+            return goal.query.none
         if depth > _DEPTH:
             self._trail.followed.append(key)
             self._is_cut = True
             self._is_pure = False
-            return query.none
+            return goal.query.none
         for cycle in self._cycles.of(key):
             if self._is_same(cycle, depth):
                 return self._taken(cycle, depth)
-        return self._followed(query, key, depth)
+        return self._followed(goal, key, depth)
 
     def _is_same(self, cycle: Cycle, depth: int) -> bool:
         """Whether a cycle would be the same again if it were followed, to its end."""
@@ -224,7 +246,7 @@ class Table:
         self._steps += cycle.steps
         self._of_file.update(cycle.stored)
         self._trail.add(cycle)
-        self.reads.append(cycle.answer)
+        self._uses.append(cycle.answer)
         self._reach = max(self._reach, depth + cycle.answer.height)
         self._lowest = min(self._lowest, cycle.course.lowest)
         self._is_pure = False
@@ -232,66 +254,63 @@ class Table:
         self._is_short |= cycle.course.is_short
         return cycle.answer.found
 
-    def _followed(self, query: Query[Any, Any], key: _Key, depth: int) -> object:
-        outer = self._head, self._reach, self._lowest, self._is_pure, self._is_cut, self._is_short
-        self._head, self._reach, self._lowest = depth + 1, depth, self.level
+    def _followed(self, goal: Goal, key: _Key, depth: int) -> Any:
+        head, reach, lowest, reads, uses = self._head, self._reach, self._lowest, self.reads, self._uses
+        is_pure, is_cut, is_short = self._is_pure, self._is_cut, self._is_short
+        self._head, self._reach, self._lowest, self.reads, self._uses = depth + 1, depth, self.level, [], []
         self._is_pure, self._is_cut, self._is_short = True, False, False
-        reads, self.reads = self.reads, []
         begin = self._trail.mark()
+        self._steps += 1
         try:
-            self._step()
+            if self._steps > self._next_check:
+                self._check()
             self._active[key] = depth
-            found = query.find(*key[2])
-            own = self.reads
-            answer = Answer(
-                found, tuple(set(own)) if len(own) > 1 else tuple(own), self._reach - depth, self.level - self._lowest
-            )
-            reads.append(answer)
+            found = goal.query.find(*goal.arguments)
             del self._active[key]
-            if self._is_pure:
-                self._count += 1
-                if self._is_short:
-                    self._at_level[key] = answer
-                else:
-                    query.answers[key[2]] = answer
+            parts = found, _once(self.reads), _once(self._uses), self._reach - depth, self.level - self._lowest
+            answer: Answer = goal
+            if self._is_short or not self._is_pure:
+                answer = Answer(*parts)
             else:
+                goal.found, goal.reads, goal.uses, goal.height, goal.asked = parts
+            uses.append(answer)
+            if not self._is_pure:
                 self._store_of_cycle(key, depth, answer, begin)
+            elif self._is_short:
+                self._at_level[key] = answer
         except BaseException as error:
             self._active.pop(key, None)
             reads += self.reads
+            uses += self._uses
             if depth or not isinstance(error, _ExhaustedError):
                 raise
-            found = query.none
-        finally:
-            self.reads = reads
-            self._join(*outer)
+            found = goal.query.none
+        finally:  # the outer query goes on, which it led as far as what it asked
+            self.reads, self._uses = reads, uses
+            if head < self._head:  # noqa: PLR1730 a call of min takes longer
+                self._head = head
+            if reach > self._reach:  # noqa: PLR1730 likewise
+                self._reach = reach
+            if lowest < self._lowest:  # noqa: PLR1730 likewise
+                self._lowest = lowest
+            self._is_cut = is_cut or (self._is_cut and not self._is_pure)
+            self._is_pure = self._is_pure and is_pure
+            self._is_short = self._is_short or is_short
         return found
 
-    def _join(self, head: int, reach: int, lowest: int, is_pure: bool, is_cut: bool, is_short: bool) -> None:  # noqa: FBT001, PLR0917 as they are saved
-        """Go on with an outer query, which it led as far as what it asked."""
-        if head < self._head:  # noqa: PLR1730 a call of min takes longer
-            self._head = head
-        if reach > self._reach:  # noqa: PLR1730 likewise
-            self._reach = reach
-        if lowest < self._lowest:  # noqa: PLR1730 likewise
-            self._lowest = lowest
-        self._is_cut = is_cut or (self._is_cut and not self._is_pure)
-        self._is_pure = self._is_pure and is_pure
-        self._is_short = self._is_short or is_short
-
-    def _step(self) -> None:
-        """Note that one more query is followed.
+    def _check(self) -> None:
+        """Look whether more queries may be followed, and after how many to look again.
 
         Raises:
             OverLimitError: they are too many, or take too long.
         """
-        self._steps += 1
         if self._steps > self.limits.steps:
             raise OverLimitError(f"limit: its names take over {self.limits.steps:,} steps to follow")
-        if self._steps % _STEPS_A_LOOK == 0 and time.monotonic() > self._ends_at:
+        if time.monotonic() > self._ends_at:
             raise OverLimitError(f"{TIME_OUT}its names take over {self.limits.file_s:g} s to follow")
+        self._next_check = min(self._steps + _STEPS_A_LOOK, self.limits.steps)
 
-    def _store_of_cycle(self, key: Hashable, depth: int, answer: Answer, begin: Mark) -> None:
+    def _store_of_cycle(self, key: _Key, depth: int, answer: Answer, begin: Mark) -> None:
         trail = self._trail
         if self._head < depth:
             self._partial[key] = answer, self._head
@@ -304,6 +323,11 @@ class Table:
         trail.followed.append(key)
         if trail.steps > _STEPS and depth:
             raise _ExhaustedError
-        if self._head >= depth and trail.steps - begin.steps >= FEWEST_STEPS:
+        *_, steps = begin
+        if self._head >= depth and trail.steps - steps >= FEWEST_STEPS:
             course = Course(self._lowest, self._is_cut, self._is_short)
             self._cycles.remember(key, trail.cycle(begin, answer, depth, course))
+
+
+def _once(read: list[_Item]) -> Sequence[_Item]:
+    return tuple(set(read)) if len(read) > 1 else tuple(read)
