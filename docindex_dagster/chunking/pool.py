@@ -42,13 +42,14 @@ def check_main_guard() -> None:
         raise WorkerError(f"a process that is to parse files indexes instead: {_GUARD}")
 
 
-def start_ahead(*, for_much: bool) -> None:
+def start_ahead(workers: int, *, for_much: bool) -> None:
     """Let workers start, and load what they need, while this process does something else.
 
     Args:
-        for_much: as many as a large source takes; else the one that small changes take.
+        workers: how many; 0 where that is left to how much there is to cut.
+        for_much: then as many as a large source takes; else the one that small changes take.
     """
-    count = _most_workers() if for_much else 1
+    count = workers or (_most_workers() if for_much else 1)
     Thread(target=_loaded, args=(count,), name="start of parsing workers", daemon=True).start()
 
 
@@ -158,15 +159,16 @@ def _pool(workers: int) -> "Iterator[ProcessPool]":
     Cancelling them takes longer yet, since pebble has sent them ahead, and ends the worker anew for each.
     """
     with _changing:
-        pool = _waiting.pop(workers) if _is_active(workers) else _spawn(workers)
+        count = min((count for count in _waiting if count >= workers and _is_active(count)), default=0)
+        pool = _waiting.pop(count) if count else _spawn(workers)
     is_kept = False
     try:
         yield pool
-        is_kept = workers == 1
+        is_kept = (count or workers) == 1
     finally:
         if is_kept:
             with _changing:
-                _keep(workers, pool)
+                _keep(1, pool)
         else:
             _close(pool)
 

@@ -178,7 +178,7 @@ def index_sources(
     """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
     layout = Layout(settings.home)
     if settings.storage.url is None:
-        _load_ahead(layout, wanted)
+        _load_ahead(settings, wanted)
     from docindex_dagster.cli import launch
     from docindex_dagster.stores import link_files, maintenance
 
@@ -211,15 +211,16 @@ def index_sources(
     return summaries
 
 
-def _load_ahead(layout: Layout, wanted: Collection[str]) -> None:
+def _load_ahead(settings: Settings, wanted: Collection[str]) -> None:
     """Let parsing workers and the detector of secrets start while this process loads Dagster."""
     from docindex_dagster.chunking import pool
     from docindex_dagster.sources import secrets
     from docindex_dagster.stores.generation import read_generation
 
     with suppress(StoreError):  # which the run reports
-        generation = read_generation(layout)
-        pool.start_ahead(for_much=generation is None or not generation.sources.keys() >= set(wanted))
+        generation = read_generation(Layout(settings.home))
+        has_new = generation is None or not generation.sources.keys() >= set(wanted)
+        pool.start_ahead(settings.chunking.workers, for_much=has_new)
         Thread(target=secrets.load_detector, name="start of the detector of secrets", daemon=True).start()
 
 

@@ -199,7 +199,7 @@ def test_workers_that_were_started_ahead_are_those_that_cut(tmp_path):
     chunk([job(tmp_path, "a.py")], workers=1)  # so that one for small changes is there
     before = set(multiprocessing.active_children())
 
-    pool.start_ahead(for_much=True)
+    pool.start_ahead(0, for_much=True)
     while len(started := set(multiprocessing.active_children()) - before) < (count if count > 1 else 0):
         time.sleep(0.01)
     found = chunk([job(tmp_path, f"{number}.py") for number in range(100)], workers=count)
