@@ -43,7 +43,7 @@ def check_main_guard() -> None:
 
 
 def start_ahead(workers: int, *, for_much: bool) -> None:
-    """Let workers start, and load what they need, while this process does something else.
+    """Let workers start, and load what they need, while this process does something else, unless some are there.
 
     Args:
         workers: how many; 0 where that is left to how much there is to cut.
@@ -55,10 +55,12 @@ def start_ahead(workers: int, *, for_much: bool) -> None:
 
 def _loaded(count: int) -> None:
     with suppress(WorkerError), _changing:  # who needs workers tries again, and says what is wrong
-        if not _is_active(count):
-            _keep(count, _spawn(count))
+        if any(map(_is_active, _waiting)):
+            return
+        pool = _spawn(count)
+        _keep(count, pool)
         for _ in range(count):
-            _waiting[count].schedule(_load)
+            pool.schedule(_load)
 
 
 def chunk_in_workers(
@@ -153,7 +155,7 @@ def _most_workers() -> int:
 
 @contextmanager
 def _pool(workers: int) -> "Iterator[ProcessPool]":
-    """One worker stays for the next small change; more of them are let go, since each holds about 150 MiB.
+    """Those for a small change stay for the next one; those for much are let go, since each holds about 150 MiB.
 
     One that still has batches of a run that failed is let go, too: it would work them off before those of the next.
     Cancelling them takes longer yet, since pebble has sent them ahead, and ends the worker anew for each.
@@ -164,11 +166,11 @@ def _pool(workers: int) -> "Iterator[ProcessPool]":
     is_kept = False
     try:
         yield pool
-        is_kept = (count or workers) == 1
+        is_kept = workers == 1
     finally:
         if is_kept:
             with _changing:
-                _keep(1, pool)
+                _keep(count or 1, pool)
         else:
             _close(pool)
 
