@@ -42,24 +42,16 @@ def check_main_guard() -> None:
         raise WorkerError(f"a process that is to parse files indexes instead: {_GUARD}")
 
 
-def start_ahead(workers: int, *, for_much: bool) -> None:
-    """Let workers start, and load what they need, while this process does something else, unless some are there.
-
-    Args:
-        workers: how many; 0 where that is left to how much there is to cut.
-        for_much: then as many as a large source takes; else the one that small changes take.
-    """
-    count = workers or (_most_workers() if for_much else 1)
-    Thread(target=_loaded, args=(count,), name="start of parsing workers", daemon=True).start()
+def start_ahead() -> None:
+    """Let the worker for a small change start while this process does something else, unless one is there."""
+    Thread(target=_start_waiting, name="start of a parsing worker", daemon=True).start()
 
 
-def _loaded(count: int) -> None:
-    with suppress(WorkerError), _changing:  # who needs workers tries again, and says what is wrong
-        if any(map(_is_active, _waiting)):
-            return
-        pool = _spawn(count)
-        _keep(count, pool)
-        for _ in range(count):
+def _start_waiting() -> None:
+    with suppress(WorkerError), _changing:  # who needs a worker tries again, and says what is wrong
+        if not any(map(_is_active, _waiting)):
+            pool = _spawn(1)
+            _keep(1, pool)
             pool.schedule(_load)
 
 
@@ -146,10 +138,6 @@ def _batches(jobs: Sequence[FileJob]) -> Iterator[list[FileJob]]:
 def _workers_for(size: int) -> int:
     if size < _BYTES_WORTH_A_WORKER:
         return 1
-    return _most_workers()
-
-
-def _most_workers() -> int:
     return min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
 
 

@@ -212,16 +212,19 @@ def index_sources(
 
 
 def _load_ahead(settings: Settings, wanted: Collection[str]) -> None:
-    """Let parsing workers and the detector of secrets start while this process loads Dagster."""
+    """Let a parsing worker and the detector of secrets start while this process loads Dagster.
+
+    Not for a source that is new: how many workers it takes is not known yet.
+    """
     from docindex_dagster.chunking import pool
     from docindex_dagster.sources import secrets
     from docindex_dagster.stores.generation import read_generation
 
     with suppress(StoreError):  # which the run reports
         generation = read_generation(Layout(settings.home))
-        has_new = generation is None or not generation.sources.keys() >= set(wanted)
-        pool.start_ahead(settings.chunking.workers, for_much=has_new)
-        Thread(target=secrets.load_detector, name="start of the detector of secrets", daemon=True).start()
+        if generation is not None and generation.sources.keys() >= set(wanted):
+            pool.start_ahead()
+            Thread(target=secrets.load_detector, name="start of the detector of secrets", daemon=True).start()
 
 
 def _file(argument: str) -> tuple[str, str] | None:

@@ -194,17 +194,13 @@ def test_a_process_that_cut_files_ends_with_its_worker(tmp_path):
         process.kill()
 
 
-def test_workers_that_were_started_ahead_cut_and_stay_unless_there_was_much_to_do(tmp_path):
+def test_a_worker_that_was_started_ahead_cuts(tmp_path):
     pool._close_waiting()
-    count = min(4, len(os.sched_getaffinity(0)))
     before = set(multiprocessing.active_children())
 
-    pool.start_ahead(count, for_much=True)
-    while len(started := set(multiprocessing.active_children()) - before) < count:
+    pool.start_ahead()
+    while not (started := set(multiprocessing.active_children()) - before):
         time.sleep(0.01)
 
     assert len(chunk([job(tmp_path, "a.py")], workers=1)) == 1
     assert set(multiprocessing.active_children()) - before == started
-    if count > 1:
-        chunk([job(tmp_path, f"{number}.py") for number in range(100)], workers=count)
-        assert not any(process.is_alive() for process in started)
