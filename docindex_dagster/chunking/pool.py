@@ -48,7 +48,8 @@ def start_ahead() -> None:
 
 
 def _start_waiting() -> None:
-    with suppress(WorkerError), _changing:  # who needs a worker tries again, and says what is wrong
+    # Who needs a worker tries again, and says what is wrong. RuntimeError: this process ends already.
+    with suppress(WorkerError, RuntimeError), _changing:
         if not any(map(_is_active, _waiting)):
             pool = _spawn(1)
             _keep(1, pool)
@@ -174,9 +175,6 @@ def _keep(workers: int, pool: "ProcessPool") -> None:
         _close(pool)
         return
     _waiting[workers] = pool
-    # Not by atexit: a run that Dagster launched is itself a process of multiprocessing, which first waits for its
-    # children, and these would wait for work.
-    Finalize(None, _close_waiting, exitpriority=_BEFORE_CHILDREN_ARE_WAITED_FOR)
 
 
 def _close_waiting() -> None:
@@ -201,6 +199,9 @@ def _spawn(workers: int) -> "ProcessPool":
     except BaseException:
         _close(pool)
         raise
+    # Not by atexit: a run that Dagster launched is itself a process of multiprocessing, which first waits for its
+    # children, and these would wait for work.
+    Finalize(None, _close_waiting, exitpriority=_BEFORE_CHILDREN_ARE_WAITED_FOR)
     return pool
 
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from docindex_dagster.callgraph.table import REFERENCES
 from docindex_dagster.callgraph.table_files import as_table, of_files, referring, settled, usable, without
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
+from docindex_dagster.chunking.cutting import Wanted, cut
 from docindex_dagster.chunking.versions import references_fingerprint
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.sources.model import Source
@@ -70,8 +71,6 @@ def _parsed(source: Source, files: pa.Table, missing: pa.Table, settings: Chunki
     if not missing.num_rows:
         return REFERENCES.empty_table()
     jobs = files.filter(pc.is_in(files["path"], pc.unique(missing["path"])))
-    from docindex_dagster.chunking.cutting import Wanted, cut  # it loads the parsers
-
     found = of_files(cut(source, jobs, settings, Wanted(chunks=False, references=True)).references, missing)
     return pa.concat_tables([found, reference_rows(_changed(without(missing, found)))])
 

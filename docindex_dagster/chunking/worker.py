@@ -6,6 +6,7 @@ It runs in a process of its own.
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import PurePosixPath
 
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
@@ -68,10 +69,7 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
 
 def load_grammars() -> None:
     """Load what every file of code needs, so that the first one need not wait for it."""
-    import tree_sitter
-    import tree_sitter_language_pack  # noqa: F401 it is loaded
-
-    tree_sitter.Parser()
+    import_module("tree_sitter_language_pack")
 
 
 def _too_large(job: FileJob) -> str | None:

@@ -65,7 +65,11 @@ def index(
     wanted = wanted or _all(settings)
     settled = {} if full or verify or run else _settled(settings, wanted, quiet=json)
     unsettled = {key: names for key, names in wanted.items() if key not in settled}
-    made = index_sources(settings, unsettled, full=full, verify=verify, quiet=json) if unsettled else []
+    if unsettled:
+        made = index_sources(settings, unsettled, full=full, verify=verify, quiet=json)
+    else:
+        made = []
+        _keep_up(settings)
     summaries = {summary["source"]: summary for summary in made} | settled
     if json:
         console.as_json([summaries[key] for key in wanted])
@@ -140,30 +144,29 @@ def _settled(settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet
 
     if not has_record(Layout(settings.home)):
         return {}
+    declared = registry.sources(settings)
     found: dict[str, dict[str, Any]] = {}
     for key, names in wanted.items():
         started = time.monotonic()
         try:
-            one = None if names else settled(settings, registry.find(settings, key))
+            one = None if names or key not in declared else settled(settings, declared[key])
         except (DocindexError, OSError):  # of which a run says what it is
             one = None
         if one is not None:
             found[key] = _summary_of_settled(key, one, time.monotonic() - started)
-            for warning in listed(settings):
-                console.warning(f"{key}: {warning}")
             if not quiet:
                 console.out.print(sentence_of(found[key]))
-    if found:
-        _keep_up(Layout(settings.home))
     return found
 
 
-def _keep_up(layout: Layout) -> None:
-    """Do what publications leave to those who have time."""
+def _keep_up(settings: Settings) -> None:
+    """Do what runs and publications leave to those who have time."""
     from docindex_dagster.stores import link_files, maintenance
 
-    maintenance.bring_up_to_date(layout)
-    link_files.bring_up_to_date(layout)
+    for warning in listed(settings):
+        console.warning(warning)
+    maintenance.bring_up_to_date(Layout(settings.home))
+    link_files.bring_up_to_date(Layout(settings.home))
 
 
 def index_sources(

@@ -22,6 +22,10 @@ VERSION = b"docindex.data_version"
 # When the run began that made a table, nanoseconds since 1970: the one value that does not come from its content.
 STARTED_NS = b"docindex.started_ns"
 _ROWS_WORTH_THREADS = 1000
+_MOST_RECENT_BYTES = 64 << 20
+# Tables by their files, with stamps of these; those used longest ago come first. Threads share them.
+_recent: OrderedDict[Path, tuple[tuple[int, ...] | None, pa.Table]] = OrderedDict()
+_reading = Lock()
 _COMPRESSED = {"compression": "zstd", "compression_level": 1}
 
 
@@ -73,12 +77,6 @@ def read(source: Path | pa.NativeFile) -> pa.Table | None:
             while sum(table.nbytes for _, table in _recent.values()) > _MOST_RECENT_BYTES:
                 _recent.popitem(last=False)
     return table
-
-
-_MOST_RECENT_BYTES = 64 << 20
-# By file, with its stamp; those used longest ago come first. Threads share them.
-_recent: OrderedDict[Path, tuple[tuple[int, ...] | None, pa.Table]] = OrderedDict()
-_reading = Lock()
 
 
 def _read(source: Path | pa.NativeFile) -> pa.Table | None:

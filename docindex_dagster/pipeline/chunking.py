@@ -1,11 +1,11 @@
 """The stage that cuts the files of a source into chunks."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.chunking.build import ChunkingResult, build_chunks
 from docindex_dagster.chunking.fallbacks import are_many, fallbacks, left_out_warning, phrase, warning
 from docindex_dagster.chunking.inputs import ChunkInputs, gather
 from docindex_dagster.chunking.summaries import SummaryCounts
@@ -27,9 +27,6 @@ from docindex_dagster.pipeline.stage import (
     table_storage,
 )
 
-if TYPE_CHECKING:
-    from docindex_dagster.chunking.build import ChunkingResult
-
 _NAME = "chunks"
 _STORAGE = table_storage(_NAME)
 _FEW_FALLBACKS = "few_fallbacks"
@@ -43,8 +40,6 @@ def inputs_of(run: SourceRun, files: pa.Table, commits: pa.Table) -> ChunkInputs
 
 
 def _cut(run: SourceRun, inputs: Inputs) -> Outcome:
-    from docindex_dagster.chunking.build import build_chunks  # it loads the parsers
-
     gathered = inputs_of(run, inputs["discovered_files"], inputs["commits"])
     before = previous(run, _STORAGE)
     result = build_chunks(
@@ -72,7 +67,7 @@ def _cut(run: SourceRun, inputs: Inputs) -> Outcome:
     )
 
 
-def _report(result: "ChunkingResult", of_files: pa.Table, as_text: Mapping[str, str]) -> Report:
+def _report(result: ChunkingResult, of_files: pa.Table, as_text: Mapping[str, str]) -> Report:
     table = result.table
     left_out = {"left_out_files": texts(("path", "reason"), result.left_out)} if result.left_out else {}
     return Report(

@@ -28,6 +28,7 @@ _WORD = (string.ascii_letters + string.digits + "+/_.~!@#^&*-").encode()
 _SHAPE = bytes(ord("x") if byte in _WORD else ord(" ") for byte in range(256))
 _LONG = b"x" * 16
 _VISIBLE = re.compile(rb"\S")
+_loading = Lock()
 
 
 class Secret(NamedTuple):
@@ -135,9 +136,6 @@ def load_detector() -> None:
 def _scanner() -> "Scanner":
     with _loading:  # so that another thread that needs it meanwhile waits, instead of loading it as well
         return _loaded()
-
-
-_loading = Lock()
 
 
 @cache

@@ -91,6 +91,14 @@ def test_after_a_run_that_was_killed_at_its_work_the_next_one_is_recorded(run_in
     assert json.loads(run_indexed("index", "--json").out)[0]["run_id"] is None
 
 
+def test_what_was_begun_for_another_model_is_dropped_by_a_run_that_is_recorded(run_indexed, tmp_path):
+    layout = Layout(load_settings(tmp_path).home)
+    layout.next.write_bytes(layout.current.read_bytes())
+
+    assert json.loads(run_indexed("index", "--json").out)[0]["run_id"]
+    assert not layout.next.exists()
+
+
 def test_where_nothing_changed_links_that_are_missing_are_written(run_indexed, tmp_path):
     layout = Layout(load_settings(tmp_path).home)
     [links] = layout.links.iterdir()

@@ -50,6 +50,8 @@ def test_a_file_that_changed_is_named_by_the_run_that_indexes_it(shop):
     file.write_text(f"# more\n{file.read_text()}")
     answer = shop("index")
     assert "1 files changed since their precise index was imported: shop/cart.py" in answer.out + answer.err
+    answer = shop("index")  # though nothing changed since
+    assert "1 files changed since their precise index was imported: shop/cart.py" in answer.out + answer.err
 
 
 def test_documents_that_do_not_fit_are_named_with_the_reason(shop):

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.chunking import build
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline import publication
+from docindex_dagster.pipeline import chunking, publication
 from docindex_dagster.pipeline.current import is_current
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.search.ask import Request, context_of, hits_of
@@ -103,7 +102,7 @@ def test_each_source_is_to_be_indexed_again_until_next_holds_it(settings, tiny):
 
 def test_a_run_over_what_next_holds_does_nothing(half, tiny, layout, monkeypatch):
     embedded, named = len(tiny.embedded), layout.next.read_bytes()
-    monkeypatch.setattr(build, "build_chunks", NotImplemented)
+    monkeypatch.setattr(chunking, "build_chunks", NotImplemented)
 
     assert run(half, KEYS[0], tiny).takeover.missing == KEYS[1:]
 
