@@ -4,15 +4,20 @@ The classes that they extend make an engine, and open and close a connection, fo
 which takes longer than the run itself. These keep both. The files are the same, so the UI reads them as ever.
 """
 
+import os
+import shutil
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import dagster as dg
 from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.pool import QueuePool
 
+from docindex_dagster.core.files import replacing
 from docindex_dagster.defs.internals import INDEX_SHARD_NAME, SqliteEventLogStorage, SqliteRunStorage
 
 # A run has a database of its own; runs that are over are not written again.
@@ -66,6 +71,7 @@ class EventLogStorage(SqliteEventLogStorage):
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self._engines = Engines()
         self._tables: set[str] = set()
+        self._has_index_columns = False
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -78,10 +84,39 @@ class EventLogStorage(SqliteEventLogStorage):
         with self._db_lock:
             engine = self._engines.get(self.conn_string_for_shard(shard))
             if shard not in self._initialized_dbs:
-                self._initdb(engine)
+                if shard == INDEX_SHARD_NAME or not self._copied(Path(self.path_for_shard(shard))):
+                    self._initdb(engine)
                 self._initialized_dbs.add(shard)
             with engine.begin() as connection:
                 yield connection
+
+    def _copied(self, database: Path) -> bool:
+        """Make the database of a new run as a copy of an empty one, and say whether it did.
+
+        Making its tables and indexes takes a third as long as the run of a source in which nothing changed.
+        """
+        if database.exists():
+            return False
+        empty = database.with_name(f"empty-{dg.__version__}")  # another Dagster may make other tables
+        if not empty.exists():
+            with replacing(empty) as temporary:
+                engine = _engine(f"sqlite:///{temporary}")
+                self._initdb(engine)
+                engine.dispose()
+        copy = database.with_name(f".{database.name}.{os.getpid()}.tmp")
+        shutil.copyfile(empty, copy)
+        try:
+            database.hardlink_to(copy)
+        except OSError:  # another process was first, or the file system has no links
+            return False
+        finally:
+            copy.unlink()
+        return True
+
+    def _has_asset_key_index_cols_on_connection(self, conn: Connection) -> bool:
+        """Whether the table of assets has columns of an index; asked for each of their events, so it is remembered."""
+        self._has_index_columns = self._has_index_columns or super()._has_asset_key_index_cols_on_connection(conn)
+        return self._has_index_columns
 
     def has_table(self, table_name: str) -> bool:
         """Whether the index of the log has a table; asked for each event, so one that was there is remembered."""

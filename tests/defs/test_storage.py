@@ -1,8 +1,11 @@
 """Runs of the command line are written with connections that are kept; Dagster's own classes read the same files."""
 
+import sqlite3
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -10,6 +13,7 @@ from sqlalchemy import text
 
 from docindex_dagster.cli import launch
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.defs.internals import SqliteEventLogStorage
 from docindex_dagster.defs.storage import Engines, EventLogStorage
 from tests.defs.conftest import CONFIG, GUIDE, KEY
 
@@ -50,6 +54,58 @@ def test_a_storage_that_the_user_chose_is_left_alone(tmp_path, monkeypatch):
     assert outcome.succeeded
     assert storage.__name__ == "ConsolidatedSqliteEventLogStorage"
     assert any(chosen.iterdir())
+
+
+def databases(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.db"))
+
+
+def schema(database: Path) -> tuple[list[str], list[str], str]:
+    """The tables and indexes of a database, its version, and how it is written."""
+    with closing(sqlite3.connect(database)) as connection:
+        made = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL ORDER BY name")]
+        version = [number for (number,) in connection.execute("SELECT version_num FROM alembic_version")]
+        return made, version, connection.execute("PRAGMA journal_mode").fetchone()[0]
+
+
+def test_the_database_of_a_run_is_the_one_that_dagster_makes(tmp_path):
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for storage in (EventLogStorage(str(ours)), SqliteEventLogStorage(str(theirs))):
+        for run_id in ("first", "second"):
+            assert storage.get_logs_for_run(run_id) == []
+        storage.dispose()
+
+    found = {schema(database) == schema(theirs / "first.db") for database in (ours / "first.db", ours / "second.db")}
+    assert found == {True}
+    assert [database.stem for database in databases(ours)] == ["first", "index", "second"]
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_database_that_another_process_made_is_left_as_it_is(tmp_path, is_empty):
+    """One that has no tables yet gets them, as Dagster does it."""
+    made = EventLogStorage(str(tmp_path))
+    made.get_logs_for_run("first")
+    (tmp_path / "second.db").write_bytes(b"" if is_empty else (tmp_path / f"empty-{dg.__version__}").read_bytes())
+    before = (tmp_path / "second.db").stat().st_ino
+
+    assert made.get_logs_for_run("second") == []
+    made.dispose()
+
+    assert (tmp_path / "second.db").stat().st_ino == before
+    assert schema(tmp_path / "second.db") == schema(tmp_path / "first.db")
+
+
+def test_where_files_cannot_be_linked_dagster_makes_the_database(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError("no links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    storage = EventLogStorage(str(tmp_path))
+
+    assert storage.get_logs_for_run("first") == []
+    storage.dispose()
+
+    assert [file.name for file in tmp_path.iterdir() if file.name.endswith(".tmp")] == []
 
 
 @pytest.fixture
