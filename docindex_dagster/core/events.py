@@ -70,16 +70,9 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def holding_back(hold: Callable[[Event], bool]) -> Iterator[None]:
-    """Call the listeners for those events in the block that `hold` does not take."""
-    listeners = _listeners.get()
-
-    def listen(event: Event) -> None:
-        if not hold(event):
-            for listener in listeners:
-                listener(event)
-
-    token = _listeners.set((listen,))
+def diverted(listener: Listener) -> Iterator[None]:
+    """Call this listener for every event in the block, and no other."""
+    token = _listeners.set((listener,))
     try:
         yield
     finally:

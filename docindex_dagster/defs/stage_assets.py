@@ -34,10 +34,14 @@ _Event = dg.MaterializeResult[Any] | dg.AssetCheckResult
 def stage_assets(left_out: Collection[Stage] = (), pools: Mapping[str, str] | None = None) -> list[dg.AssetsDefinition]:
     """The assets of all stages, but for those that are made in another way; `pools` limit some of them, by name."""
     known = by_name()
-    return [_assets_of(stage, known, (pools or {}).get(stage.name)) for stage in stages() if stage not in left_out]
+    return [
+        _assets_of(stage, known, (pools or {}).get(stage.name), place)
+        for place, stage in enumerate(stages())
+        if stage not in left_out
+    ]
 
 
-def _assets_of(stage: Stage, known: dict[str, Stage], pool: str | None) -> dg.AssetsDefinition:
+def _assets_of(stage: Stage, known: dict[str, Stage], pool: str | None, place: int) -> dg.AssetsDefinition:
     """One step that makes all products of a stage, or none."""
     inputs = {name: dg.AssetIn(known[name].products[0].name, input_manager_key=TABLES) for name in stage.inputs}
     deps = [known[name].products[0].name for name in stage.inputs] or ["source"]
@@ -50,6 +54,8 @@ def _assets_of(stage: Stage, known: dict[str, Stage], pool: str | None) -> dg.As
         can_subset=False,
         required_resource_keys={"run", "embedding_model"},
         pool=pool,
+        # In the order of the stages, which lets what is begun ahead begin early; of equals Dagster takes any.
+        op_tags={"dagster/priority": str(-place)},
     )
     @as_dagster_failure
     def body(context: dg.AssetExecutionContext, **values: Any) -> Iterator[_Event]:

@@ -7,7 +7,7 @@ that fails meanwhile waits for it, since what it writes is guarded by the lock o
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from threading import Lock, Thread
 from types import TracebackType
@@ -23,20 +23,21 @@ class _Begun:
     made_of: str
     future: "Future[Any]" = field(default_factory=Future)
     missed: list[events.Event] = field(default_factory=list)
-    is_awaited: bool = False
+    awaited_in: Context | None = None
     lock: Lock = field(default_factory=Lock)
 
-    def hold(self, event: events.Event) -> bool:
-        """Take an event that nobody waits for yet; says whether it did."""
+    def announce(self, event: events.Event) -> None:
+        """Announce an event where the result is awaited, which may be later."""
         with self.lock:
-            if not self.is_awaited:
+            if self.awaited_in is None:
                 self.missed.append(event)
-            return not self.is_awaited
+            else:
+                self.awaited_in.run(events.emit, event)
 
     def result(self) -> Any:
         """Announce what was announced so far, and wait for the rest."""
         with self.lock:
-            self.is_awaited = True
+            self.awaited_in = copy_context()
             for event in self.missed:
                 events.emit(event)
         return self.future.result()
@@ -78,7 +79,7 @@ class Ahead:
 
 
 def _do(work: Callable[[], Any], begun: _Begun) -> None:
-    with events.holding_back(begun.hold):
+    with events.diverted(begun.announce):
         try:
             begun.future.set_result(work())
         except BaseException as error:  # noqa: BLE001 whoever asks for the result gets it

@@ -5,6 +5,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from docindex_dagster.core import child
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.tables import stamped_version
 from docindex_dagster.graph import extraction
@@ -23,6 +24,8 @@ from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Produc
 _NAME = "knowledge_graph"
 _COMPLETE = "graph_is_complete"
 _LOCAL = frozenset({"none", "patterns", "spacy"})
+# Below this a process takes longer to start than it saves.
+_CHUNKS_WORTH_A_PROCESS = 2000
 _SAMPLE = ("path", "line", "subject_type", "predicate", "object_type", "resolution")
 
 
@@ -37,21 +40,36 @@ def begin(run: SourceRun, chunks: pa.Table, references: pa.Table) -> None:
     """Begin to extract a graph while its chunks are embedded; not where concepts may cost, as those of an LLM do."""
     plan = run.graph_plan
     if plan.is_wanted and plan.settings.concepts in _LOCAL:
-        run.ahead.begin(_NAME, _made_of(plan, chunks, references), partial(_extracted, run, chunks, references))
+        before = previous(run, _STORAGE)
+        is_much = before is None and chunks.num_rows >= _CHUNKS_WORTH_A_PROCESS
+        extract = _extracted_elsewhere if is_much else _extracted
+        run.ahead.begin(_NAME, _made_of(plan, chunks, references), partial(extract, run, chunks, references, before))
 
 
 def _made_of(plan: GraphPlan, chunks: pa.Table, references: pa.Table) -> str:
     return digest_parts(plan.fingerprint, *(stamped_version(one.schema.metadata) or "" for one in (chunks, references)))
 
 
-def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table) -> Extraction:
-    before = previous(run, _STORAGE)
+def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> Extraction:
     return extraction.extract(run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
+
+
+def _extracted_elsewhere(
+    run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None
+) -> Extraction:
+    """The same by another process, since this one embeds meanwhile; where that fails, by this one."""
+    work = partial(extraction.extract, run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
+    try:
+        return child.result_of(work)
+    except ChildProcessError as error:
+        run.notice(f"the graph is extracted once more: {error}")
+        return _extracted(run, chunks, references, before)
 
 
 def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
     tables = inputs["chunks"], inputs["references"]
-    extracted = run.ahead.result(_NAME, _made_of(run.graph_plan, *tables), partial(_extracted, run, *tables))
+    before = previous(run, _STORAGE)
+    extracted = run.ahead.result(_NAME, _made_of(run.graph_plan, *tables), partial(_extracted, run, *tables, before))
     return Outcome(
         extracted,
         {_NAME: _report(extracted)},

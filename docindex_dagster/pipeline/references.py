@@ -57,6 +57,7 @@ def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
     files, chunks = inputs["discovered_files"], inputs["chunks"]
     if not run.wants_references:
         nothing = as_table(REFERENCES.empty_table(), "")
+        graph.begin(run, chunks, nothing)
         return Outcome(nothing, {_NAME: Report(_STORAGE.version_of(nothing), {"files": 0}, rows=nothing)})
     found = build_references(
         run.source,

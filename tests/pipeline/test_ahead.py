@@ -5,13 +5,16 @@ from collections.abc import Iterator, Sequence
 from threading import Event as Flag
 from threading import current_thread, main_thread
 
+import pyarrow as pa
 import pytest
 
+from docindex_dagster.core import child
 from docindex_dagster.core.access import writing
-from docindex_dagster.core.events import Event, Progress, emit, listening
+from docindex_dagster.core.events import Event, Notice, Progress, emit, listening
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.graph import extraction
+from docindex_dagster.pipeline import graph
 from docindex_dagster.pipeline.ahead import Ahead
 from docindex_dagster.pipeline.run import Ran, run_stages
 from docindex_dagster.pipeline.source_run import SourceRun
@@ -94,6 +97,26 @@ def test_progress_is_announced_when_the_result_is_awaited():
 
 
 @pytest.mark.usefixtures("two_cores")
+def test_progress_is_announced_to_those_who_listen_where_the_result_is_awaited():
+    where_begun: list[Event] = []
+    where_awaited: list[Event] = []
+    late, goes_on = Progress("a", "graph", 1, 2, "files"), Flag()
+    ahead = Ahead()
+
+    def work() -> None:
+        goes_on.wait(_PATIENCE_S)
+        emit(late)
+
+    with listening(where_begun.append):
+        ahead.begin("graph", "v1", work)
+    goes_on.set()
+    with listening(where_awaited.append):
+        ahead.result("graph", "v1", work)
+
+    assert (where_begun, where_awaited) == ([], [late])
+
+
+@pytest.mark.usefixtures("two_cores")
 def test_a_run_that_fails_waits_for_what_it_began():
     ahead, goes_on, done = Ahead(), Flag(), Flag()
 
@@ -147,3 +170,36 @@ def test_a_run_extracts_the_graph_while_it_embeds(project: Project, monkeypatch:
 
     assert embedder.was_extracted
     assert ran.outcomes["knowledge_graph"].value.graph.triples.num_rows
+
+
+def edges(ran: Ran) -> pa.Table:
+    return ran.outcomes["knowledge_graph"].value.graph.triples
+
+
+@pytest.mark.usefixtures("two_cores")
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_large_graph_is_the_same_from_another_process_be_it_lost_or_not(tmp_path, monkeypatch, is_lost):
+    """Where the process is lost, this one does its work, and says so."""
+    for name in ("small", "large"):
+        (tmp_path / name).mkdir()
+    with new_project(tmp_path / "small") as small:
+        here = edges(run(small, TinyEmbedder()))
+    asked: list[object] = []
+    result_of = child.result_of
+
+    def noted(work):
+        asked.append(work)
+        if is_lost:
+            raise ChildProcessError("a process ended")
+        return result_of(work)
+
+    monkeypatch.setattr(child, "result_of", noted)
+    monkeypatch.setattr(graph, "_CHUNKS_WORTH_A_PROCESS", 1)
+    notices: list[Event] = []
+    with new_project(tmp_path / "large") as large, listening(notices.append):
+        there = edges(run(large, TinyEmbedder()))
+
+    assert len(asked) == 1
+    assert there.equals(here)
+    repeated = [event.text for event in notices if isinstance(event, Notice)]
+    assert repeated == (["the graph is extracted once more: a process ended"] if is_lost else [])

@@ -1,0 +1,68 @@
+"""Work in a process of its own, for a core that this process leaves idle. Its events are announced here.
+
+Parsing has processes that stay and may crash; they are not here.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from multiprocessing import connection, resource_tracker
+from multiprocessing.connection import Connection
+from threading import Thread
+from typing import TypeVar
+
+from docindex_dagster.core import events
+
+Result = TypeVar("Result")
+
+
+def result_of(work: Callable[[], Result]) -> Result:
+    """What the work gives in a process of its own. It and its result are pickled.
+
+    Not for the main thread: a signal that interrupts this thread would not end the process.
+
+    Raises:
+        ChildProcessError: the process ended without a result, be it killed or by an error of the work.
+    """
+    context = multiprocessing.get_context("spawn")  # not forked: this process may have threads of lancedb
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(work, sender), daemon=True)
+    _start(process)
+    sender.close()  # so that the end of the process ends the pipe
+    try:
+        with receiver:
+            while isinstance(received := receiver.recv(), events.Event):
+                events.emit(received)
+        (result,) = received
+    except EOFError as error:
+        process.join()
+        raise ChildProcessError(f"a process ended with exit code {process.exitcode} and without a result") from error
+    finally:
+        process.kill()
+        process.join()
+    return result  # type: ignore[no-any-return]  # what comes out of a pipe has no type
+
+
+def _start(process: "multiprocessing.context.SpawnProcess") -> None:
+    """Start a process that Ctrl-C in the terminal does not reach: it ends with this one."""
+    resource_tracker.ensure_running()  # it unblocks the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(work: Callable[[], object], sender: Connection) -> None:
+    Thread(target=_end_with_parent, daemon=True).start()
+    with events.listening(sender.send):
+        result = work()
+    sender.send((result,))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)

@@ -1,0 +1,86 @@
+"""Work in a process of its own gives its result and its events here, and never leaves the process behind."""
+
+import multiprocessing
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.core import events
+from docindex_dagster.core.child import result_of
+from docindex_dagster.core.events import Event, Progress
+
+_PATIENCE_S = 60
+
+
+def announced(number: int) -> tuple[int, int]:
+    events.emit(Progress("a", "graph", number, 2, "files"))
+    return os.getpid(), number
+
+
+def fail() -> None:
+    raise LookupError("nothing is there")
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wait_for_ever(file: Path) -> None:
+    file.write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+def hand_on(file: Path) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(result_of, partial(wait_for_ever, file)).result()
+
+
+def test_another_process_gives_the_result_and_its_events_are_announced_here():
+    seen: list[Event] = []
+
+    with events.listening(seen.append):
+        process, number = result_of(partial(announced, 1))
+
+    assert process != os.getpid()
+    assert number == 1
+    assert seen == [Progress("a", "graph", 1, 2, "files")]
+
+
+@pytest.mark.parametrize(("work", "code"), [(fail, 1), (die, -signal.SIGKILL)])
+def test_a_process_without_a_result_is_an_error(work, code, capfd):
+    with pytest.raises(ChildProcessError, match=f"exit code {code} "):
+        result_of(work)
+    assert ("nothing is there" in capfd.readouterr().err) == (work is fail)
+
+
+def test_a_listener_that_fails_leaves_no_process_behind():
+    def refuse(_event: Event) -> None:
+        raise OSError("no terminal")
+
+    before = set(multiprocessing.active_children())
+    with events.listening(refuse), pytest.raises(OSError, match="no terminal"):
+        result_of(partial(announced, 1))
+
+    assert set(multiprocessing.active_children()) == before
+
+
+def test_the_process_ends_with_the_one_that_waits_for_it(tmp_path):
+    file = tmp_path / "process"
+    waiting = multiprocessing.get_context("spawn").Process(target=hand_on, args=(file,))
+    waiting.start()
+    _until(lambda: file.exists() and file.read_text() != "")
+    waiting.kill()
+
+    _until(lambda: not Path("/proc", file.read_text()).exists())
+
+
+def _until(condition) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
