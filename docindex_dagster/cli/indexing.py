@@ -2,10 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +14,7 @@ from docindex_dagster.cli.asking import check_folder
 from docindex_dagster.cli.common import Json, Yes, has_record, listed, name_in, normal
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.cli.sources import remove
-from docindex_dagster.core.errors import SourceError, StoreError
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
@@ -179,12 +178,24 @@ def index_sources(
     report_failure: Callable[[str], None] = console.failure,
 ) -> list[dict[str, Any]]:
     """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
-    layout = Layout(settings.home)
-    if settings.storage.url is None:
-        _load_ahead(settings, wanted)
+    may_begin = settings.storage.url is None and not full and not verify
+    with _begun(settings, wanted) if may_begin else nullcontext():
+        return _index_sources(settings, wanted, full=full, verify=verify, quiet=quiet, report_failure=report_failure)
+
+
+def _index_sources(
+    settings: Settings,
+    wanted: dict[str, set[str]],
+    *,
+    full: bool,
+    verify: bool,
+    quiet: bool,
+    report_failure: Callable[[str], None],
+) -> list[dict[str, Any]]:
     from docindex_dagster.cli import launch
     from docindex_dagster.stores import link_files, maintenance
 
+    layout = Layout(settings.home)
     summaries = []
     with launch.instance(settings) as instance:
         asked = launch.ask_for_all(settings, wanted, instance, full=full, verify=verify)
@@ -214,20 +225,25 @@ def index_sources(
     return summaries
 
 
-def _load_ahead(settings: Settings, wanted: Collection[str]) -> None:
-    """Let a parsing worker and the detector of secrets start while this process loads Dagster.
-
-    Not for a source that is new: how many workers it takes is not known yet.
-    """
+@contextmanager
+def _begun(settings: Settings, wanted: Mapping[str, Collection[str]]) -> Iterator[None]:
+    """Begin with the files of the first source while this process loads Dagster."""
     from docindex_dagster.chunking import pool
-    from docindex_dagster.sources import secrets
-    from docindex_dagster.stores.generation import read_generation
+    from docindex_dagster.pipeline import prefetch
 
-    with suppress(StoreError):  # which the run reports
-        generation = read_generation(Layout(settings.home))
-        if generation is not None and generation.sources.keys() >= set(wanted):
-            pool.start_ahead()
-            Thread(target=secrets.load_detector, name="start of the detector of secrets", daemon=True).start()
+    key, names = next(iter(wanted.items()))
+    source = registry.sources(settings).get(key)
+    if source is None:  # which the run reports
+        yield
+        return
+    if names:
+        pool.start_ahead()
+    else:
+        prefetch.begin(settings, source)
+    try:
+        yield
+    finally:
+        prefetch.drop(key)
 
 
 def _file(argument: str) -> tuple[str, str] | None:

@@ -206,15 +206,11 @@ def test_edits_that_never_pause_are_indexed_meanwhile(project):
     with project.watched() as watch:
         typist = threading.Thread(target=type_on)
         typist.start()
-        started = time.monotonic()
         try:
-            until(watch, lambda: bool(project.runs))
-            took = time.monotonic() - started
+            until(watch, lambda: bool(project.runs))  # which is an error where it waits for a pause
         finally:
             stopped.set()
             typist.join()
-
-    assert took < 3  # half a second of events, and the run
 
 
 def test_files_in_new_folders_are_noticed(project):
