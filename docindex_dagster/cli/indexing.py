@@ -2,14 +2,14 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, completion, console, progress
+from docindex_dagster.cli import INTERRUPTED, beginning, completion, console, progress
 from docindex_dagster.cli.asking import check_folder
 from docindex_dagster.cli.common import Json, Yes, has_record, listed, name_in, normal
 from docindex_dagster.cli.project import chosen, load_settings
@@ -179,7 +179,7 @@ def index_sources(
 ) -> list[dict[str, Any]]:
     """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
     may_begin = settings.storage.url is None and not full and not verify
-    with _begun(settings, wanted) if may_begin else nullcontext():
+    with beginning.begun(settings, wanted) if may_begin else nullcontext():
         return _index_sources(settings, wanted, full=full, verify=verify, quiet=quiet, report_failure=report_failure)
 
 
@@ -223,27 +223,6 @@ def _index_sources(
         if not asked:
             link_files.bring_up_to_date(layout)
     return summaries
-
-
-@contextmanager
-def _begun(settings: Settings, wanted: Mapping[str, Collection[str]]) -> Iterator[None]:
-    """Begin with the files of the first source while this process loads Dagster."""
-    from docindex_dagster.chunking import pool
-    from docindex_dagster.pipeline import prefetch
-
-    key, names = next(iter(wanted.items()))
-    source = registry.sources(settings).get(key)
-    if source is None:  # which the run reports
-        yield
-        return
-    if names:
-        pool.start_ahead()
-    else:
-        prefetch.begin(settings, source)
-    try:
-        yield
-    finally:
-        prefetch.drop(key)
 
 
 def _file(argument: str) -> tuple[str, str] | None:

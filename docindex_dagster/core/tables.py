@@ -22,6 +22,8 @@ VERSION = b"docindex.data_version"
 # When the run began that made a table, nanoseconds since 1970: the one value that does not come from its content.
 STARTED_NS = b"docindex.started_ns"
 _ROWS_WORTH_THREADS = 1000
+# Of a file's stamp: inode, bytes, and time of its content.
+_KEPT_BY_RENAMING = 3
 _MOST_RECENT_BYTES = 64 << 20
 # Tables by their files, with stamps of these; those used longest ago come first. Threads share them.
 _recent: OrderedDict[Path, tuple[tuple[int, ...] | None, pa.Table]] = OrderedDict()
@@ -59,7 +61,7 @@ def stamped_version(metadata: dict[bytes, bytes] | None) -> str | None:
 def read(source: Path | pa.NativeFile) -> pa.Table | None:
     """Read a table, or return None where there is none or it is damaged: it is then made anew.
 
-    The last ones that were read from files stay in memory, up to 64 MiB: the stages of a run read each several times.
+    The last ones that were read or written stay in memory, up to 64 MiB: the stages of a run read each several times.
 
     Raises:
         PermissionError: the file may not be read.
@@ -72,11 +74,15 @@ def read(source: Path | pa.NativeFile) -> pa.Table | None:
     if table is None or known != stamp:
         table = _read(source)
     if table is not None and stamp == files.stamp(source):
-        with _reading:
-            _recent[source] = stamp, table
-            while sum(table.nbytes for _, table in _recent.values()) > _MOST_RECENT_BYTES:
-                _recent.popitem(last=False)
+        _remember(source, stamp, table)
     return table
+
+
+def _remember(path: Path, stamp: tuple[int, ...] | None, table: pa.Table) -> None:
+    with _reading:
+        _recent[path] = stamp, table
+        while sum(table.nbytes for _, table in _recent.values()) > _MOST_RECENT_BYTES:
+            _recent.popitem(last=False)
 
 
 def _read(source: Path | pa.NativeFile) -> pa.Table | None:
@@ -99,6 +105,12 @@ def write(path: Path, table: pa.Table) -> bool:
     compression = {"compression": "none", "use_dictionary": False} if has_vectors else _COMPRESSED
     with replacing(path) as temporary:
         pq.write_table(table, temporary, **compression)
+        written = files.stamp(temporary)
+    found = files.stamp(path)
+    if (
+        written and found and written[:_KEPT_BY_RENAMING] == found[:_KEPT_BY_RENAMING]
+    ):  # else another process has replaced it
+        _remember(path, found, table)
     return True
 
 

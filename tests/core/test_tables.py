@@ -1,6 +1,8 @@
-"""Tables in files, of which the last ones that were read stay in memory."""
+"""Tables in files, of which the last ones that were read or written stay in memory."""
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
 from docindex_dagster.core import tables
 
@@ -15,6 +17,22 @@ def test_a_table_is_read_from_its_file_once(tmp_path):
     written(tmp_path / "a.parquet", 1, 2)
 
     assert tables.read(tmp_path / "a.parquet") is tables.read(tmp_path / "a.parquet")
+
+
+def test_a_table_that_was_written_need_not_be_read(tmp_path, monkeypatch):
+    table = written(tmp_path / "a.parquet", 1, 2)
+    monkeypatch.setattr(tables, "_read", lambda _: pytest.fail("it was read"))
+
+    assert tables.read(tmp_path / "a.parquet") is table
+
+
+def test_a_table_that_another_process_replaced_is_read(tmp_path):
+    written(tmp_path / "a.parquet", 1, 2)
+    other = pa.table({"value": [5, 6]})
+    pq.write_table(other, tmp_path / "other.parquet")
+    (tmp_path / "other.parquet").replace(tmp_path / "a.parquet")
+
+    assert tables.read(tmp_path / "a.parquet") == other
 
 
 def test_a_table_that_was_replaced_is_read_anew(tmp_path):
