@@ -29,7 +29,7 @@ class _Commands(Commands):
             "status": "status:status",
             "doctor": "upkeep:doctor",
             "rollback": "upkeep:rollback",
-            "prune": "upkeep:prune",
+            "prune": "pruning:prune",
             "serve": "serving:serve",
             "ui": "serving:ui",
             "mcp": "serving:mcp",

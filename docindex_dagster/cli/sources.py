@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from docindex_dagster.cli import completion, console
+from docindex_dagster.cli import completion, console, pruning
 from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core.errors import SourceError
@@ -74,9 +74,7 @@ def source_remove(
         was_declared = remove(settings, key)
         console.out.print(f"removed {key}" + ("" if was_declared else " (it was not in docindex.toml)"))
     if erase:
-        from docindex_dagster.cli import upkeep
-
-        upkeep.erase(settings)
+        pruning.erase(settings)
     else:
         console.err.print(_TRACES)
 

@@ -5,8 +5,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
-from docindex_dagster.callgraph.extract.syntax import Expressions
+from docindex_dagster.callgraph.extract.expressions import Expressions, Reader, parts_of, text_of
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Literal, path
 
 if TYPE_CHECKING:

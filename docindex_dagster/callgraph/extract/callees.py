@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expression_rules import member, named_method
-from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of
-from docindex_dagster.callgraph.extract.syntax import Lambdas
+from docindex_dagster.callgraph.extract.expressions import Lambdas, Reader, part_of, parts_of
 from docindex_dagster.callgraph.ir import (
     ANY,
     BLOCK,

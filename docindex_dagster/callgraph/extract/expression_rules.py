@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.expressions import Reader, Rule, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import Expressions, Read, Reader, Rule, part_of, parts_of, text_of
 from docindex_dagster.callgraph.extract.library import given_to, instance_of, listed
-from docindex_dagster.callgraph.extract.syntax import Expressions, Read
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     THIS,

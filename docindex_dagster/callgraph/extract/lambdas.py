@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.expressions import Reader, part_of, parts_of, text_of
-from docindex_dagster.callgraph.extract.syntax import Expressions
+from docindex_dagster.callgraph.extract.expressions import Expressions, Reader, part_of, parts_of, text_of
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Call,

@@ -23,7 +23,7 @@ from docindex_dagster.callgraph.ir import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from docindex_dagster.callgraph.extract.syntax import Expressions, Read
+    from docindex_dagster.callgraph.extract.expressions import Expressions, Read
 
     Given = Sequence[Node]
 

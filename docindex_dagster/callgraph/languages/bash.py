@@ -5,8 +5,8 @@ A word is the name of a function, wherever it stands; a variable keeps its `$`, 
 
 import re
 
-from docindex_dagster.callgraph.extract.expressions import text_of
-from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
+from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
+from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, Name
 from docindex_dagster.callgraph.languages import bash_modules
 from docindex_dagster.callgraph.languages.bash_functions import REST

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.expressions import text_of
+from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
 from docindex_dagster.callgraph.extract.library import elements, last, module
-from docindex_dagster.callgraph.extract.syntax import Expressions, Node, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
 from docindex_dagster.callgraph.languages import ecmascript_modules
 from docindex_dagster.callgraph.rules import Rules

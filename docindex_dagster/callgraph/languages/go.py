@@ -1,7 +1,8 @@
 """Go: what its grammar calls expressions and statements."""
 
+from docindex_dagster.callgraph.extract.expressions import Expressions, Read
 from docindex_dagster.callgraph.extract.library import joined, typed
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Node, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
 from docindex_dagster.callgraph.ir import Element, Expression
 from docindex_dagster.callgraph.languages import go_modules
 from docindex_dagster.callgraph.rules import Rules

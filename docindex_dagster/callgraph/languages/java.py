@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas
 from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arithmetic, mapped
 from docindex_dagster.callgraph.extract.library import collected
-from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Syntax
+from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.languages import jvm
 
 _COLLECTING = "List.of Set.of Arrays.asList Stream.of Optional.of Optional.ofNullable"

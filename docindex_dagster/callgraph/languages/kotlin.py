@@ -6,10 +6,10 @@ from dataclasses import replace
 from itertools import islice
 
 from docindex_dagster.callgraph.extract.callees import call_around, method_of, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, text_of
+from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Reader, nodes_around, text_of
 from docindex_dagster.callgraph.extract.lambdas import AROUND_ARGUMENTS, ITEMS_TO_FUNCTIONS, arithmetic, mapped
 from docindex_dagster.callgraph.extract.library import collected, something
-from docindex_dagster.callgraph.extract.syntax import Expressions, Lambdas, Node, Syntax
+from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.ir import (
     ANY,
     THIS,

@@ -3,8 +3,9 @@
 A table is its own class: `setmetatable(object, Class)` stands for its last argument, in which members are looked for.
 """
 
+from docindex_dagster.callgraph.extract.expressions import Expressions
 from docindex_dagster.callgraph.extract.library import last, module
-from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 

@@ -2,8 +2,9 @@
 
 import builtins
 
+from docindex_dagster.callgraph.extract.expressions import Expressions
 from docindex_dagster.callgraph.extract.library import attribute, bounded, first, last, typed
-from docindex_dagster.callgraph.extract.syntax import Expressions, Syntax
+from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.languages import python_modules
 from docindex_dagster.callgraph.rules import Rules
 

@@ -1,7 +1,8 @@
 """Rust: what its grammar calls expressions and statements."""
 
+from docindex_dagster.callgraph.extract.expressions import Expressions
 from docindex_dagster.callgraph.extract.library import held, last
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Syntax
+from docindex_dagster.callgraph.extract.syntax import Blocks, Syntax
 from docindex_dagster.callgraph.languages import rust_modules
 from docindex_dagster.callgraph.rules import Rules
 

@@ -3,11 +3,19 @@
 from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.callees import given_by, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Reader, nodes_around, outside, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import (
+    Expressions,
+    Lambdas,
+    Reader,
+    nodes_around,
+    outside,
+    parts_of,
+    text_of,
+)
 from docindex_dagster.callgraph.extract.lambdas import body_of, object_and_method
 from docindex_dagster.callgraph.extract.library import collected, something
 from docindex_dagster.callgraph.extract.patterns import HELD, Step, position, with_steps
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Lambdas, Node, Syntax
+from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,

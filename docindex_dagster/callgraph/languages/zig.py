@@ -6,9 +6,9 @@ whose names begin with a capital letter give types; pointers, optionals and slic
 
 import re
 
-from docindex_dagster.callgraph.extract.expressions import nodes_around, text_of
+from docindex_dagster.callgraph.extract.expressions import Expressions, Read, nodes_around, text_of
 from docindex_dagster.callgraph.extract.library import last, module, something
-from docindex_dagster.callgraph.extract.syntax import Blocks, Expressions, Node, Read, Syntax
+from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
 from docindex_dagster.callgraph.ir import (
     THIS,
     UNKNOWN,
