@@ -18,25 +18,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-import pyarrow as pa
-
 from docindex_dagster.callgraph.ir import Expression, FileIR, TypeRef
-
-# Raise it with every change of what is extracted from the same file, or of how a row holds it.
-REFERENCES_VERSION = "5"
-# The key under which the metadata of a table hold what its rows were made with besides the bytes of the files.
-MADE_WITH = b"docindex.references"
-
-# Sorted by path. Of a file whose structure cannot be had, `content` is empty, and `problem` says why.
-REFERENCES = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("content_hash", pa.string(), nullable=False),
-        pa.field("language", pa.string(), nullable=False),
-        pa.field("problem", pa.string()),
-        pa.field("content", pa.large_binary(), nullable=False),
-    ]
-)
 
 NODES: Sequence[type[TypeRef | Expression]] = (TypeRef, *get_args(Expression))
 """What stands among the types and expressions of a file; of a class, its number is its position here."""

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.table import MADE_WITH, REFERENCES
+from docindex_dagster.callgraph.schema import MADE_WITH, REFERENCES
 from docindex_dagster.code.languages import LANGUAGES, has_symbols
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.tables import stamp

@@ -9,7 +9,8 @@ import orjson
 import pyarrow as pa
 
 from docindex_dagster.callgraph.ir import Expression, FileIR, TypeRef
-from docindex_dagster.callgraph.table import MADE_WITH, NODES, REFERENCES, Change, Fields
+from docindex_dagster.callgraph.schema import MADE_WITH, REFERENCES
+from docindex_dagster.callgraph.table import NODES, Change, Fields
 from docindex_dagster.core.hashing import digest_parts
 
 

@@ -10,7 +10,8 @@ import orjson
 import pyarrow as pa
 
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, FileIR, TypeRef, children
-from docindex_dagster.callgraph.table import NODES, REFERENCES, Change, Fields
+from docindex_dagster.callgraph.schema import REFERENCES
+from docindex_dagster.callgraph.table import NODES, Change, Fields
 
 MOST_DEEP = 100
 """What is made of more levels is not followed: its expression is unknown, and of its type the name is left."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.table import REFERENCES
+from docindex_dagster.callgraph.schema import REFERENCES
 from docindex_dagster.callgraph.table_files import as_table, of_files, referring, settled, usable, without
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
 from docindex_dagster.chunking.cutting import Wanted, cut

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.callgraph.ir import CallSite, Name
-from docindex_dagster.callgraph.table import REFERENCES
+from docindex_dagster.callgraph.schema import REFERENCES
 from docindex_dagster.callgraph.table_files import as_table
 from docindex_dagster.callgraph.table_reading import References
 from docindex_dagster.chunking import names, worker
