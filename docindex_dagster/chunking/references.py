@@ -1,6 +1,5 @@
 """The `references` table of a source: rows of unchanged files are reused, and only what is missing is parsed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -8,7 +7,6 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.schema import REFERENCES
 from docindex_dagster.callgraph.table_files import as_table, of_files, referring, settled, usable, without
-from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
 from docindex_dagster.chunking.cutting import Wanted, cut
 from docindex_dagster.chunking.versions import references_fingerprint
 from docindex_dagster.core.settings import ChunkingSettings
@@ -72,9 +70,12 @@ def _parsed(source: Source, files: pa.Table, missing: pa.Table, settings: Chunki
         return REFERENCES.empty_table()
     jobs = files.filter(pc.is_in(files["path"], pc.unique(missing["path"])))
     found = of_files(cut(source, jobs, settings, Wanted(chunks=False, references=True)).references, missing)
-    return pa.concat_tables([found, reference_rows(_changed(without(missing, found)))])
+    return pa.concat_tables([found, _changed(without(missing, found))])
 
 
-def _changed(files: pa.Table) -> Sequence[Extracted]:
+def _changed(files: pa.Table) -> pa.Table:
+    from docindex_dagster.callgraph.table_rows import Extracted, reference_rows  # it loads the whole representation
+
     problem = "changed: it is another file by now"
-    return [Extracted(row["path"], row["content_hash"], row["language"], None, problem) for row in files.to_pylist()]
+    rows = files.to_pylist()
+    return reference_rows([Extracted(row["path"], row["content_hash"], row["language"], None, problem) for row in rows])
