@@ -25,6 +25,7 @@ _BATCH_FILES = 64
 # Below this a second worker takes longer to start than it saves.
 _BYTES_WORTH_A_WORKER = 512 << 10
 _MOST_WORKERS = 4
+_DOCUMENT = "doc"
 _GUARD = 'a script that indexes must do so below `if __name__ == "__main__":`, since each of these processes imports it'
 _BEFORE_CHILDREN_ARE_WAITED_FOR = 10  # any priority from 0
 # Pools that wait for work, by the number of their workers. Threads share them.
@@ -69,7 +70,7 @@ def chunk_in_workers(
     if not jobs:
         return
     with _pool(workers or _workers_for(sum(job.size for job in jobs))) as pool:
-        pending = [(batch, _scheduled(pool, batch, options, timeout_s)) for batch in _batches(jobs)]
+        pending = [(batch, _scheduled(pool, batch, options, timeout_s)) for batch in _batches(_by_type(jobs))]
         for batch, future in pending:
             failure = _failure(future, timeout_s * batch[0].patience)
             if failure is None:
@@ -120,6 +121,11 @@ def _failure(future: "Future[ChunkedFiles]", timeout_s: float) -> str | None:
     except ProcessExpired as error:
         return f"crash: the parser died with exit code {error.exitcode}"
     return None
+
+
+def _by_type(jobs: Sequence[FileJob]) -> list[FileJob]:
+    """Documents first, so that few workers load what reads these: the model of languages alone takes 0.4 s."""
+    return sorted(jobs, key=lambda job: job.source_type != _DOCUMENT)
 
 
 def _batches(jobs: Sequence[FileJob]) -> Iterator[list[FileJob]]:

@@ -151,6 +151,19 @@ def test_a_file_that_is_gone_is_reported_and_the_others_go_on(tmp_path):
     assert set(result.rows["path"].to_pylist()) == {"a.py"}
 
 
+def test_documents_are_cut_together_since_what_reads_them_takes_long_to_load(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "_BATCH_FILES", 2)
+    document = replace(job(tmp_path, "page.md"), source_type="doc", language="markdown", chunker="markdown")
+    jobs = [job(tmp_path, "a.py"), document, job(tmp_path, "b.py"), document]
+
+    batches = [
+        set(result.rows["source_type"].to_pylist())
+        for _, result in chunk_in_workers(jobs, OPTIONS, workers=2, timeout_s=60)
+    ]
+
+    assert batches == [{"doc"}, {"code"}]
+
+
 WITHOUT_GUARD = """
 from pathlib import Path
 from docindex_dagster.embedding.providers import load_embedder
