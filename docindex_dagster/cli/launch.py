@@ -17,6 +17,7 @@ from docindex_dagster.core import errors, events, interrupts
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.files import replacing, reporting_full_disk
+from docindex_dagster.core.garbage import loading
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
@@ -87,10 +88,11 @@ def dagster_home(settings: Settings) -> Path:
 @contextmanager
 def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     """The project's Dagster instance. Two processes that make its databases at once would damage them: one waits."""
-    from dagster import DagsterInstance, DagsterInvalidConfigError
+    with loading("dagster"):
+        from dagster import DagsterInstance, DagsterInvalidConfigError
 
-    from docindex_dagster.defs import connections
-    from docindex_dagster.defs.internals import InstanceRef
+        from docindex_dagster.defs import connections
+        from docindex_dagster.defs.internals import InstanceRef
 
     lock = Layout(settings.home).instance_lock
     with reporting_full_disk(settings.home), writing(settings):
@@ -309,8 +311,9 @@ def remove(
 
 
 def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **arguments: Any) -> RunOutcome:
-    from docindex_dagster.definitions import build_definitions
-    from docindex_dagster.defs.failures import INTERRUPTED, explain
+    with loading("docindex_dagster.definitions"):
+        from docindex_dagster.definitions import build_definitions
+        from docindex_dagster.defs.failures import INTERRUPTED, explain
 
     definition = build_definitions(settings.root).resolve_job_def(job)
     # What failed is said in a line by the caller; the log with its stack traces stands in the UI.

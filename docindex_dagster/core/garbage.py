@@ -1,6 +1,7 @@
 """When Python looks for unused objects that hold one another."""
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,3 +16,17 @@ def gc_disabled() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextmanager
+def loading(module: str) -> Iterator[None]:
+    """For imports of a large module: what they make stays, so that Python need not look through it, now or later.
+
+    Where it is loaded already, nothing is different.
+    """
+    if module in sys.modules:
+        yield
+        return
+    with gc_disabled():
+        yield
+    gc.freeze()
