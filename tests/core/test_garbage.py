@@ -21,7 +21,7 @@ def _collecting() -> Iterator[None]:
 def test_what_is_loaded_is_looked_through_neither_now_nor_later():
     with loading("no.such.module"):
         assert not gc.isenabled()
-        loaded = [[]]
+        loaded: list[list[int]] = [[]]
 
     assert gc.isenabled()
     assert gc.get_freeze_count() > 0
