@@ -6,7 +6,6 @@ cut are whole, and text that chunks repeat counts once.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +18,8 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.lookup import AskFile
 from docindex_dagster.search.originals import Originals
 from docindex_dagster.search.patience import Patience
-from docindex_dagster.search.scan import LONGEST_S, Pattern, counted
+from docindex_dagster.search.reading import batches
+from docindex_dagster.search.scan import LONGEST_S, Pattern, holds
 from docindex_dagster.stores.reader import Reader
 
 _COLUMNS = ["source", "path", "start_byte", "end_byte", "text"]
@@ -126,14 +126,12 @@ def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) ->
 def _paths(reader: Reader, asked: AskMatches, patience: Patience) -> list[tuple[str, str]]:
     """The files of which a chunk may hold a pattern, in order: also if it was converted, or a line was cut."""
     found: set[tuple[str, str]] = set()
-    condition = asked.filters.to_sql()
-    rows = (table.search().where(condition).select(_COLUMNS).limit(None) for table in reader.tables)
     cut = []
-    for batch in chain.from_iterable(one.to_batches() for one in rows):
+    for batch in batches(reader, asked.filters, _COLUMNS):
         is_converted = pc.not_equal(
             pc.subtract(batch["end_byte"], batch["start_byte"]), pc.binary_length(batch["text"])
         )
-        has_it = pc.greater(counted(batch["text"], asked.pattern, patience), 0)
+        has_it = holds(batch["text"], asked.pattern, patience)
         is_match = pc.or_(has_it, pc.fill_null(is_converted, fill_value=True))
         hits = batch.filter(is_match)
         found.update(zip(hits["source"].to_pylist(), hits["path"].to_pylist(), strict=True))
