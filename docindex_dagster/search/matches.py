@@ -19,8 +19,10 @@ from docindex_dagster.search.lookup import AskFile
 from docindex_dagster.search.originals import Originals
 from docindex_dagster.search.patience import Patience
 from docindex_dagster.search.reading import batches
+from docindex_dagster.search.totals import totals
 from docindex_dagster.search.scan import LONGEST_S, Pattern, holds
 from docindex_dagster.stores.reader import Reader
+from docindex_dagster.stores.texts import File
 
 _COLUMNS = ["source", "path", "start_byte", "end_byte", "text"]
 _LONGEST_LINE = 300  # characters that are shown of a line
@@ -86,15 +88,30 @@ class AskMatches:
     def of(self, reader: Reader, original: Originals = lambda *_: None) -> Matches:
         """Those of one index."""
         patience = Patience.of(self.longest_s)
+        plain = _plain(reader, self.filters)
         shown: list[Match] = []
+        counted: list[File] = []
         total = files = 0
-        for rows in _files(reader, self.filters, _paths(reader, self, patience)):
+        for name in _paths(reader, self, patience):
             patience.check()
-            found = _in_file(rows, self.pattern, original)
+            file = plain.get(name)
+            if file is not None and self.limit and len(shown) == self.limit:
+                counted.append(file)
+                continue
+            found = self._found(reader, name, file, original)
             total += len(found)
             files += bool(found)
             shown += found[: max(0, self.limit - len(shown)) if self.limit else None]
-        return Matches(tuple(shown), total, files)
+        numbers = list(totals(counted, self.pattern, patience))
+        return Matches(tuple(shown), total + sum(numbers), files + sum(map(bool, numbers)))
+
+    def _found(self, reader: Reader, name: tuple[str, str], file: File | None, original: Originals) -> list[Match]:
+        """The matches in a file, which is given where its chunks make up its text."""
+        if file is not None:
+            lines = [(file.value("start_line"), file.text.decode())]
+            return _in_lines(lines, self.pattern, name, file.value("content_hash"))
+        (rows,) = _files(reader, self.filters, [name])
+        return _in_file(rows, self.pattern, original)
 
     def together(self, answers: Sequence[Matches]) -> Matches:
         """Those of all, as their chunks have them: only the machine of a cell has its files."""
@@ -121,6 +138,14 @@ def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) ->
     (rows,) = _files(pool.reader, pool.filters, [(match.source, match.path)])
     pieces = ((first, text.removesuffix("\n").split("\n")) for first, text in pieces_of(rows, original))
     return {number: line for first, lines in pieces for number, line in enumerate(lines, start=first)}
+
+
+def _plain(reader: Reader, filters: Filters) -> Mapping[tuple[str, str], File | None]:
+    """The files whose text, and all that a match says, is read from the files of the texts.
+
+    A filter by symbols takes chunks out of files, so that theirs do not make up a text.
+    """
+    return {} if reader.texts is None or filters.symbol_kinds else reader.texts.files
 
 
 def _paths(reader: Reader, asked: AskMatches, patience: Patience) -> list[tuple[str, str]]:
@@ -159,9 +184,17 @@ def _files(reader: Index, filters: Filters, paths: Iterable[tuple[str, str]]) ->
 
 def _in_file(rows: Sequence[Mapping[str, Any]], pattern: Pattern, original: Originals) -> list[Match]:
     """The matches in one file, in their order."""
-    found: dict[tuple[int, int], Match] = {}
     row = rows[0]
-    for start_line, text in pieces_of(rows, original):
+    found = _in_lines(pieces_of(rows, original), pattern, (row["source"], row["path"]), row["content_hash"])
+    return [replace(match, page=_page(rows, match.line)) for match in found]
+
+
+def _in_lines(
+    pieces: Iterable[tuple[int, str]], pattern: Pattern, name: tuple[str, str], content_hash: str
+) -> list[Match]:
+    """The matches in parts of the text of a file, each with the number of its first line, in their order."""
+    found: dict[tuple[int, int], Match] = {}
+    for start_line, text in pieces:
         ends = [0]
         lines = text.split("\n")
         for line in lines:
@@ -174,8 +207,7 @@ def _in_file(rows: Sequence[Mapping[str, Any]], pattern: Pattern, original: Orig
             line = lines[at].removesuffix("\r")
             place = (start_line + at, column)
             last = min(end - ends[at] + 1, len(line) + 1)
-            match = Match(row["source"], row["path"], *place, max(column, last), line, row["content_hash"])
-            found[place] = replace(match, page=_page(rows, place[0]))
+            found[place] = Match(*name, *place, max(column, last), line, content_hash)
     return [found[place] for place in sorted(found)]
 
 

@@ -55,9 +55,9 @@ class Pattern:
         if len(self.text) > _LONGEST_REGEX:
             raise QueryError(f"the regular expression is too long: at most {_LONGEST_REGEX:,} characters")
         try:
-            matches_nothing = bool(pc.match_substring_regex(pa.array([""]), self._regex)[0].as_py())
+            matches_nothing = bool(pc.match_substring_regex(pa.array([""]), self.regex)[0].as_py())
         except pa.ArrowInvalid as error:
-            problem = str(error).removeprefix("Invalid regular expression: ").removesuffix(f": {self._regex}")
+            problem = str(error).removeprefix("Invalid regular expression: ").removesuffix(f": {self.regex}")
             raise QueryError(f"{self.text!r} is no regular expression of RE2: {problem}") from error
         if matches_nothing:
             raise QueryError("the regular expression matches the empty text, and so every chunk")
@@ -65,7 +65,7 @@ class Pattern:
     def counts(self, texts: pa.Array) -> pa.Array:
         """How often each text holds it."""
         if self.is_regex:
-            return pc.count_substring_regex(self._with_plain_ends(texts), self._regex)
+            return pc.count_substring_regex(self._with_plain_ends(texts), self.regex)
         return pc.count_substring(texts, self.text)
 
     def matches(self, texts: pa.Array) -> pa.Array:
@@ -74,9 +74,9 @@ class Pattern:
             return _holding(texts, self.text)
         text = necessary(self.text)
         if len(text) < _SHORTEST:
-            return pc.match_substring_regex(self._with_plain_ends(texts), self._regex)
+            return pc.match_substring_regex(self._with_plain_ends(texts), self.regex)
         may_match = _holding(texts, text)
-        found = pc.match_substring_regex(self._with_plain_ends(texts.filter(may_match)), self._regex)
+        found = pc.match_substring_regex(self._with_plain_ends(texts.filter(may_match)), self.regex)
         return pc.replace_with_mask(may_match, may_match, found)
 
     def _with_plain_ends(self, texts: pa.Array) -> pa.Array:
@@ -90,7 +90,7 @@ class Pattern:
         if not self.is_regex:
             starts = [line.find(self.text) for line in lines]
             return [(start, start + len(self.text)) if start >= 0 else None for start in starts]
-        pattern = f"(?P<{_GROUP}>{_without_groups(self._regex)})"
+        pattern = f"(?P<{_GROUP}>{_without_groups(self.regex)})"
         found = pc.extract_regex_span(pa.array(lines, pa.string()), pattern=pattern)
         return [
             None if item is None else _in_characters(line, *item[_GROUP])
@@ -108,7 +108,12 @@ class Pattern:
             while (start := text.find(self.text, starts[-1] + len(self.text))) >= 0:
                 starts.append(start)
             return [(start, start + len(self.text)) for start in starts[1:]]
-        return self._over_lines(text) if _OF_LINES.search(self.text) else self._in_lines(text)
+        return self._over_lines(text) if self.is_over_lines else self._in_lines(text)
+
+    @property
+    def is_over_lines(self) -> bool:
+        """Whether what a regular expression matches may go over lines."""
+        return bool(_OF_LINES.search(self.text))
 
     def _over_lines(self, text: str) -> list[tuple[int, int]]:
         return self._marked([text], _unused(text))[0]
@@ -117,7 +122,7 @@ class Pattern:
         """Line by line, as grep looks: white space is no end of a line, and `$` is before a carriage return."""
         ends = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
         lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-        numbers = np.flatnonzero(pc.match_substring_regex(pa.array(lines, pa.string()), self._regex)).tolist()
+        numbers = np.flatnonzero(pc.match_substring_regex(pa.array(lines, pa.string()), self.regex)).tolist()
         marked = self._marked([lines[number] for number in numbers], _unused(text))
         places = zip(numbers, marked, strict=True)
         return [(ends[number] + start, ends[number] + end) for number, spans in places for start, end in spans]
@@ -126,12 +131,13 @@ class Pattern:
         """The matches in each text, by a replacement that puts a mark before and behind each."""
         before, after = marks
         marked = pc.replace_substring_regex(
-            pa.array(texts, pa.string()), pattern=self._regex, replacement=rf"{before}\0{after}"
+            pa.array(texts, pa.string()), pattern=self.regex, replacement=rf"{before}\0{after}"
         )
         return [_between(text, before, after) for text in marked.to_pylist()]
 
     @property
-    def _regex(self) -> str:
+    def regex(self) -> str:
+        """The regular expression for RE2."""
         return f"(?m){self.text}"
 
 

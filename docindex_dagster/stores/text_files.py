@@ -23,9 +23,8 @@ from docindex_dagster.stores.texts import Part
 
 _FORMAT = "1"  # of the files
 _VERSION_DIGITS = 16
-_SCHEMA = pa.schema(
-    [CHUNKS.field(name) for name in ("chunk_id", *COLUMNS, "chunk_index", "start_byte", "end_byte", "text")]
-)
+_PLACES = ("chunk_index", "content_hash", "start_line", "start_byte", "end_byte")
+_SCHEMA = pa.schema([CHUNKS.field(name) for name in ("chunk_id", *COLUMNS, *_PLACES, "text")])
 # A row without a text says that a chunk was taken out, so that all but the id may be null.
 _STORED = pa.schema([field.with_nullable(field.name != "chunk_id") for field in _SCHEMA])
 _ROWS_A_BATCH = 32_768

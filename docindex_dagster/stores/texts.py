@@ -3,12 +3,14 @@
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from docindex_dagster.documents.convert import is_converted
 
 _MOST_CHOICES = 32  # of filters whose answers are remembered
 _TESTS = "test"
@@ -16,6 +18,24 @@ _TESTS = "test"
 Choose = Callable[[pa.Table], NDArray[np.bool_]]
 # By what chunks are ordered: whether it is of a test, path, chunk_index and chunk_id.
 Place = tuple[bool, str, int, str]
+
+
+class File(NamedTuple):
+    """The chunks of a file, where they make up its text: the rows of a part from `start` to before `end`."""
+
+    part: "Part"
+    start: int
+    end: int
+
+    @property
+    def text(self) -> bytes:
+        """The text, in UTF-8."""
+        ends, data = self.part.ends, self.part.batch["text"].buffers()[2]
+        return bytes(memoryview(data)[ends[self.start] : ends[self.end]])
+
+    def value(self, column: str) -> Any:
+        """What stands in a column of the first chunk."""
+        return self.part.batch[column][self.start].as_py()
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +70,39 @@ class Part:
         return list(zip(self.is_test[positions].tolist(), *columns, strict=True))
 
     @cached_property
+    def ends(self) -> NDArray[np.int32]:
+        """Where the text of each row of the batch begins, and the last ends, in its bytes: shape (rows + 1,)."""
+        text = self.batch["text"]
+        return np.frombuffer(text.buffers()[1], np.int32)[text.offset : text.offset + len(text) + 1]
+
+    def files(self) -> Iterator[tuple[tuple[str, str], File | None]]:
+        """The files of its rows, by source and path; None for one whose text they do not make up."""
+        if not len(self.rows):
+            return
+        paths = self.batch["path"].take(pa.array(self.rows))
+        is_other = np.asarray(pc.not_equal(paths[1:], paths[:-1]))
+        firsts = np.flatnonzero(np.concatenate([[True], is_other]))
+        is_plain = np.logical_and.reduceat(self._goes_on(np.concatenate([[True], is_other])), firsts)
+        ends = np.append(firsts[1:], len(paths))
+        source = self.batch["source"][int(self.rows[0])].as_py()
+        names = paths.take(pa.array(firsts)).to_pylist()
+        languages = self.batch["language"].take(pa.array(self.rows[firsts])).to_pylist()
+        columns = (names, languages, self.rows[firsts].tolist(), self.rows[ends - 1].tolist(), is_plain.tolist())
+        for path, language, first, last, plain in zip(*columns, strict=True):
+            is_text = plain and not is_converted(language)
+            yield (source, path), File(self, first, last + 1) if is_text else None
+
+    def _goes_on(self, is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which rows are parts of their files as these are, and begin where the row before ends: shape (rows,)."""
+        starts, ends = (
+            np.asarray(pc.fill_null(self.batch[name], -1))[self.rows] for name in ("start_byte", "end_byte")
+        )
+        is_span = (starts >= 0) & (ends - starts == np.diff(self.ends)[self.rows])
+        is_next = np.zeros(len(starts), np.bool_)
+        is_next[1:] = (starts[1:] == ends[:-1]) & (np.diff(self.rows) == 1)
+        return is_span & (is_first | is_next)
+
+    @cached_property
     def is_test(self) -> NDArray[np.bool_]:
         """Which rows of the batch are of tests: shape (rows of the batch,)."""
         found: NDArray[np.bool_] = np.asarray(pc.fill_null(pc.equal(self.batch["source_type"], _TESTS), fill_value=False))
@@ -77,6 +130,15 @@ class Texts:
     """The rows of all sources."""
 
     parts: tuple[Part, ...]
+
+    @cached_property
+    def files(self) -> dict[tuple[str, str], File | None]:
+        """Each file by source and path; None where its chunks do not make up its text, or lie in several parts."""
+        found: dict[tuple[str, str], File | None] = {}
+        for part in self.parts:
+            for name, file in part.files():
+                found[name] = None if name in found else file
+        return found
 
     def pieces(self, key: Hashable, choose: Choose, rows: int) -> Iterator[Piece]:
         """The rows that `choose` picks, so many in a piece, by part; the same key has the same answer."""
