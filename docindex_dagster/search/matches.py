@@ -195,12 +195,15 @@ def _in_lines(
     """The matches in parts of the text of a file, each with the number of its first line, in their order."""
     found: dict[tuple[int, int], Match] = {}
     for start_line, text in pieces:
+        places = pattern.places(text)
+        if not places:  # as of most texts that are read
+            continue
         ends = [0]
         lines = text.split("\n")
         for line in lines:
             ends.append(ends[-1] + len(line) + 1)
         at = 0
-        for start, end in pattern.places(text):
+        for start, end in places:
             while ends[at + 1] <= start:
                 at += 1
             column = start - ends[at] + 1

@@ -6,7 +6,7 @@ Patterns have RE2's syntax, which takes time in proportion to the text whatever 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, repeat
+from itertools import accumulate, islice, repeat
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ _TEXTS_A_LOOK = 500  # at the clock
 _SHORTEST = 3  # characters that are worth looking for before a pattern that they are a part of
 _GROUP = "docindex_span"
 _OF_LINES = re.compile(r"\n|\\n|\\x0a|\\x\{a|\(\?\w*s", re.IGNORECASE)  # of a pattern that may go over lines
+_OF_TEXT_ENDS = re.compile(r"\\[Az]")  # of a pattern that may be there only in a line that is looked at alone
 _PRIVATE = range(0xE000, 0xF900)
 # What may hold a parenthesis that is not a group's: quoted text, an escaped character, a class; then those that are.
 _PARTS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\(\?P?<\w+>|\(\?|\(", re.DOTALL)
@@ -120,6 +121,8 @@ class Pattern:
 
     def _in_lines(self, text: str) -> list[tuple[int, int]]:
         """Line by line, as grep looks: white space is no end of a line, and `$` is before a carriage return."""
+        if not _OF_TEXT_ENDS.search(self.text) and not self.matches(pa.array([text], pa.string()))[0].as_py():
+            return []  # what a line holds, the text holds, too
         ends = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
         lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
         numbers = np.flatnonzero(pc.match_substring_regex(pa.array(lines, pa.string()), self.regex)).tolist()
@@ -157,7 +160,7 @@ def _unused(text: str) -> tuple[str, str]:
     Raises:
         QueryError: it holds all of them, which is no text.
     """
-    unused = [char for char in map(chr, _PRIVATE) if char not in text][:2]
+    unused = list(islice((char for char in map(chr, _PRIVATE) if char not in text), 2))
     if len(unused) < 2:  # noqa: PLR2004 one before a match, one behind it
         raise QueryError("a file holds every character that Unicode leaves to programs: look for an exact text instead")
     return unused[0], unused[1]

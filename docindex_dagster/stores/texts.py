@@ -29,9 +29,15 @@ class File(NamedTuple):
 
     @property
     def text(self) -> bytes:
-        """The text, in UTF-8."""
-        ends, data = self.part.ends, self.part.batch["text"].buffers()[2]
-        return bytes(memoryview(data)[ends[self.start] : ends[self.end]])
+        """The text, in UTF-8; what two chunks have stands in it once."""
+        ends, data = self.part.ends[self.start : self.end + 1], memoryview(self.part.batch["text"].buffers()[2])
+        first, last = (self.part.spans[name][self.start : self.end] for name in ("start_byte", "end_byte"))
+        repeated = last[:-1] - first[1:]
+        if not repeated.any():
+            return bytes(data[ends[0] : ends[-1]])
+        begins = ends[:-1] + np.append(0, repeated)
+        joined = b"".join(data[begin:end] for begin, end in zip(begins.tolist(), ends[1:].tolist(), strict=True))
+        return joined.decode(errors="replace").encode()
 
     def value(self, column: str) -> Any:
         """What stands in a column of the first chunk."""
@@ -93,14 +99,17 @@ class Part:
             yield (source, path), File(self, first, last + 1) if is_text else None
 
     def _goes_on(self, is_first: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which rows are parts of their files as these are, and begin where the row before ends: shape (rows,)."""
-        starts, ends = (
-            np.asarray(pc.fill_null(self.batch[name], -1))[self.rows] for name in ("start_byte", "end_byte")
-        )
+        """Which rows are parts of their files as these are, and go on where the row before ends: shape (rows,)."""
+        starts, ends = (self.spans[name][self.rows] for name in ("start_byte", "end_byte"))
         is_span = (starts >= 0) & (ends - starts == np.diff(self.ends)[self.rows])
         is_next = np.zeros(len(starts), np.bool_)
-        is_next[1:] = (starts[1:] == ends[:-1]) & (np.diff(self.rows) == 1)
+        is_next[1:] = (starts[1:] <= ends[:-1]) & (ends[:-1] <= ends[1:]) & (np.diff(self.rows) == 1)
         return is_span & (is_first | is_next)
+
+    @cached_property
+    def spans(self) -> dict[str, NDArray[np.int64]]:
+        """Where the chunks of the batch begin and end in their files, by column, -1 where that is not known."""
+        return {name: np.asarray(pc.fill_null(self.batch[name], -1)) for name in ("start_byte", "end_byte")}
 
     @cached_property
     def is_test(self) -> NDArray[np.bool_]:
@@ -151,5 +160,6 @@ class Texts:
 
 def _first(part: Part, positions: NDArray[np.int64]) -> Place:
     """The first place of rows, which are by path but for those of tests."""
-    at = np.argmin(part.is_test[positions])
-    return part.places(positions[at : at + 1])[0]
+    at = int(positions[np.argmin(part.is_test[positions])])
+    path, index, chunk_id = (part.batch[name][at].as_py() for name in ("path", "chunk_index", "chunk_id"))
+    return bool(part.is_test[at]), path, index, chunk_id
