@@ -6,7 +6,7 @@ cut are whole, and text that chunks repeat counts once.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +24,7 @@ from docindex_dagster.search.scan import LONGEST_S, Pattern, holds
 from docindex_dagster.stores.reader import Reader
 from docindex_dagster.stores.texts import File
 
+_FILES_A_LOOK = 64  # that are read together
 _COLUMNS = ["source", "path", "start_byte", "end_byte", "text"]
 _LONGEST_LINE = 300  # characters that are shown of a line
 _BEFORE = 80  # of them before the match
@@ -92,26 +93,22 @@ class AskMatches:
         shown: list[Match] = []
         counted: list[File] = []
         total = files = 0
-        for name in _paths(reader, self, patience):
-            patience.check()
-            file = plain.get(name)
-            if file is not None and self.limit and len(shown) == self.limit:
-                counted.append(file)
-                continue
-            found = self._found(reader, name, file, original)
-            total += len(found)
-            files += bool(found)
-            shown += found[: max(0, self.limit - len(shown)) if self.limit else None]
+        names = _paths(reader, self, patience)
+        for start in range(0, len(names), _FILES_A_LOOK):
+            texts: list[_Text] = []
+            for name in names[start : start + _FILES_A_LOOK]:
+                patience.check()
+                file = plain.get(name)
+                if file is not None and self.limit and len(shown) == self.limit:
+                    counted.append(file)
+                else:
+                    texts.append(_of_rows(reader, self.filters, name, original) if file is None else _of_file(file))
+            for found in _in_texts(texts, self.pattern, patience):
+                total += len(found)
+                files += bool(found)
+                shown += found[: max(0, self.limit - len(shown)) if self.limit else None]
         numbers = list(totals(counted, self.pattern, patience))
         return Matches(tuple(shown), total + sum(numbers), files + sum(map(bool, numbers)))
-
-    def _found(self, reader: Reader, name: tuple[str, str], file: File | None, original: Originals) -> list[Match]:
-        """The matches in a file, which is given where its chunks make up its text."""
-        if file is not None:
-            lines = [(file.value("start_line"), file.text.decode())]
-            return _in_lines(lines, self.pattern, name, file.value("content_hash"))
-        (rows,) = _files(reader, self.filters, [name])
-        return _in_file(rows, self.pattern, original)
 
     def together(self, answers: Sequence[Matches]) -> Matches:
         """Those of all, as their chunks have them: only the machine of a cell has its files."""
@@ -182,35 +179,52 @@ def _files(reader: Index, filters: Filters, paths: Iterable[tuple[str, str]]) ->
         yield [row for row in rows if row["source"] == source and (not kinds or row["symbol_kind"] in kinds)]
 
 
-def _in_file(rows: Sequence[Mapping[str, Any]], pattern: Pattern, original: Originals) -> list[Match]:
+class _Text(NamedTuple):
+    """The text of a file in parts, each with the number of its first line; `pages` are the chunks that say theirs."""
+
+    source: str
+    path: str
+    content_hash: str
+    pieces: Sequence[tuple[int, str]]
+    pages: Sequence[Mapping[str, Any]] = ()
+
+
+def _of_file(file: File) -> _Text:
+    source, path, content_hash = (file.value(name) for name in ("source", "path", "content_hash"))
+    return _Text(source, path, content_hash, [(file.value("start_line"), file.text.decode())])
+
+
+def _of_rows(reader: Reader, filters: Filters, name: tuple[str, str], original: Originals) -> _Text:
+    (rows,) = _files(reader, filters, [name])
+    return _Text(*name, rows[0]["content_hash"], pieces_of(rows, original), [row for row in rows if row["pointers"]])
+
+
+def _in_texts(texts: Sequence[_Text], pattern: Pattern, patience: Patience) -> Iterator[list[Match]]:
+    """The matches in each of some files; most have none, which is found out of all together."""
+    may_match = iter(pattern.may_be_in([piece for text in texts for _, piece in text.pieces]))
+    for text in texts:
+        patience.check()
+        yield _in_file(text._replace(pieces=[piece for piece in text.pieces if next(may_match)]), pattern)
+
+
+def _in_file(text: _Text, pattern: Pattern) -> list[Match]:
     """The matches in one file, in their order."""
-    row = rows[0]
-    found = _in_lines(pieces_of(rows, original), pattern, (row["source"], row["path"]), row["content_hash"])
-    return [replace(match, page=_page(rows, match.line)) for match in found]
-
-
-def _in_lines(
-    pieces: Iterable[tuple[int, str]], pattern: Pattern, name: tuple[str, str], content_hash: str
-) -> list[Match]:
-    """The matches in parts of the text of a file, each with the number of its first line, in their order."""
     found: dict[tuple[int, int], Match] = {}
-    for start_line, text in pieces:
-        places = pattern.places(text)
-        if not places:  # as of most texts that are read
-            continue
+    for start_line, piece in text.pieces:
         ends = [0]
-        lines = text.split("\n")
+        lines = piece.split("\n")
         for line in lines:
             ends.append(ends[-1] + len(line) + 1)
         at = 0
-        for start, end in places:
+        for start, end in pattern.places(piece):
             while ends[at + 1] <= start:
                 at += 1
             column = start - ends[at] + 1
             line = lines[at].removesuffix("\r")
             place = (start_line + at, column)
             last = min(end - ends[at] + 1, len(line) + 1)
-            found[place] = Match(*name, *place, max(column, last), line, content_hash)
+            match = Match(text.source, text.path, *place, max(column, last), line, text.content_hash)
+            found[place] = replace(match, page=_page(text.pages, place[0])) if text.pages else match
     return [found[place] for place in sorted(found)]
 
 

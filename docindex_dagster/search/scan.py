@@ -98,6 +98,17 @@ class Pattern:
             for line, item in zip(lines, found.to_pylist(), strict=True)
         ]
 
+    def may_be_in(self, texts: Sequence[str]) -> list[bool]:
+        """Which texts may have places of it: what a line holds, the text holds, too."""
+        if not self.is_regex:
+            return [self.text in text for text in texts]
+        if _OF_TEXT_ENDS.search(self.text):
+            return [True] * len(texts)
+        array = pa.array(texts, pa.string())
+        array = array if self.is_over_lines else self._with_plain_ends(array)
+        found: list[bool] = pc.match_substring_regex(array, self.regex).to_pylist()
+        return found
+
     def places(self, text: str) -> list[tuple[int, int]]:
         """All places of it in a text, [start, end) in characters, none of which overlap.
 
@@ -121,8 +132,6 @@ class Pattern:
 
     def _in_lines(self, text: str) -> list[tuple[int, int]]:
         """Line by line, as grep looks: white space is no end of a line, and `$` is before a carriage return."""
-        if not _OF_TEXT_ENDS.search(self.text) and not self.matches(pa.array([text], pa.string()))[0].as_py():
-            return []  # what a line holds, the text holds, too
         ends = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
         lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
         numbers = np.flatnonzero(pc.match_substring_regex(pa.array(lines, pa.string()), self.regex)).tolist()
