@@ -127,6 +127,19 @@ def read(layout: Layout, source: PublishedSource) -> list[Part] | None:
     return parts if sum(len(part.rows) for part in parts) == source.chunks else None
 
 
+def disagreement(parts: Sequence[Part], batches: Iterable[pa.RecordBatch]) -> str:
+    """An empty string when both have the same texts by their ids, else the first chunk of which they have others."""
+    places = [part.batch.select(["chunk_id", "text"]).take(pa.array(part.rows)) for part in parts]
+    held = pa.Table.from_batches(places, pa.schema([_STORED.field(name) for name in ("chunk_id", "text")]))
+    ids = held["chunk_id"].combine_chunks()
+    for batch in batches:
+        at = pc.index_in(batch["chunk_id"], ids)
+        is_same = pc.fill_null(pc.equal(held["text"].take(at), batch["text"]), fill_value=False)
+        if not pc.all(is_same).as_py():
+            return f"they have another text of chunk {batch['chunk_id'].filter(pc.invert(is_same.combine_chunks()))[0]}"
+    return ""
+
+
 def alone(layout: Layout, key: str, source: PublishedSource) -> tuple[str, ...]:
     """Put the rows of a source into one file that has nothing else; the names of its files then, none if they lack."""
     if len(source.texts) == 1:
