@@ -1,7 +1,7 @@
 """Exact texts in patterns of RE2: a text as a pattern, and a text that all that a pattern matches must hold.
 
-RE2 looks for an exact text some times as fast as Arrow does, and for one as much faster than for a pattern that does not
-begin with it.
+RE2 looks for an exact text several times as fast as Arrow does, and as fast again as for a pattern that does not begin
+with one.
 """
 
 import re

@@ -19,8 +19,8 @@ from docindex_dagster.search.lookup import AskFile
 from docindex_dagster.search.originals import Originals
 from docindex_dagster.search.patience import Patience
 from docindex_dagster.search.reading import batches
-from docindex_dagster.search.totals import totals
 from docindex_dagster.search.scan import LONGEST_S, Pattern, holds
+from docindex_dagster.search.totals import totals
 from docindex_dagster.stores.reader import Reader
 from docindex_dagster.stores.texts import File
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from docindex_dagster.search.patience import Patience
 from docindex_dagster.search.scan import Pattern
@@ -29,7 +30,7 @@ def totals(files: Sequence[File], pattern: Pattern, patience: Patience) -> Itera
         elif _OF_BYTES in pattern.text:
             yield from (len(pattern.places(text.decode())) for text in texts)
         else:
-            yield from _of_regex(pa.array(texts, pa.string()), pattern)
+            yield from _of_regex(pa.array(texts, pa.string()), pattern).tolist()
 
 
 def _batches(files: Sequence[File]) -> Iterator[list[bytes]]:
@@ -44,19 +45,21 @@ def _batches(files: Sequence[File]) -> Iterator[list[bytes]]:
     yield batch
 
 
-def _of_regex(texts: pa.Array, pattern: Pattern) -> list[int]:
+def _of_regex(texts: pa.Array, pattern: Pattern) -> NDArray[np.int64]:
+    """How many places of a regular expression each text has: shape (texts,)."""
     if pattern.is_over_lines:
-        return _marks(texts, pattern).tolist()
+        return _marks(texts, pattern)
     split = pc.split_pattern(texts, "\n")  # no pattern matches the empty text that is behind the last
     lines, numbers = split.flatten(), pc.list_parent_indices(split)
     if pc.any(pc.match_substring_regex(texts, "\r")).as_py():
         lines = pc.replace_substring_regex(lines, "\r\\z", "")
     is_match = pattern.matches(lines)
     marks = _marks(lines.filter(is_match), pattern)
-    return np.bincount(np.asarray(numbers.filter(is_match)), marks, len(texts)).astype(np.int64).tolist()
+    return np.bincount(np.asarray(numbers.filter(is_match)), marks, len(texts)).astype(np.int64)
 
 
-def _marks(texts: pa.Array, pattern: Pattern):
-    """How many marks a text has that is given one at each match."""
+def _marks(texts: pa.Array, pattern: Pattern) -> NDArray[np.int64]:
+    """How many marks each text has that is given one at each match: shape (texts,)."""
     marked = pc.replace_substring_regex(texts, pattern=pattern.regex, replacement=rf"{_MARK}\0")
-    return np.asarray(pc.subtract(pc.binary_length(marked), pc.binary_length(texts)))
+    longer = pc.subtract(pc.binary_length(marked), pc.binary_length(texts))
+    return np.asarray(longer).astype(np.int64)

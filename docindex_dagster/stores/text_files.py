@@ -121,7 +121,7 @@ def read(layout: Layout, source: PublishedSource) -> list[Part] | None:
             is_there = pc.is_valid(batch["text"])
             if len(newer):
                 is_there = pc.and_not(is_there, pc.is_in(batch["chunk_id"], newer))
-            parts.append(Part(batch, np.flatnonzero(is_there)))
+            parts.append(Part(batch, np.flatnonzero(is_there).astype(np.int32)))
         if len(tables) > 1:
             newer = pa.concat_arrays([newer, *table["chunk_id"].chunks])
     return parts if sum(len(part.rows) for part in parts) == source.chunks else None

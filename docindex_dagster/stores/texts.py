@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from docindex_dagster.documents.convert import is_converted
 
-_MOST_CHOICES = 32  # of filters whose answers are remembered
+_MOST_CHOICES = 4  # of filters whose answers are remembered: of each, four bytes a row
 _TESTS = "test"
 # Picks rows of a table by a mask of shape (rows,).
 Choose = Callable[[pa.Table], NDArray[np.bool_]]
@@ -50,15 +50,15 @@ class Part:
 
     Attributes:
         batch: with rows that a later file has, or says to be gone.
-        rows: the positions of the others: int64, shape (rows,).
+        rows: the positions of the others: int32, shape (rows,).
     """
 
     batch: pa.RecordBatch
-    rows: NDArray[np.int64]
-    _chosen: dict[Hashable, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+    rows: NDArray[np.int32]
+    _chosen: dict[Hashable, NDArray[np.int32]] = field(default_factory=dict, repr=False)
 
-    def choose(self, key: Hashable, choose: Choose) -> NDArray[np.int64]:
-        """The positions of the rows that `choose` picks, int64 (chosen,); the same key has the same answer."""
+    def choose(self, key: Hashable, choose: Choose) -> NDArray[np.int32]:
+        """The positions of the rows that `choose` picks, int32 (chosen,); the same key has the same answer."""
         chosen = self._chosen.get(key)
         if chosen is None:
             if len(self._chosen) >= _MOST_CHOICES:
@@ -69,7 +69,7 @@ class Part:
             chosen = self._chosen[key] = self.rows[choose(about)]
         return chosen
 
-    def places(self, positions: NDArray[np.int64]) -> list[Place]:
+    def places(self, positions: NDArray[np.int32]) -> list[Place]:
         """Where rows are among all chunks."""
         names = ("path", "chunk_index", "chunk_id")
         columns = (self.batch[name].take(pa.array(positions)).to_pylist() for name in names)
@@ -104,7 +104,8 @@ class Part:
         is_span = (starts >= 0) & (ends - starts == np.diff(self.ends)[self.rows])
         is_next = np.zeros(len(starts), np.bool_)
         is_next[1:] = (starts[1:] <= ends[:-1]) & (ends[:-1] <= ends[1:]) & (np.diff(self.rows) == 1)
-        return is_span & (is_first | is_next)
+        goes_on: NDArray[np.bool_] = is_span & (is_first | is_next)
+        return goes_on
 
     @cached_property
     def spans(self) -> dict[str, NDArray[np.int64]]:
@@ -114,7 +115,9 @@ class Part:
     @cached_property
     def is_test(self) -> NDArray[np.bool_]:
         """Which rows of the batch are of tests: shape (rows of the batch,)."""
-        found: NDArray[np.bool_] = np.asarray(pc.fill_null(pc.equal(self.batch["source_type"], _TESTS), fill_value=False))
+        found: NDArray[np.bool_] = np.asarray(
+            pc.fill_null(pc.equal(self.batch["source_type"], _TESTS), fill_value=False)
+        )
         return found
 
 
@@ -123,7 +126,7 @@ class Piece(NamedTuple):
 
     first: Place
     part: Part
-    positions: NDArray[np.int64]
+    positions: NDArray[np.int32]
 
     @property
     def batch(self) -> pa.RecordBatch:
@@ -158,7 +161,7 @@ class Texts:
                 yield Piece(_first(part, positions), part, positions)
 
 
-def _first(part: Part, positions: NDArray[np.int64]) -> Place:
+def _first(part: Part, positions: NDArray[np.int32]) -> Place:
     """The first place of rows, which are by path but for those of tests."""
     at = int(positions[np.argmin(part.is_test[positions])])
     path, index, chunk_id = (part.batch[name][at].as_py() for name in ("path", "chunk_index", "chunk_id"))

@@ -1,6 +1,8 @@
 """Searches of texts that are mapped, and of the tables, find what a plain reading of every row finds."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,7 +49,7 @@ def publish_files(layout: Layout, key: str, files: dict[str, str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory) -> Reader:
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """Two sources, of which one was edited, so that its texts are in several files; a piece is few rows."""
     layout = Layout(tmp_path_factory.mktemp("index"))
     with pytest.MonkeyPatch.context() as patch:
@@ -64,7 +66,7 @@ def reader(tmp_path_factory) -> Reader:
 
 
 @pytest.fixture(scope="module")
-def of_tables(reader) -> Reader:
+def of_tables(reader: Reader) -> Reader:
     """The same without its texts."""
     without = {key: replace(source, texts=()) for key, source in reader.generation.sources.items()}
     found = replace(reader, generation=replace(reader.generation, sources=without))
@@ -107,8 +109,8 @@ def all_places(reader: Reader, filters: Filters, pattern: Pattern) -> list[tuple
     return sorted(found)
 
 
-def _is_span(row) -> bool:
-    return row["end_byte"] - row["start_byte"] == len(row["text"].encode())
+def _is_span(row: dict[str, Any]) -> bool:
+    return bool(row["end_byte"] - row["start_byte"] == len(row["text"].encode()))
 
 
 def places(found: Matches) -> list[tuple[str, str, int, int]]:
@@ -119,12 +121,13 @@ _TEXTS = st.one_of(
     st.sampled_from(["->>", "return", "first", "e", "item 19", "\r\n", "Größe", "\x00", "🙂", "[0]", "nowhere", ")\n"]),
     st.text(alphabet="item 0123,'->\nretufs\r", min_size=1, max_size=5),
 )
+_CHOSEN = (
+    *(r"\bdef \w+", "^return", r"first\(", r"(?i)GRÖßE|ITEM 7\b", "->> .$", r"\w+$", r"[a-z]{5,}\d", r"^\s*#"),
+    *(r"\Aone", r"three\z", r"item \d+', 'item", r"\):\n +return", r"(return|first).*", r"\S+>>", r"fir?st|x"),
+    *(r"de\C", "e+?", "(?s)first.*return", r"^def .*$", r"\x00", r"\Qfirst(\E", r"[^a]\]", "p<", "three\r\n"),
+)
 _REGEXES = st.one_of(
-    st.sampled_from(
-        [r"\bdef \w+", "^return", r"first\(", r"(?i)GRÖßE|ITEM 7\b", "->> .$", r"\w+$", r"[a-z]{5,}\d", r"^\s*#"]
-        + [r"\Aone", r"three\z", r"item \d+', 'item", r"\):\n +return", r"(return|first).*", r"\S+>>", r"fir?st|x"]
-        + [r"de\C", "e+?", "(?s)first.*return", r"^def .*$", r"\x00", r"\Qfirst(\E", r"[^a]\]", "p<", "three\r\n"]
-    ),
+    st.sampled_from(_CHOSEN),
     st.text(alphabet="firsteun()[]|?*+.^$\\{1,}dwQE- >", min_size=1, max_size=9),
 )
 _FILTERS = st.sampled_from(
@@ -139,7 +142,9 @@ _FILTERS = st.sampled_from(
         Filters(symbol_kinds=("function",)),
     ]
 )
-_PATTERNS = st.one_of(_TEXTS.map(lambda text: Pattern(text, is_regex=False)), _REGEXES.map(lambda text: Pattern(text, is_regex=True)))
+_PATTERNS = st.one_of(
+    _TEXTS.map(lambda text: Pattern(text, is_regex=False)), _REGEXES.map(lambda text: Pattern(text, is_regex=True))
+)
 
 
 @given(pattern=_PATTERNS, filters=_FILTERS, limit=st.sampled_from([1, 2, 7, 500]))
@@ -208,10 +213,9 @@ def test_several_homes_are_read_as_one(reader, tmp_path):
     for index in (together, cells):
         for pattern in (Pattern("first", is_regex=False), Pattern(r"\w+\(", is_regex=True)):
             for limit in (2, 100):
-                assert holding(Pool(index, Filters(), limit), pattern) == holding(Pool(reader, Filters(), limit), pattern)
-                assert find_matches(Pool(index, Filters(), limit), pattern) == (
-                    find_matches(Pool(reader, Filters(), limit), pattern)
-                )
+                found, expected = Pool(index, Filters(), limit), Pool(reader, Filters(), limit)
+                assert holding(found, pattern) == holding(expected, pattern)
+                assert find_matches(found, pattern) == find_matches(expected, pattern)
 
 
 @pytest.mark.parametrize("search", [holding, find_matches])
@@ -243,8 +247,11 @@ def test_what_is_necessary_is_in_all_that_matches(regex, text):
 
 @pytest.mark.parametrize(
     ("regex", "text"),
-    [(r"\bdef \w+", "def "), (r"raise \w+Error\(", "raise "), ("colou?r", "colo"), ("https?://", "http"), (r"a\.b+c", "a.b")]
-    + [("(?i)license", ""), ("one|other", ""), (r"\d+", ""), ("(get|set)Name", "Name"), (r"\Qx\E", "")],
+    [
+        *((r"\bdef \w+", "def "), (r"raise \w+Error\(", "raise "), ("colou?r", "colo"), ("https?://", "http")),
+        *((r"a\.b+c", "a.b"), ("(?i)license", ""), ("one|other", ""), (r"\d+", ""), ("(get|set)Name", "Name")),
+        (r"\Qx\E", ""),
+    ],
 )
 def test_the_longest_text_of_a_pattern_is_looked_for_first(regex, text):
     assert necessary(regex) == text

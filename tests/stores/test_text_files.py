@@ -1,5 +1,6 @@
 """The files of the texts: what changed is written, and what they say is what the table says, whatever was before."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -90,10 +91,10 @@ def test_the_same_rows_write_nothing(layout):
 
 def test_where_much_changed_all_is_written(layout):
     publish_files(layout, files_of())
-    edited = {f"f{at:02}": f"gamma{at} is new" for at in range(30)}
-    source = publish_files(layout, files_of(**edited))
+    edited = files_of() | {f"f{at:02}.py": [f"gamma{at} is new"] for at in range(30)}
+    source = publish_files(layout, edited)
     assert len(source.texts) == 1
-    assert rows_of(layout, source) == texts_of(files_of(**edited))
+    assert rows_of(layout, source) == texts_of(edited)
 
 
 _CONTENTS = st.dictionaries(st.integers(0, 30), st.integers(0, 5), max_size=31)
@@ -114,10 +115,10 @@ def test_after_any_publications_the_files_have_the_rows_of_the_last(tmp_path_fac
         names = text_files.write(layout, KEY, str(number), chunks, before)
         held = chunks.select(["chunk_id", "row_hash"])
         assert len(names) <= 1 + 3
-        assert rows_of(layout, _entry(names, chunks.num_rows)) == texts_of(files)
-        assert rows_of(layout, _entry(text_files.alone(layout, KEY, _entry(names, chunks.num_rows)), chunks.num_rows)) == (
-            texts_of(files)
-        )
+        source = _entry(names, chunks.num_rows)
+        assert rows_of(layout, source) == texts_of(files)
+        put_together = replace(source, texts=text_files.alone(layout, KEY, source))
+        assert rows_of(layout, put_together) == texts_of(files)
 
 
 def _entry(names: tuple[str, ...], chunks: int) -> PublishedSource:
@@ -182,7 +183,7 @@ def test_a_store_of_before_has_none_and_gets_them_with_the_next_publication(layo
 
 
 def _without_texts(source: PublishedSource) -> PublishedSource:
-    return PublishedSource(**{name: getattr(source, name) for name in source.__slots__ if name != "texts"})
+    return replace(source, texts=())
 
 
 def test_a_reader_goes_on_with_files_that_are_gone(layout):
@@ -204,7 +205,7 @@ def test_a_compaction_and_an_erasure_leave_nothing_of_what_is_gone(layout):
     reader = open_reader(layout)
     assert reader.texts is not None
     assert rows_of(layout, reader.generation.sources[KEY]) == texts_of(files_of())
-    assert [problem for problem in examine(layout, has_tables=False)] == []
+    assert list(examine(layout, has_tables=False)) == []
 
 
 def test_without_a_generation_to_go_back_to_a_compaction_leaves_one_file(layout):
