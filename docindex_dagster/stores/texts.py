@@ -70,14 +70,14 @@ class Part:
         return chosen
 
     def places(self, positions: NDArray[np.int32]) -> list[Place]:
-        """Where rows are among all chunks."""
+        """Where the rows at some positions, int32 (rows,), are among all chunks."""
         names = ("path", "chunk_index", "chunk_id")
         columns = (self.batch[name].take(pa.array(positions)).to_pylist() for name in names)
         return list(zip(self.is_test[positions].tolist(), *columns, strict=True))
 
     @cached_property
     def ends(self) -> NDArray[np.int32]:
-        """Where the text of each row of the batch begins, and the last ends, in its bytes: shape (rows + 1,)."""
+        """Where the text of each row of the batch begins, and the last ends, in its bytes: int32, shape (rows + 1,)."""
         text = self.batch["text"]
         return np.frombuffer(text.buffers()[1], np.int32)[text.offset : text.offset + len(text) + 1]
 
@@ -109,12 +109,12 @@ class Part:
 
     @cached_property
     def spans(self) -> dict[str, NDArray[np.int64]]:
-        """Where the chunks of the batch begin and end in their files, by column, -1 where that is not known."""
+        """Where the chunks of the batch begin and end in their files, by column, -1 where unknown: int64 (rows,)."""
         return {name: np.asarray(pc.fill_null(self.batch[name], -1)) for name in ("start_byte", "end_byte")}
 
     @cached_property
     def is_test(self) -> NDArray[np.bool_]:
-        """Which rows of the batch are of tests: shape (rows of the batch,)."""
+        """Which rows of the batch are of tests: booleans of shape (rows,)."""
         found: NDArray[np.bool_] = np.asarray(
             pc.fill_null(pc.equal(self.batch["source_type"], _TESTS), fill_value=False)
         )
