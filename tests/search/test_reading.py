@@ -123,7 +123,16 @@ _TEXTS = st.one_of(
 )
 _CHOSEN = (
     *(r"\bdef \w+", "^return", r"first\(", r"(?i)GRÖßE|ITEM 7\b", "->> .$", r"\w+$", r"[a-z]{5,}\d", r"^\s*#"),
-    *(r"\Aone", r"three\z", r"item \d+', 'item", r"\):\n +return", r"(return|first).*", r"\S+>>", r"fir?st|x"),
+    *(
+        r"\Aone",
+        r"\Avalue",
+        r"three\z",
+        r"item \d+', 'item",
+        r"\):\n +return",
+        r"(return|first).*",
+        r"\S+>>",
+        r"fir?st|x",
+    ),
     *(r"de\C", "e+?", "(?s)first.*return", r"^def .*$", r"\x00", r"\Qfirst(\E", r"[^a]\]", "p<", "three\r\n"),
 )
 _REGEXES = st.one_of(
@@ -161,6 +170,7 @@ def test_the_first_chunks_and_counts_are_those_of_a_plain_reading(reader, of_tab
 @settings(max_examples=120)
 @example(pattern=Pattern("e", is_regex=False), filters=Filters(), limit=1)
 @example(pattern=Pattern(r"\w+$", is_regex=True), filters=Filters(), limit=1)
+@example(pattern=Pattern(r"\Avalue", is_regex=True), filters=Filters(), limit=0)
 @example(pattern=Pattern(r"^\s*\w", is_regex=True), filters=Filters(), limit=1)
 @example(pattern=Pattern(r"\):\n +return", is_regex=True), filters=Filters(), limit=1)
 def test_all_places_are_found_and_counted_as_by_a_plain_reading(reader, of_tables, pattern, filters, limit):
