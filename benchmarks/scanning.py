@@ -23,7 +23,9 @@ from docindex_dagster.stores.reader import Reader, open_reader
 
 _CHUNKS, _MATCHES = 500, 100
 _LONGEST_S = 600.0
-_TEXTS = ("return", "self", "error", "TODO", "->", "e", "assertEqual(", "serialize", "_zqxjkv_", "http2", " = ", "Größe")
+_TEXTS = (
+    *("return", "self", "error", "TODO", "->", "e", "assertEqual(", "serialize", "_zqxjkv_", "http2", " = ", "Größe"),
+)
 _WITH_A_TEXT = (r"\bdef \w+", "^import", r"https?://\S+", r"raise \w+Error\(", r"async fn \w+", r"curl_easy_\w+")
 _WITHOUT = (
     *("[A-Z]{4,}", r"\d+\.\d+\.\d+", "(?i)license", ";$", r"^\s*#", r"(get|set)[A-Z]\w+\(", r"[a-z]+\d{7}"),

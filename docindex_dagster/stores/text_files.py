@@ -61,7 +61,7 @@ def write(
             return later
     name = _name(source, version)
     if anew or _read(layout, name) is None:
-        _write(layout, name, chunks.select(_SCHEMA.names))
+        _write(layout, name, [chunks.select(_SCHEMA.names)])
     return (name,)
 
 
@@ -81,9 +81,9 @@ def _later(layout: Layout, source: str, version: str, chunks: pa.Table, before: 
         return ()
     name = _name(source, version, *before.names)
     if len(others) < _MOST_LATER:
-        _write(layout, name, changed)
+        _write(layout, name, [changed])
         return (*before.names, name)
-    _write(layout, name, _newest([*tables, changed]))
+    _write(layout, name, [_newest([*tables, changed])])
     return first, name
 
 
@@ -99,11 +99,7 @@ def _newest(tables: Sequence[pa.Table]) -> pa.Table:
     for table in reversed(tables):
         found.append(table.filter(pc.invert(pc.is_in(table["chunk_id"], newer))))
         newer = pa.concat_arrays([newer, *table["chunk_id"].chunks])
-    return _in_order(pa.concat_tables(found))
-
-
-def _in_order(table: pa.Table) -> pa.Table:
-    return table.sort_by([("path", "ascending"), ("chunk_index", "ascending")])
+    return pa.concat_tables(found).sort_by([("path", "ascending"), ("chunk_index", "ascending")])
 
 
 def read(layout: Layout, source: PublishedSource) -> list[Part] | None:
@@ -129,14 +125,17 @@ def read(layout: Layout, source: PublishedSource) -> list[Part] | None:
 
 def disagreement(parts: Sequence[Part], batches: Iterable[pa.RecordBatch]) -> str:
     """An empty string when both have the same texts by their ids, else the first chunk of which they have others."""
-    places = [part.batch.select(["chunk_id", "text"]).take(pa.array(part.rows)) for part in parts]
-    held = pa.Table.from_batches(places, pa.schema([_STORED.field(name) for name in ("chunk_id", "text")]))
-    ids = held["chunk_id"].combine_chunks()
+    ids, texts = (
+        pa.concat_arrays(
+            [pa.array([], kind), *(part.batch[name].take(pa.array(part.rows)).cast(kind) for part in parts)]
+        )
+        for name, kind in (("chunk_id", pa.string()), ("text", pa.large_string()))
+    )
     for batch in batches:
-        at = pc.index_in(batch["chunk_id"], ids)
-        is_same = pc.fill_null(pc.equal(held["text"].take(at), batch["text"]), fill_value=False)
+        held = texts.take(pc.index_in(batch["chunk_id"], ids))
+        is_same = pc.fill_null(pc.equal(held, batch["text"].cast(pa.large_string())), fill_value=False)
         if not pc.all(is_same).as_py():
-            return f"they have another text of chunk {batch['chunk_id'].filter(pc.invert(is_same.combine_chunks()))[0]}"
+            return f"they have another text of chunk {batch['chunk_id'].filter(pc.invert(is_same))[0]}"
     return ""
 
 
@@ -148,8 +147,7 @@ def alone(layout: Layout, key: str, source: PublishedSource) -> tuple[str, ...]:
     if not source.texts or parts is None:
         return ()
     name = _name(key, source.version)
-    rows = [pa.Table.from_batches([part.batch]).take(pa.array(part.rows)) for part in parts]
-    _write(layout, name, _in_order(pa.concat_tables(rows)))
+    _write(layout, name, (pa.Table.from_batches([part.batch]).take(pa.array(part.rows)) for part in parts))
     return (name,)
 
 
@@ -165,14 +163,15 @@ def remove_unused(layout: Layout, used: Iterable[str]) -> None:
             file.unlink(missing_ok=True)
 
 
-def _write(layout: Layout, name: str, rows: pa.Table) -> None:
-    rows = rows.replace_schema_metadata(None).cast(_STORED).combine_chunks()
+def _write(layout: Layout, name: str, tables: Iterable[pa.Table]) -> None:
+    """Write tables, each by path and chunk_index, so that no batch has rows of two of them."""
     with (
         replacing(layout.texts / name) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, _STORED) as out,
     ):
-        out.write_table(rows, _ROWS_A_BATCH)
+        for rows in tables:
+            out.write_table(rows.replace_schema_metadata(None).cast(_STORED).combine_chunks(), _ROWS_A_BATCH)
 
 
 def _read(layout: Layout, name: str) -> pa.Table | None:
