@@ -145,6 +145,11 @@ class Layout:
         return self.stores / "packs"
 
     @property
+    def texts(self) -> Path:
+        """The folder of the text files."""
+        return self.stores / "texts"
+
+    @property
     def links(self) -> Path:
         """The folder of the link files."""
         return self.stores / "links"

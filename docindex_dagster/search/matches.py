@@ -6,8 +6,7 @@ cut are whole, and text that chunks repeat counts once.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,9 +18,13 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.lookup import AskFile
 from docindex_dagster.search.originals import Originals
 from docindex_dagster.search.patience import Patience
-from docindex_dagster.search.scan import LONGEST_S, Pattern, counted
+from docindex_dagster.search.reading import batches
+from docindex_dagster.search.scan import LONGEST_S, Pattern, holds
+from docindex_dagster.search.totals import totals
 from docindex_dagster.stores.reader import Reader
+from docindex_dagster.stores.texts import File
 
+_FILES_A_LOOK = 64  # that are read together
 _COLUMNS = ["source", "path", "start_byte", "end_byte", "text"]
 _LONGEST_LINE = 300  # characters that are shown of a line
 _BEFORE = 80  # of them before the match
@@ -86,15 +89,26 @@ class AskMatches:
     def of(self, reader: Reader, original: Originals = lambda *_: None) -> Matches:
         """Those of one index."""
         patience = Patience.of(self.longest_s)
+        plain = _plain(reader, self.filters)
         shown: list[Match] = []
+        counted: list[File] = []
         total = files = 0
-        for rows in _files(reader, self.filters, _paths(reader, self, patience)):
-            patience.check()
-            found = _in_file(rows, self.pattern, original)
-            total += len(found)
-            files += bool(found)
-            shown += found[: max(0, self.limit - len(shown)) if self.limit else None]
-        return Matches(tuple(shown), total, files)
+        names = _paths(reader, self, patience)
+        for start in range(0, len(names), _FILES_A_LOOK):
+            texts: list[_Text] = []
+            for name in names[start : start + _FILES_A_LOOK]:
+                patience.check()
+                file = plain.get(name)
+                if file is not None and self.limit and len(shown) == self.limit:
+                    counted.append(file)
+                else:
+                    texts.append(_of_rows(reader, self.filters, name, original) if file is None else _of_file(file))
+            for found in _in_texts(texts, self.pattern, patience):
+                total += len(found)
+                files += bool(found)
+                shown += found[: max(0, self.limit - len(shown)) if self.limit else None]
+        numbers = list(totals(counted, self.pattern, patience))
+        return Matches(tuple(shown), total + sum(numbers), files + sum(map(bool, numbers)))
 
     def together(self, answers: Sequence[Matches]) -> Matches:
         """Those of all, as their chunks have them: only the machine of a cell has its files."""
@@ -123,17 +137,23 @@ def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) ->
     return {number: line for first, lines in pieces for number, line in enumerate(lines, start=first)}
 
 
+def _plain(reader: Reader, filters: Filters) -> Mapping[tuple[str, str], File | None]:
+    """The files whose text, and all that a match says, is read from the files of the texts.
+
+    A filter by symbols takes chunks out of files, so that theirs do not make up a text.
+    """
+    return {} if reader.texts is None or filters.symbol_kinds else reader.texts.files
+
+
 def _paths(reader: Reader, asked: AskMatches, patience: Patience) -> list[tuple[str, str]]:
     """The files of which a chunk may hold a pattern, in order: also if it was converted, or a line was cut."""
     found: set[tuple[str, str]] = set()
-    condition = asked.filters.to_sql()
-    rows = (table.search().where(condition).select(_COLUMNS).limit(None) for table in reader.tables)
     cut = []
-    for batch in chain.from_iterable(one.to_batches() for one in rows):
+    for batch in batches(reader, asked.filters, _COLUMNS):
         is_converted = pc.not_equal(
             pc.subtract(batch["end_byte"], batch["start_byte"]), pc.binary_length(batch["text"])
         )
-        has_it = pc.greater(counted(batch["text"], asked.pattern, patience), 0)
+        has_it = holds(batch["text"], asked.pattern, patience)
         is_match = pc.or_(has_it, pc.fill_null(is_converted, fill_value=True))
         hits = batch.filter(is_match)
         found.update(zip(hits["source"].to_pylist(), hits["path"].to_pylist(), strict=True))
@@ -159,25 +179,52 @@ def _files(reader: Index, filters: Filters, paths: Iterable[tuple[str, str]]) ->
         yield [row for row in rows if row["source"] == source and (not kinds or row["symbol_kind"] in kinds)]
 
 
-def _in_file(rows: Sequence[Mapping[str, Any]], pattern: Pattern, original: Originals) -> list[Match]:
+class _Text(NamedTuple):
+    """The text of a file in parts, each with the number of its first line; `pages` are the chunks that say theirs."""
+
+    source: str
+    path: str
+    content_hash: str
+    pieces: Sequence[tuple[int, str]]
+    pages: Sequence[Mapping[str, Any]] = ()
+
+
+def _of_file(file: File) -> _Text:
+    source, path, content_hash = (file.value(name) for name in ("source", "path", "content_hash"))
+    return _Text(source, path, content_hash, [(file.value("start_line"), file.text.decode())])
+
+
+def _of_rows(reader: Reader, filters: Filters, name: tuple[str, str], original: Originals) -> _Text:
+    (rows,) = _files(reader, filters, [name])
+    return _Text(*name, rows[0]["content_hash"], pieces_of(rows, original), [row for row in rows if row["pointers"]])
+
+
+def _in_texts(texts: Sequence[_Text], pattern: Pattern, patience: Patience) -> Iterator[list[Match]]:
+    """The matches in each of some files; most have none, which is found out of all together."""
+    may_match = iter(pattern.may_be_in([piece for text in texts for _, piece in text.pieces]))
+    for text in texts:
+        patience.check()
+        yield _in_file(text._replace(pieces=[piece for piece in text.pieces if next(may_match)]), pattern)
+
+
+def _in_file(text: _Text, pattern: Pattern) -> list[Match]:
     """The matches in one file, in their order."""
     found: dict[tuple[int, int], Match] = {}
-    row = rows[0]
-    for start_line, text in pieces_of(rows, original):
+    for start_line, piece in text.pieces:
         ends = [0]
-        lines = text.split("\n")
+        lines = piece.split("\n")
         for line in lines:
             ends.append(ends[-1] + len(line) + 1)
         at = 0
-        for start, end in pattern.places(text):
+        for start, end in pattern.places(piece):
             while ends[at + 1] <= start:
                 at += 1
             column = start - ends[at] + 1
             line = lines[at].removesuffix("\r")
             place = (start_line + at, column)
             last = min(end - ends[at] + 1, len(line) + 1)
-            match = Match(row["source"], row["path"], *place, max(column, last), line, row["content_hash"])
-            found[place] = replace(match, page=_page(rows, place[0]))
+            match = Match(text.source, text.path, *place, max(column, last), line, text.content_hash)
+            found[place] = replace(match, page=_page(text.pages, place[0])) if text.pages else match
     return [found[place] for place in sorted(found)]
 
 

@@ -4,9 +4,9 @@ Patterns have RE2's syntax, which takes time in proportion to the text whatever 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate, islice, repeat
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,11 @@ from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.candidates import Pool, Ranking
 from docindex_dagster.search.cells import ask
 from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.literals import necessary, quoted
 from docindex_dagster.search.patience import Patience
+from docindex_dagster.search.reading import batches, pieces
 from docindex_dagster.stores.reader import Reader
+from docindex_dagster.stores.texts import Place, Texts
 
 _COLUMNS = ["chunk_id", "source_type", "path", "chunk_index", "text"]
 _ORDER = ("is_test", "path", "chunk_index", "chunk_id")
@@ -26,8 +29,10 @@ _TESTS = "test"
 _LONGEST_REGEX = 1000  # characters: what a text costs grows with them
 LONGEST_S = 30.0  # of a search
 _TEXTS_A_LOOK = 500  # at the clock
+_SHORTEST = 3  # characters that are worth looking for before a pattern that they are a part of
 _GROUP = "docindex_span"
 _OF_LINES = re.compile(r"\n|\\n|\\x0a|\\x\{a|\(\?\w*s", re.IGNORECASE)  # of a pattern that may go over lines
+_OF_TEXT_ENDS = re.compile(r"\\[Az]")  # of a pattern that may be there only in a line that is looked at alone
 _PRIVATE = range(0xE000, 0xF900)
 # What may hold a parenthesis that is not a group's: quoted text, an escaped character, a class; then those that are.
 _PARTS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\(\?P?<\w+>|\(\?|\(", re.DOTALL)
@@ -51,9 +56,9 @@ class Pattern:
         if len(self.text) > _LONGEST_REGEX:
             raise QueryError(f"the regular expression is too long: at most {_LONGEST_REGEX:,} characters")
         try:
-            matches_nothing = bool(pc.match_substring_regex(pa.array([""]), self._regex)[0].as_py())
+            matches_nothing = bool(pc.match_substring_regex(pa.array([""]), self.regex)[0].as_py())
         except pa.ArrowInvalid as error:
-            problem = str(error).removeprefix("Invalid regular expression: ").removesuffix(f": {self._regex}")
+            problem = str(error).removeprefix("Invalid regular expression: ").removesuffix(f": {self.regex}")
             raise QueryError(f"{self.text!r} is no regular expression of RE2: {problem}") from error
         if matches_nothing:
             raise QueryError("the regular expression matches the empty text, and so every chunk")
@@ -61,22 +66,48 @@ class Pattern:
     def counts(self, texts: pa.Array) -> pa.Array:
         """How often each text holds it."""
         if self.is_regex:
-            if "$" in self.text:  # which is an end of a line on Windows, too
-                texts = pc.replace_substring(texts, "\r\n", "\n")
-            return pc.count_substring_regex(texts, self._regex)
+            return pc.count_substring_regex(self._with_plain_ends(texts), self.regex)
         return pc.count_substring(texts, self.text)
+
+    def matches(self, texts: pa.Array) -> pa.Array:
+        """Whether each text holds it: where its count is more than 0."""
+        if not self.is_regex:
+            return _holding(texts, self.text)
+        text = necessary(self.text)
+        if len(text) < _SHORTEST:
+            return pc.match_substring_regex(self._with_plain_ends(texts), self.regex)
+        may_match = _holding(texts, text)
+        found = pc.match_substring_regex(self._with_plain_ends(texts.filter(may_match)), self.regex)
+        return pc.replace_with_mask(may_match, may_match, found)
+
+    def _with_plain_ends(self, texts: pa.Array) -> pa.Array:
+        """The texts with the ends of lines that `$` matches, which are others on Windows."""
+        if "$" in self.text and pc.any(pc.match_substring_regex(texts, "\r\n")).as_py():
+            return pc.replace_substring(texts, "\r\n", "\n")
+        return texts
 
     def spans(self, lines: list[str]) -> list[tuple[int, int] | None]:
         """Where it begins and ends in each line for the first time, in characters."""
         if not self.is_regex:
             starts = [line.find(self.text) for line in lines]
             return [(start, start + len(self.text)) if start >= 0 else None for start in starts]
-        pattern = f"(?P<{_GROUP}>{_without_groups(self._regex)})"
+        pattern = f"(?P<{_GROUP}>{_without_groups(self.regex)})"
         found = pc.extract_regex_span(pa.array(lines, pa.string()), pattern=pattern)
         return [
             None if item is None else _in_characters(line, *item[_GROUP])
             for line, item in zip(lines, found.to_pylist(), strict=True)
         ]
+
+    def may_be_in(self, texts: Sequence[str]) -> list[bool]:
+        """Which texts may have places of it: what a line holds, the text holds, too."""
+        if not self.is_regex:
+            return [self.text in text for text in texts]
+        if _OF_TEXT_ENDS.search(self.text):
+            return [True] * len(texts)
+        array = pa.array(texts, pa.string())
+        array = array if self.is_over_lines else self._with_plain_ends(array)
+        found: list[bool] = pc.match_substring_regex(array, self.regex).to_pylist()
+        return found
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """All places of it in a text, [start, end) in characters, none of which overlap.
@@ -89,7 +120,12 @@ class Pattern:
             while (start := text.find(self.text, starts[-1] + len(self.text))) >= 0:
                 starts.append(start)
             return [(start, start + len(self.text)) for start in starts[1:]]
-        return self._over_lines(text) if _OF_LINES.search(self.text) else self._in_lines(text)
+        return self._over_lines(text) if self.is_over_lines else self._in_lines(text)
+
+    @property
+    def is_over_lines(self) -> bool:
+        """Whether what a regular expression matches may go over lines."""
+        return bool(_OF_LINES.search(self.text))
 
     def _over_lines(self, text: str) -> list[tuple[int, int]]:
         return self._marked([text], _unused(text))[0]
@@ -98,7 +134,7 @@ class Pattern:
         """Line by line, as grep looks: white space is no end of a line, and `$` is before a carriage return."""
         ends = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
         lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-        numbers = np.flatnonzero(pc.match_substring_regex(pa.array(lines, pa.string()), self._regex)).tolist()
+        numbers = np.flatnonzero(pc.match_substring_regex(pa.array(lines, pa.string()), self.regex)).tolist()
         marked = self._marked([lines[number] for number in numbers], _unused(text))
         places = zip(numbers, marked, strict=True)
         return [(ends[number] + start, ends[number] + end) for number, spans in places for start, end in spans]
@@ -107,12 +143,13 @@ class Pattern:
         """The matches in each text, by a replacement that puts a mark before and behind each."""
         before, after = marks
         marked = pc.replace_substring_regex(
-            pa.array(texts, pa.string()), pattern=self._regex, replacement=rf"{before}\0{after}"
+            pa.array(texts, pa.string()), pattern=self.regex, replacement=rf"{before}\0{after}"
         )
         return [_between(text, before, after) for text in marked.to_pylist()]
 
     @property
-    def _regex(self) -> str:
+    def regex(self) -> str:
+        """The regular expression for RE2."""
         return f"(?m){self.text}"
 
 
@@ -132,7 +169,7 @@ def _unused(text: str) -> tuple[str, str]:
     Raises:
         QueryError: it holds all of them, which is no text.
     """
-    unused = [char for char in map(chr, _PRIVATE) if char not in text][:2]
+    unused = list(islice((char for char in map(chr, _PRIVATE) if char not in text), 2))
     if len(unused) < 2:  # noqa: PLR2004 one before a match, one behind it
         raise QueryError("a file holds every character that Unicode leaves to programs: look for an exact text instead")
     return unused[0], unused[1]
@@ -157,17 +194,38 @@ def _in_characters(line: str, start: int, length: int) -> tuple[int, int]:
     return first, first + len(encoded[start : start + length].decode(errors="ignore"))
 
 
+def _holding(texts: pa.Array, text: str) -> pa.Array:
+    """Whether each of some texts holds another one."""
+    if len(text) > _LONGEST_REGEX:
+        return pc.match_substring(texts, text)
+    return pc.match_substring_regex(texts, quoted(text))
+
+
+def holds(texts: pa.Array, pattern: Pattern, patience: Patience) -> pa.Array:
+    """Whether each text holds a pattern.
+
+    Raises:
+        QueryError: patience ends.
+    """
+    return _at_times(texts, pattern.matches, patience)
+
+
 def counted(texts: pa.Array, pattern: Pattern, patience: Patience) -> pa.Array:
     """How often each text holds a pattern.
 
     Raises:
         QueryError: patience ends.
     """
-    counts = []
+    return _at_times(texts, pattern.counts, patience)
+
+
+def _at_times(texts: pa.Array, ask: Callable[[pa.Array], pa.Array], patience: Patience) -> pa.Array:
+    """What is asked of texts, with looks at the clock."""
+    found = []
     for start in range(0, max(1, len(texts)), _TEXTS_A_LOOK):
         patience.check()
-        counts.append(pattern.counts(texts.slice(start, _TEXTS_A_LOOK)))
-    return pa.concat_arrays(counts)
+        found.append(ask(texts.slice(start, _TEXTS_A_LOOK)))
+    return pa.concat_arrays(found)
 
 
 @spanned("scan")
@@ -201,15 +259,33 @@ class AskHolding:
         Raises:
             QueryError: looking for it takes too long.
         """
-        found = []
         patience = Patience.of(self.longest_s)
-        condition = self.filters.to_sql()
-        rows = (table.search().where(condition).select(_COLUMNS).limit(None) for table in reader.tables)
-        for batch in chain.from_iterable(one.to_batches() for one in rows):
-            counts = counted(batch["text"], self.pattern, patience)
-            is_match = pc.greater(counts, 0)
-            hits = pa.record_batch([*batch.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"])
-            found.append(hits.filter(is_match))
+        if not self.limit:
+            return []
+        return self._in_tables(reader, patience) if reader.texts is None else self._in_files(reader.texts, patience)
+
+    def _in_files(self, texts: Texts, patience: Patience) -> list[Holding]:
+        """Read in the order of the first places, so that what is read last may not have to be."""
+        best: list[tuple[Place, int, int]] = []  # with the number of a piece, and a position in its part
+        found = sorted(pieces(texts, self.filters), key=lambda piece: piece.first)
+        for number, piece in enumerate(found):
+            if len(best) == self.limit and piece.first > best[-1][0]:
+                break
+            is_match = np.asarray(holds(piece.batch["text"], self.pattern, patience))
+            positions = piece.positions[is_match]
+            places = zip(piece.part.places(positions), repeat(number), positions.tolist(), strict=False)
+            best = sorted([*best, *places])[: self.limit]
+        rows = [(found[number].part.batch["text"], position) for _, number, position in best]
+        held = pa.concat_arrays([pa.array([], pa.string()), *(text.slice(position, 1) for text, position in rows)])
+        counts = counted(held, self.pattern, patience).to_pylist()
+        return [(*place, float(count)) for (place, _, _), count in zip(best, counts, strict=True)]
+
+    def _in_tables(self, reader: Reader, patience: Patience) -> list[Holding]:
+        found = []
+        for batch in batches(reader, self.filters, _COLUMNS):
+            hits = batch.filter(holds(batch["text"], self.pattern, patience))
+            counts = counted(hits["text"], self.pattern, patience)
+            found.append(pa.record_batch([*hits.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"]))
         if not found:
             return []
         hits = pa.Table.from_batches(found)

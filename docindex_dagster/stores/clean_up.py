@@ -5,7 +5,7 @@ from dataclasses import replace
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import remove_tree, reporting_full_disk, sync_new
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.stores import graph_files, lance_table, link_files, packs, takeover, vector_files
+from docindex_dagster.stores import graph_files, lance_table, link_files, packs, takeover, text_files, vector_files
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
 
@@ -45,6 +45,7 @@ def remove_old_generations(layout: Layout) -> None:
             file.unlink(missing_ok=True)
     graph_files.remove_unused(layout, {name for generation in needed for name in generation.loose_graph_files()})
     vector_files.remove_unused(layout, {name for generation in needed for name in vector_files.names(generation)})
+    text_files.remove_unused(layout, {name for generation in needed for name in text_files.names(generation)})
     packs.remove_unused(layout, {pack for generation in needed for pack in packs.of_packs(generation)})
     link_files.remove_unused(layout, {name for generation in needed for name in link_files.names(generation)})
     lance_table.remove_unused(layout, {generation.table for generation in needed})
@@ -89,7 +90,11 @@ def compact(layout: Layout, *, keep_previous: bool = True) -> None:
         table = lance_table.open_for_writing(layout, current.table, 0, current.table_version)
         lance_table.drop_versions_before(table, oldest_version(layout, current.table) or current.table_version)
     sync_new(lance_table.written_since(layout, files_before), layout.home.parent)
-    compacted = replace(current, table_version=table.version, optimized_version=table.version, changed_rows=0)
+    texts = {key: text_files.alone(layout, key, source) for key, source in current.sources.items()}
+    sources = {key: replace(source, texts=texts[key]) for key, source in current.sources.items()}
+    compacted = replace(
+        current, table_version=table.version, optimized_version=table.version, changed_rows=0, sources=sources
+    )
     replace_generation(layout, compacted)
     remove_old_generations(layout)
 

@@ -13,7 +13,16 @@ from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.links import links
 from docindex_dagster.graph.verify import stray_edges
-from docindex_dagster.stores import graph_files, lance_table, link_files, packs, takeover, tantivy_index, vector_files
+from docindex_dagster.stores import (
+    graph_files,
+    lance_table,
+    link_files,
+    packs,
+    takeover,
+    tantivy_index,
+    text_files,
+    vector_files,
+)
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_next
@@ -114,6 +123,7 @@ def _source(
             "LanceDB": disagreement(in_lance, lance_table.expected(chunks, embeddings)),
             "Tantivy": disagreement(in_tantivy, chunks),
             "vector file": _vector_file(layout, key, published, in_lance),
+            "text files": _text_files(reader, key, published),
             "graph": _graph(reader, published, chunks),
         }
     else:  # a rollback, or a run that was stopped before it published: the stores must still agree with each other
@@ -128,6 +138,7 @@ def _among_stores(
     return {
         "stores": disagreement(lance_table.without_vectors(in_lance), in_tantivy),
         "vector file": _vector_file(reader.layout, key, published, in_lance),
+        "text files": _text_files(reader, key, published),
         "graph": _graph(reader, published, in_lance),
     }
 
@@ -140,6 +151,12 @@ def _vector_file(layout: Layout, key: str, published: PublishedSource, in_lance:
         rows = packs.vector_rows(layout, published.pack, [key])
         part = Part.of(rows, lance_table.VECTOR) if rows is not None and rows.num_rows else None
     return "" if part is None else disagreement(lance_table.part_alone(part), lance_table.vectors_alone(in_lance))
+
+
+def _text_files(reader: Reader, key: str, published: PublishedSource) -> str:
+    """What is wrong with the texts that searches read; files that are missing are not: the table is asked instead."""
+    parts = text_files.read(reader.layout, published)
+    return "" if parts is None else text_files.disagreement(parts, lance_table.texts(reader.table, key))
 
 
 def _graph(reader: Reader, published: PublishedSource, chunks: pa.Table) -> str:

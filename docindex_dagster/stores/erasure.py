@@ -10,7 +10,7 @@ from dataclasses import replace
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import reporting_full_disk, sync_new
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.stores import clean_up, doctor, lance_table, packing, takeover
+from docindex_dagster.stores import clean_up, doctor, lance_table, packing, takeover, text_files
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, replace_generation
 from docindex_dagster.stores.staging import Model, Staged
@@ -34,7 +34,7 @@ def erase(layout: Layout) -> None:
     model = Model(current.model, 0, current.endpoint)
     with reading_stores():
         with Staged.opened(layout, model, current, rewritten=True) as staged:
-            staged.go_live(_packed_anew(layout, current), _publish_alone, changed_rows=0)
+            staged.go_live(_written_anew(layout, current), _publish_alone, changed_rows=0)
         with reporting_full_disk(layout.stores):
             lance_table.drop_other_versions(staged.table)
         lance_table.remove_unused(layout, {staged.table.name}, spare_last=False)
@@ -42,6 +42,15 @@ def erase(layout: Layout) -> None:
     left = [folder for folder in layout.tantivy.iterdir() if folder != staged.folder]
     if left:
         raise StoreError(f"{left[0]} cannot be removed; it may hold what was to be erased")
+
+
+def _written_anew(layout: Layout, current: Generation) -> dict[str, PublishedSource]:
+    """The sources, with files and packs that hold nothing else."""
+    packed = _packed_anew(layout, current)
+    return {
+        key: replace(packed.get(key, source), texts=text_files.alone(layout, key, source))
+        for key, source in current.sources.items()
+    }
 
 
 def _packed_anew(layout: Layout, current: Generation) -> dict[str, PublishedSource]:

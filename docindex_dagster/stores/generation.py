@@ -47,6 +47,7 @@ class PublishedSource:
     graph_failures: int = 0  # files of which the graph has no edges but those to their definitions
     inputs: str | None = None  # identifies what it was made from; None where making it again may give something else
     pack: str | None = None  # that has its graph and vectors; None where it has files of its own
+    texts: tuple[str, ...] = ()  # the files of its texts, oldest first: names within their folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +181,9 @@ def _write(file: Path, generation: Generation) -> None:
 
 
 def _source(values: dict[str, Any]) -> PublishedSource:
-    graph = values.pop("graph")
-    return PublishedSource(**_known(values, PublishedSource), graph=GraphFiles(**graph) if graph else None)
+    graph, texts = values.pop("graph"), tuple(values.pop("texts", ()))
+    known = _known(values, PublishedSource)
+    return PublishedSource(**known, graph=GraphFiles(**graph) if graph else None, texts=texts)
 
 
 def _known(values: dict[str, Any], of: type) -> dict[str, Any]:

@@ -279,6 +279,12 @@ def chunks(table: "LanceTable") -> Iterator[pa.Table]:
         yield pa.Table.from_batches([batch])
 
 
+def texts(table: "LanceTable", source: str) -> Iterator[pa.RecordBatch]:
+    """The ids and texts that the table holds of a source."""
+    rows = table.search().where(_equals("source", source)).select(["chunk_id", "text"]).limit(None)
+    return iter(rows.to_batches(_ROWS_A_BATCH))
+
+
 def drop_other_versions(table: "LanceTable") -> None:
     """Remove all versions but the newest, whoever still reads them, and what dead writers left."""
     table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)

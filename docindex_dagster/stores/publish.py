@@ -26,6 +26,7 @@ from docindex_dagster.stores import (
     matrix,
     takeover,
     tantivy_index,
+    text_files,
     vector_files,
 )
 from docindex_dagster.stores.damage import reading_stores
@@ -301,12 +302,16 @@ def _stage(staged: Staged, batch: Sequence[SourceRows], *, anew: bool, report: b
         target = lance_table.expected(chunks, embeddings)
         lance = lance_table.reconcile(staged.table, keys, chunks, embeddings, target)
         tantivy = asked.result()
-    entries = {rows.key: _stage_files(staged, rows, anew=anew) for rows in batch}
+    change = lance if len(batch) == 1 else None
+    entries = {rows.key: _stage_files(staged, rows, change, anew=anew) for rows in batch}
     return _Written(target, chunks, entries, lance, tantivy)
 
 
-def _stage_files(staged: Staged, rows: SourceRows, *, anew: bool) -> PublishedSource:
-    """Write the files that a source has of its own, and say what is published of it."""
+def _stage_files(staged: Staged, rows: SourceRows, change: Difference | None, *, anew: bool) -> PublishedSource:
+    """Write the files that a source has of its own, and say what is published of it.
+
+    `change` is how its rows differ from those that the base has, where that is known.
+    """
     entry, graph = _entry(rows, rows_version(rows, staged.model.name)), rows.extraction.graph
     if rows.extraction.is_settled:
         inputs = _inputs(was_made_from(rows.chunks), rows.revision, staged.model, rows.extraction.plan)
@@ -315,6 +320,10 @@ def _stage_files(staged: Staged, rows: SourceRows, *, anew: bool) -> PublishedSo
         version = digest_parts(entry.version, rows.extraction.version)
         entry = replace(entry, graph=graph_files.write(staged.layout, rows.key, graph, version))
     published = staged.base.sources if staged.base else {}
+    known = published.get(rows.key)
+    before = text_files.Before(known.texts, change) if known and change else None
+    texts = text_files.write(staged.layout, rows.key, entry.version, rows.chunks, before, anew=anew)
+    entry = replace(entry, texts=texts)
     others = sum(source.chunks for key, source in published.items() if key != rows.key)
     if matrix.fits(others + rows.chunks.num_rows, staged.model.dimension):  # more are looked up in LanceDB's index
         vector_files.write(staged.layout, rows.key, entry.version, rows.chunks, rows.embeddings, anew=anew)

@@ -17,12 +17,23 @@ from docindex_dagster.core.files import stamp
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.links import Links, links
-from docindex_dagster.stores import graph_files, lance_table, link_files, packs, takeover, tantivy_index, vector_files
+from docindex_dagster.stores import (
+    graph_files,
+    lance_table,
+    link_files,
+    packs,
+    takeover,
+    tantivy_index,
+    text_files,
+    vector_files,
+)
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.matrix import Matrix, Part, fits
 from docindex_dagster.stores.padding import Padding
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
+from docindex_dagster.stores.texts import Part as TextPart
+from docindex_dagster.stores.texts import Texts
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
@@ -118,6 +129,17 @@ class Reader:
         """The vectors of a source that the reader before had, or those of its file."""
         part = self.known.get((key, source.version)) or vector_files.read(self.layout, key, source.version)
         return part if part is not None and part.rows.num_rows == source.chunks else None
+
+    @cached_property
+    def texts(self) -> Texts | None:
+        """The texts of all chunks; None where a source has no files of them, and the tables are to be asked."""
+        parts: list[TextPart] = []
+        for source in self.generation.sources.values():
+            found = text_files.read(self.layout, source)
+            if found is None:
+                return None
+            parts += found
+        return Texts(tuple(parts))
 
     @cached_property
     def graph(self) -> "OpenGraph":

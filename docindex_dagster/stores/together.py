@@ -22,6 +22,7 @@ from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource
 from docindex_dagster.stores.matrix import Part
 from docindex_dagster.stores.reader import PackedVectors, Reader, open_reader
+from docindex_dagster.stores.texts import Texts
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
@@ -47,6 +48,13 @@ class Together(Reader):
     def links(self) -> Links:
         """What the graph of each home links with what."""
         return reduce(_beside, (part.links for part in self.parts))
+
+    @cached_property
+    def texts(self) -> Texts | None:
+        """The texts of all homes; None where a source of one has no files of them."""
+        found = [part.texts for part in self.parts]
+        parts = [each for texts in found if texts is not None for each in texts.parts]
+        return None if any(texts is None for texts in found) else Texts(tuple(parts))
 
     def table_of(self, key: str) -> "LanceTable":
         """The table that holds a source."""

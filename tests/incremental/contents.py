@@ -21,7 +21,7 @@ from docindex_dagster.sources.commits import read_history
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores import graph_files, link_files, packs, tantivy_index, vector_files
+from docindex_dagster.stores import graph_files, link_files, packs, tantivy_index, text_files, vector_files
 from docindex_dagster.stores.analysis import stems, terms
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
@@ -31,7 +31,7 @@ from docindex_dagster.stores.reader import Reader, open_reader
 _IGNORED = {"discovered_files": ["mtime_ns"]}
 _ASSETS = ("discovered_files", "commits", "chunks", "references", "embeddings", "graph_nodes", "graph_triples")
 # When a version was published, and how files are named, is not what was published.
-_NOT_CONTENT = ("changed_at", "graph", "pack")
+_NOT_CONTENT = ("changed_at", "graph", "pack", "texts")
 
 Contents = dict[str, Any]
 
@@ -148,6 +148,8 @@ def leftovers(layout: Layout) -> list[str]:
     strangers += [path for path in layout.packs.glob("*") if path.name.partition(".")[0] not in packed]
     linked = {name for generation in generations for name in link_files.names(generation)}
     strangers += [path for path in layout.links.glob("*") if path.name not in linked]
+    texts = {name for generation in generations for name in text_files.names(generation)}
+    strangers += [path for path in layout.texts.glob("*") if path.name not in texts]
     strangers += [path for path in layout.home.rglob("*.tmp") if path.is_file()]
     return [str(path.relative_to(layout.home)) for path in strangers]
 

@@ -61,7 +61,7 @@ def removed(layout: Layout, removed_once: Path) -> Layout:
 def test_of_a_removed_file_nothing_is_left(removed):
     home = removed.home
     stores = {Path(place).parts[1] for place in traces(home, SECRET) if place.startswith("stores/")}
-    assert stores == {"lance", "tantivy", "graph", "vectors"}
+    assert stores == {"lance", "tantivy", "graph", "vectors", "texts"}
     assert hiding_places(home) != []
     rows = vectors_of(chunks_of(WITH_SECRET)).select(["embed_text_hash", "model", "vector"])
     VectorCache(removed, KEY).add(rows)

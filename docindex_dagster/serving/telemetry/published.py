@@ -149,8 +149,8 @@ def sizes(*layouts: Layout) -> dict[str, int]:
     """Bytes on disk of the stores that are published, in one home or several, and of the tables they are made of."""
     found: Counter[str] = Counter()
     for layout in layouts:
-        folders = (layout.lance, layout.tantivy, layout.graph, layout.vectors, layout.packs, layout.links)
-        found.update({folder.name: _size(folder) for folder in (*folders, layout.home / "tables")})
+        stores = (layout.lance, layout.tantivy, layout.graph, layout.vectors, layout.packs, layout.links, layout.texts)
+        found.update({folder.name: _size(folder) for folder in (*stores, layout.home / "tables")})
     return dict(found)
 
 

@@ -1,0 +1,92 @@
+"""How long do an exact text and a pattern take? `scanning PROJECT... [--rounds 5]`.
+
+In each project, words and patterns, rare ones and common ones, are looked for in a warm process: first without the
+files of the texts, as an index of before has none, then with them, in turn. Printed are milliseconds of CPU time, which
+other programs disturb less than the clock, the median of the words and the slowest; `chunks` gives the best 500 chunks
+(as of an agent), `matches` counts all and gives 100 of them (as of the command line).
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.search.candidates import Pool
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.matches import find_matches
+from docindex_dagster.search.scan import Pattern, holding
+from docindex_dagster.stores.reader import Reader, open_reader
+
+_CHUNKS, _MATCHES = 500, 100
+_LONGEST_S = 600.0
+_TEXTS = (
+    *("return", "self", "error", "TODO", "->", "e", "assertEqual(", "serialize", "_zqxjkv_", "http2", " = ", "Größe"),
+)
+_WITH_A_TEXT = (r"\bdef \w+", "^import", r"https?://\S+", r"raise \w+Error\(", r"async fn \w+", r"curl_easy_\w+")
+_WITHOUT = (
+    *("[A-Z]{4,}", r"\d+\.\d+\.\d+", "(?i)license", ";$", r"^\s*#", r"(get|set)[A-Z]\w+\(", r"[a-z]+\d{7}"),
+    *("TODO|FIXME", r"\w+_\w+_\w+zq"),
+)
+
+
+def main() -> None:
+    """Print a table a project."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("projects", type=Path, nargs="+")
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    for project in arguments.projects:
+        reader = open_reader(Layout(load_settings(project.absolute()).home))
+        print(f"{reader.searcher.num_docs:,} chunks\n| | tables: median, slowest | texts | times |\n|---|---|---|---|")
+        _compare(reader, arguments.rounds)
+
+
+def _compare(reader: Reader, rounds: int) -> None:
+    sources = {key: replace(source, texts=()) for key, source in reader.generation.sources.items()}
+    readers = (replace(reader, generation=replace(reader.generation, sources=sources)), reader)
+    kinds = {
+        "literal": [Pattern(text, is_regex=False) for text in _TEXTS],
+        "regex with a text of three letters": [Pattern(text, is_regex=True) for text in _WITH_A_TEXT],
+        "regex without": [Pattern(text, is_regex=True) for text in _WITHOUT],
+    }
+    for what, ask in (("chunks", _chunks), ("matches", _matches)):
+        for kind, patterns in kinds.items():
+            before, now = _milliseconds(ask, readers, patterns, rounds)
+            cells = [f"{statistics.median(times):.0f}, {max(times):.0f}" for times in (before, now)]
+            ratio = statistics.median(before) / statistics.median(now)
+            print(f"| {what}: {kind} | {' | '.join(cells)} | {ratio:.1f} |", flush=True)
+
+
+def _chunks(reader: Reader, pattern: Pattern) -> None:
+    holding(Pool(reader, Filters(), _CHUNKS), pattern, _LONGEST_S)
+
+
+def _matches(reader: Reader, pattern: Pattern) -> None:
+    find_matches(Pool(reader, Filters(), _MATCHES), pattern, longest_s=_LONGEST_S)
+
+
+def _milliseconds(
+    ask: Callable[[Reader, Pattern], None], readers: Sequence[Reader], patterns: Sequence[Pattern], rounds: int
+) -> list[list[float]]:
+    """The least time of each pattern, for each reader, which are asked in turn."""
+    for reader in readers:
+        ask(reader, patterns[0])
+    found: list[list[float]] = [[] for _ in readers]
+    for pattern in patterns:
+        times: list[list[float]] = [[] for _ in readers]
+        for _ in range(rounds):
+            for reader, taken in zip(readers, times, strict=True):
+                began = time.process_time()
+                ask(reader, pattern)
+                taken.append((time.process_time() - began) * 1000)
+        for taken, least in zip(times, found, strict=True):
+            least.append(min(taken))
+    return found
+
+
+if __name__ == "__main__":
+    main()

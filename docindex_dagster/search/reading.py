@@ -1,0 +1,27 @@
+"""The rows whose texts a search reads: from the files of the texts, or where a source has none, from the tables."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.stores.reader import Reader
+from docindex_dagster.stores.texts import Piece, Texts
+
+_ROWS = 1000  # of a piece
+
+
+def batches(reader: Reader, filters: Filters, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """All rows that meet the filters, with at least these columns, in no order."""
+    if reader.texts is not None:
+        for piece in pieces(reader.texts, filters):
+            yield piece.batch
+        return
+    condition = filters.to_sql()
+    for table in reader.tables:
+        yield from table.search().where(condition).select(list(columns)).limit(None).to_batches()
+
+
+def pieces(texts: Texts, filters: Filters) -> Iterator[Piece]:
+    """The same of the files alone."""
+    return texts.pieces(filters, filters.to_mask, _ROWS)
