@@ -4,18 +4,22 @@ Comparing all of them is exact, and takes a tenth of the time in which a store f
 vectors of 256 values, where LanceDB needs 11.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from docindex_dagster.core.beside import beside
+
 # Columns by which rows are chosen, besides their id.
 COLUMNS = ("source", "path", "language", "human_language", "source_type", "symbol_kind")
 _MOST_BYTES = 128 << 20  # as 32-bit numbers: 131,072 vectors of 256 values
 _BYTES_A_VALUE = 4
+_BLOCK = 16_384  # rows that a thread compares before it takes the next ones
+_RUN = 64  # values of which first the largest alone is looked at
 _MOST_CHOICES = 32  # of filters whose answers are remembered
 # Picks rows of a table by a mask of shape (rows,).
 Choose = Callable[[pa.Table], NDArray[np.bool_]]
@@ -57,13 +61,6 @@ class Part:
             chosen = self._chosen[key] = np.flatnonzero(choose(self.rows))
         return chosen
 
-    def cosines(self, query: NDArray[np.float32], positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Between a unit vector of shape (dimension,) and the vectors at some positions: shape (positions,)."""
-        is_whole = len(positions) == len(self.vectors)
-        # Not `@`: the threads of BLAS wait for each other in a loop, 8 ms and more where other processes are at work.
-        cosines: NDArray[np.float32] = np.vecdot(self.vectors if is_whole else self.vectors[positions], query)
-        return cosines
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Matrix:
@@ -78,19 +75,75 @@ class Matrix:
     def nearest(self, query: NDArray[np.float32], key: Hashable, choose: Choose, limit: int) -> list[tuple[str, float]]:
         """So many of the ids nearest to a unit vector of shape (dimension,), in no order, and their cosines.
 
-        Only rows that `choose` picks are looked at; the same key has the same answer.
+        Those that are as near as the last one come with it. Only rows that `choose` picks are looked at; the same key
+        has the same answer.
         """
         chosen = [(part, self._published(name, part.choose(key, choose))) for name, part in self.parts.items()]
-        cosines = np.concatenate([np.empty(0, np.float32), *(part.cosines(query, rows) for part, rows in chosen)])
-        best = np.sort(np.argpartition(-cosines, limit)[:limit]) if limit < len(cosines) else np.arange(len(cosines))
+        cosines = _cosines(query, chosen)
+        best = _largest(cosines, limit)
         ids: list[str] = []
         start = 0
         for part, rows in chosen:
             first, end = np.searchsorted(best, (start, start + len(rows)))
-            ids += part.rows["chunk_id"].take(pa.array(rows[best[first:end] - start])).to_pylist()
+            if first < end:
+                ids += part.rows["chunk_id"].take(pa.array(rows[best[first:end] - start])).to_pylist()
             start += len(rows)
         return list(zip(ids, cosines[best].tolist(), strict=True))
 
     def _published(self, name: tuple[str, str], positions: NDArray[np.int64]) -> NDArray[np.int64]:
         mask = self.published.get(name)
         return positions if mask is None else positions[mask[positions]]
+
+
+def _cosines(query: NDArray[np.float32], chosen: Sequence[tuple[Part, NDArray[np.int64]]]) -> NDArray[np.float32]:
+    """Between a vector and those at some positions of each part, end to end: two threads take one block after another.
+
+    Many bytes are read for few operations, so that more threads would wait for memory.
+    """
+    cosines = np.empty(sum(len(rows) for _, rows in chosen), np.float32)
+    blocks: list[Callable[[], None]] = []
+    start = 0
+    for part, rows in chosen:
+        vectors = part.vectors  # which is made here, if it has to be, and not by both threads
+        picked = None if len(rows) == len(vectors) else rows
+        for first in range(0, len(rows), _BLOCK):
+            end = min(first + _BLOCK, len(rows))
+            blocks.append(partial(_compare, query, vectors, picked, slice(first, end), cosines[start:][first:end]))
+        start += len(rows)
+    left = iter(blocks)
+
+    def work() -> None:
+        for compare in left:
+            compare()
+
+    other = beside(work) if len(blocks) > 1 else None
+    work()
+    if other is not None:
+        other()
+    return cosines
+
+
+def _compare(
+    query: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    picked: NDArray[np.int64] | None,
+    within: slice,
+    out: NDArray[np.float32],
+) -> None:
+    """Write into `out` the cosines of a slice of the vectors, or of those that are picked."""
+    # Not `@`: the threads of BLAS wait for each other in a loop, 8 ms and more where other processes are at work.
+    np.vecdot(vectors[within if picked is None else picked[within]], query, out=out)
+
+
+def _largest(values: NDArray[np.float32], limit: int) -> NDArray[np.int64]:
+    """Where the largest values stand, so many, and all that equal the least of them; in their order."""
+    if limit >= len(values):
+        return np.arange(len(values))
+    # The least of so many maxima of runs is no larger than the least value that is looked for: few are left to sort.
+    runs = values[: len(values) // _RUN * _RUN].reshape(-1, _RUN).max(axis=1)
+    if limit < len(runs):
+        likely = np.flatnonzero(values >= np.partition(runs, -limit)[-limit])
+    else:
+        likely = np.arange(len(values))
+    least = np.partition(values[likely], -limit)[-limit]
+    return likely[values[likely] >= least]

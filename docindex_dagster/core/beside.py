@@ -1,0 +1,28 @@
+"""Making a call in another thread meanwhile: it pays where the call lets go of Python's lock, as Tantivy and numpy do."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cache, partial
+from os import cpu_count
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+def beside(call: Callable[[], _T]) -> Callable[[], _T]:
+    """Begin a call in another thread; returns what waits for its result, or raises what it raised.
+
+    Where no thread is free by then, the call is made there and then: nobody waits for what has not begun.
+    """
+    future = _threads().submit(partial(copy_context().run, call))
+
+    def result() -> _T:
+        return call() if future.cancel() else future.result()
+
+    return result
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cpu_count() or 1, "docindex-beside")
