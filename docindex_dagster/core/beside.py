@@ -1,6 +1,6 @@
-"""Making a call in another thread meanwhile: it pays where the call lets go of Python's lock, as Tantivy and numpy do."""
+"""Making calls in another thread meanwhile: it pays where they let go of Python's lock, as Tantivy and numpy do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, partial
@@ -21,6 +21,19 @@ def beside(call: Callable[[], _T]) -> Callable[[], _T]:
         return call() if future.cancel() else future.result()
 
     return result
+
+
+def in_two_threads(calls: Sequence[Callable[[], None]]) -> None:
+    """Make all calls, in this thread and another one, each of which takes the next one that is left."""
+    left = iter(calls)
+
+    def work() -> None:
+        for call in left:
+            call()
+
+    other = beside(work) if len(calls) > 1 else work
+    work()
+    other()
 
 
 @cache

@@ -57,7 +57,14 @@ def rank(
     answers = {chunk_id: _as_heading(query, wording, row) for chunk_id, row in rows.items()}
     ranked = [
         _by_itself(
-            query, item, rows[item.chunk_id], best, weights, wording=wording, among=among, answers=answers[item.chunk_id]
+            query,
+            item,
+            rows[item.chunk_id],
+            best,
+            weights,
+            wording=wording,
+            among=among,
+            answers=answers[item.chunk_id],
         )
         for item in found
     ]
