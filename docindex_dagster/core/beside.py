@@ -15,10 +15,11 @@ def beside(call: Callable[[], _T]) -> Callable[[], _T]:
 
     Where no thread is free by then, the call is made there and then: nobody waits for what has not begun.
     """
-    future = _threads().submit(partial(copy_context().run, call))
+    made = partial(copy_context().run, call)
+    future = _threads().submit(made)
 
     def result() -> _T:
-        return call() if future.cancel() else future.result()
+        return made() if future.cancel() else future.result()
 
     return result
 
