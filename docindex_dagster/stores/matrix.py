@@ -24,6 +24,7 @@ _MOST_BYTES = 128 << 20  # as 32-bit numbers: 131,072 vectors of 256 values
 _BYTES_A_VALUE = 4
 BLOCK = 16_384  # rows that a thread compares before it takes the next ones
 _RUN = 64  # values of which first the largest alone is looked at
+_OTHER_SIGNS = 0.01  # of all
 _MOST_CHOICES = 32  # of filters whose answers are remembered
 # Picks rows of a table by a mask of shape (rows,).
 Choose = Callable[[pa.Table], NDArray[np.bool_]]
@@ -109,6 +110,17 @@ class Matrix:
     def _published(self, name: tuple[str, str], positions: NDArray[np.int64]) -> NDArray[np.int64]:
         mask = self.published.get(name)
         return positions if mask is None else positions[mask[positions]]
+
+
+def has_own_signs(part: Part) -> bool:
+    """Whether the signs that are stored, if there are any, are those of the vectors, but for a few.
+
+    Of a vector that lies in a plane, another processor may find the other sign.
+    """
+    if part.signed is None:
+        return True
+    differing = int(np.bitwise_count(part.signed ^ signs(part.stored)).sum(dtype=np.int64))
+    return differing <= part.signed.nbytes * 8 * _OTHER_SIGNS
 
 
 def units(stored: NDArray[np.float16]) -> NDArray[np.float32]:

@@ -5,15 +5,19 @@ that says so; where it is missing or cannot be read, the table is asked instead.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.stores.generation import Generation
-from docindex_dagster.stores.lance_table import VECTOR
-from docindex_dagster.stores.matrix import COLUMNS, SIGNS, Part
+from docindex_dagster.stores.lance_table import VECTOR, dimension, rows_of
+from docindex_dagster.stores.matrix import COLUMNS, SIGNS, Part, fits
 from docindex_dagster.stores.signs import BYTES
+
+if TYPE_CHECKING:
+    from lancedb.table import LanceTable
 
 _VERSION_DIGITS = 16
 
@@ -45,6 +49,19 @@ def write(
         pa.ipc.new_file(sink, rows.schema) as out,
     ):
         out.write_table(rows.combine_chunks())
+
+
+def complete(layout: Layout, generation: Generation, table: "LanceTable") -> None:
+    """Write the files that searches of a large index need, and a generation lacks: an earlier version wrote none.
+
+    What is in a pack has none.
+    """
+    if fits(sum(source.chunks for source in generation.sources.values()), dimension(table)):
+        return
+    for key, source in generation.sources.items():
+        if source.pack is None and not is_there(layout, key, source.version, is_signed=True):
+            chunks, embeddings = rows_of(table, [key])
+            write(layout, key, source.version, chunks, embeddings, is_signed=True)
 
 
 def is_there(layout: Layout, source: str, version: str, *, is_signed: bool) -> bool:
