@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import cache, partial
+from functools import cache
 from os import cpu_count
 from typing import TypeVar
 
@@ -15,7 +15,11 @@ def beside(call: Callable[[], _T]) -> Callable[[], _T]:
 
     Where no thread is free by then, the call is made there and then: nobody waits for what has not begun.
     """
-    made = partial(copy_context().run, call)
+    context = copy_context()
+
+    def made() -> _T:
+        return context.run(call)
+
     future = _threads().submit(made)
 
     def result() -> _T:

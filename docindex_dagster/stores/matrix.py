@@ -53,6 +53,11 @@ class Part:
         return cls(rows.combine_chunks(), values, _signed(table))
 
     @cached_property
+    def ids(self) -> pa.Array:
+        """The ids of the rows."""
+        return _in_one(self.rows["chunk_id"])
+
+    @cached_property
     def vectors(self) -> NDArray[np.float32]:
         """Of unit length: float32, shape (rows, dimension)."""
         return units(self.stored)
@@ -137,7 +142,7 @@ def ids_at(chosen: Chosen, places: NDArray[np.int64]) -> list[str]:
     bounds = np.searchsorted(places, np.cumsum([0, *(len(rows) for _, rows in chosen)])).tolist()
     for (part, rows), (first, end) in zip(chosen, pairwise(bounds), strict=True):
         if first < end:
-            ids += part.rows["chunk_id"].take(pa.array(rows[places[first:end] - start])).to_pylist()
+            ids += [part.ids[row].as_py() for row in rows[places[first:end] - start].tolist()]
         start += len(rows)
     return ids
 
@@ -153,7 +158,8 @@ def largest(values: NDArray[np.float32], limit: int) -> NDArray[np.int64]:
     else:
         likely = np.arange(len(values))
     least = np.partition(values[likely], -limit)[-limit]
-    return likely[values[likely] >= least]
+    found: NDArray[np.int64] = likely[values[likely] >= least]
+    return found
 
 
 def _in_one(column: pa.ChunkedArray) -> pa.Array:

@@ -1,6 +1,7 @@
 """Calls in another thread."""
 
 from contextvars import ContextVar
+from functools import partial
 from threading import Barrier, Event, get_ident
 
 import pytest
@@ -48,7 +49,7 @@ def test_where_all_threads_are_taken_the_call_is_made_here():
 
 def test_two_threads_make_each_call_once():
     made: list[int] = []
-    in_two_threads([lambda number=number: made.append(number) for number in range(1000)])
+    in_two_threads([partial(made.append, number) for number in range(1000)])
 
     assert sorted(made) == list(range(1000))
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docindex_dagster.stores import halves
 from docindex_dagster.stores import matrix as module
 from docindex_dagster.stores import sieve as sieve_module
 from docindex_dagster.stores.matrix import Matrix, Part, largest
@@ -30,7 +31,7 @@ def drawn(seed: int, *counts: int, dimension: int = 16) -> dict[tuple[str, str],
 
 def exact(parts: dict[tuple[str, str], Part], query: np.ndarray, allowed: set[str] | None = None) -> list[str]:
     """The ids of all, the nearest first, by 64-bit numbers."""
-    found = []
+    found: list[tuple[float, str]] = []
     for part in parts.values():
         vectors = part.stored.astype(np.float64)
         cosines = vectors @ query / np.linalg.norm(vectors, axis=1)
@@ -126,9 +127,13 @@ def test_a_sieve_finds_nearly_all_of_the_nearest_and_says_how_near_they_are(many
 
 
 def test_a_sieve_compares_a_part_of_the_vectors(many, monkeypatch):
-    compared = []
-    whole = sieve_module.singles
-    monkeypatch.setattr(sieve_module, "singles", lambda stored: compared.append(len(stored)) or whole(stored))
+    compared: list[int] = []
+
+    def counting(stored: np.ndarray) -> np.ndarray:
+        compared.append(len(stored))
+        return halves.singles(stored)
+
+    monkeypatch.setattr(sieve_module, "singles", counting)
 
     Sieve(many).nearest(unit(1, 64), "all", everything, 10)
 

@@ -11,8 +11,8 @@ from docindex_dagster.stores.signs import BITS, differences, signs, signs_of_que
 
 
 def test_every_finite_half_is_the_same_number_as_a_single():
-    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    halves = halves[np.isfinite(halves)].reshape(-1, 2)
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = every[np.isfinite(every)].reshape(-1, 2)
 
     found = singles(halves)
 

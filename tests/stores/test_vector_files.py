@@ -135,7 +135,7 @@ def test_files_of_generations_that_are_gone_go_and_those_of_the_last_two_stay(la
 
 
 def found_in(layout: Layout, source: str = "library/pumps") -> set[tuple[str, float]]:
-    return {(hit.chunk_id, round(hit.signals[1].score, 3)) for hit in hits(layout) if hit.source == source}
+    return {(hit.chunk_id, round(hit.signals[1].score or 0.0, 3)) for hit in hits(layout) if hit.source == source}
 
 
 def test_more_than_fits_into_memory_is_sifted_by_signs(layout, monkeypatch):
