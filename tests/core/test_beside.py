@@ -69,5 +69,17 @@ def test_a_call_that_fails_in_either_thread_fails_them_all(position):
         in_two_threads(calls)
 
 
+def test_a_call_that_fails_in_the_other_thread_fails_them_all():
+    both, here = Barrier(2), get_ident()
+
+    def call() -> None:
+        both.wait(timeout=5)
+        if get_ident() != here:
+            raise ValueError("the other one")
+
+    with pytest.raises(ValueError, match="the other one"):
+        in_two_threads([call, call])
+
+
 def void(_: object) -> None:
     """Take a result and return nothing."""

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from docindex_dagster.core.layout import Layout
@@ -90,6 +90,8 @@ def test_the_contributions_of_the_signals_add_up_to_the_score(reader, query):
     part=st.text("ab", min_size=1, max_size=6),
     words=st.lists(st.text("ab", min_size=1, max_size=6), max_size=5, unique=True).map(tuple),
 )
+@example(part="port", words=("import",))
+@example(part="imports", words=("import",))
 def test_a_word_of_a_files_name_is_asked_for_by_itself_or_where_one_of_four_letters_begins_the_other(part, words):
     both = [word for word in words if min(len(word), len(part)) >= 4]
 
