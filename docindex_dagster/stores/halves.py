@@ -12,7 +12,7 @@ _MORE_EXPONENT = np.float32(2.0**112)  # 127 - 15: by so much a single's exponen
 
 
 def singles(halves: NDArray[np.float16]) -> NDArray[np.float32]:
-    """The same finite numbers, exactly, in an array of the same shape."""
+    """The same finite numbers, exactly: float32, of the shape that the halves have, (vectors, dimension)."""
     bits: NDArray[Any] = halves.view(np.int16).astype(np.int32)
     bits <<= _MORE_MANTISSA
     bits &= _BITS

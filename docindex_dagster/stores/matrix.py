@@ -136,7 +136,7 @@ def units(stored: NDArray[np.float16]) -> NDArray[np.float32]:
 
 
 def ids_at(chosen: Chosen, places: NDArray[np.int64]) -> list[str]:
-    """The ids at places, in rising order, among the rows that are looked at, those of one part after another."""
+    """The ids at places, (places,), in rising order, among the rows that are looked at, one part after another."""
     ids: list[str] = []
     start = 0
     bounds = np.searchsorted(places, np.cumsum([0, *(len(rows) for _, rows in chosen)])).tolist()
@@ -148,7 +148,10 @@ def ids_at(chosen: Chosen, places: NDArray[np.int64]) -> list[str]:
 
 
 def largest(values: NDArray[np.float32], limit: int) -> NDArray[np.int64]:
-    """Where the largest values stand, so many, and all that equal the least of them; in rising order."""
+    """Where the largest of values, (values,), stand: so many, and all that equal the least of them, int64 (found,).
+
+    They are in rising order.
+    """
     if limit >= len(values):
         return np.arange(len(values))
     # The least of so many maxima of runs is no larger than the least value that is looked for: few are left to sort.
