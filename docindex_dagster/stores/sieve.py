@@ -28,7 +28,7 @@ class Sieve(Matrix):
     """A matrix of which a search compares those vectors alone whose signs are most like the query's."""
 
     def nearest(self, query: NDArray[np.float32], key: Hashable, choose: Choose, limit: int) -> list[tuple[str, float]]:
-        """About what a matrix gives for a vector of shape (dimension,): each is as near as it says, and few are missing."""
+        """What a matrix gives for a vector of shape (dimension,), each as near as it says, but that few are missing."""
         chosen = self.chosen(key, choose)
         likely = _likely(query, chosen, limit)
         cosines = _cosines(query, chosen, likely)

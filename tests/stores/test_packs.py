@@ -16,7 +16,17 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.links import links
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores import erasure, lance_table, link_files, maintenance, matrix, packing, packs, vector_files
+from docindex_dagster.stores import (
+    compaction,
+    erasure,
+    lance_table,
+    link_files,
+    maintenance,
+    matrix,
+    packing,
+    packs,
+    vector_files,
+)
 from docindex_dagster.stores.doctor import check, examine
 from docindex_dagster.stores.generation import Generation, read_generation
 from docindex_dagster.stores.publish import withdraw
@@ -323,6 +333,7 @@ def test_a_graph_that_is_read_before_its_pack_is_removed_is_whole(packed):
 def test_what_does_not_fit_into_memory_is_packed_with_its_signs(loose, monkeypatch):
     expected = len(open_reader(loose).matrix.parts)
     monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    monkeypatch.setattr(compaction, "_FEWEST_ROWS", 1)
     for file in loose.vectors.iterdir():
         file.unlink()
 
