@@ -136,7 +136,7 @@ def units(stored: NDArray[np.float16]) -> NDArray[np.float32]:
 
 
 def ids_at(chosen: Chosen, places: NDArray[np.int64]) -> list[str]:
-    """The ids at places, of shape (places,), in rising order, among the rows that are looked at, end to end."""
+    """The ids at places, int64 (places,), in rising order, among the rows that are looked at, end to end."""
     ids: list[str] = []
     start = 0
     bounds = np.searchsorted(places, np.cumsum([0, *(len(rows) for _, rows in chosen)])).tolist()
