@@ -23,6 +23,7 @@ from docindex_dagster.embedding.weights import DIMENSION, NAME, load_weights
 _BATCH = 256  # texts: what is in memory at once is a few hundred MiB at most, and fewer caches are missed
 _LONGEST_WORD = 64  # characters that are looked at of a word that has no row of its own
 _MOST_KEPT = 100_000  # pieces of such words
+_FEW = 2_000  # words that are looked up one by one: to look up many, the whole vocabulary is hashed first
 
 
 class StaticEmbedder:
@@ -100,7 +101,7 @@ class StaticModel:
         found = words(texts)
         encoded = found.values.dictionary_encode()
         distinct = encoded.dictionary
-        known = pc.fill_null(pc.index_in(distinct, self._tokens), -1).to_numpy()
+        known = self._known(distinct)
         pieces = [self._cut(word) for word in distinct.filter(pa.array(known < 0)).to_pylist()]
         tokens = np.concatenate([known[known >= 0], *pieces])
         # The tokens of each distinct word, which is itself one if it is known.
@@ -113,6 +114,15 @@ class StaticModel:
         repeated = counts[word]
         within = np.arange(repeated.sum()) - np.repeat(_begins(repeated), repeated)
         return np.repeat(found.texts, repeated), tokens[np.repeat(begins[word], repeated) + within]
+
+    def _known(self, words: pa.BinaryArray) -> NDArray[np.int32]:
+        """The position of each word in the vocabulary, -1 where it is none: shape (words,)."""
+        if len(words) > _FEW:
+            found: NDArray[np.int32] = pc.fill_null(pc.index_in(words, self._tokens), -1).to_numpy()
+            return found
+        # Bytes that are no text become characters that no token has.
+        each = (self._ids.get(word.decode("utf-8", "surrogateescape"), -1) for word in words.to_pylist())
+        return np.fromiter(each, np.int32, len(words))
 
     def _cut(self, word: bytes) -> NDArray[np.int32]:
         """The longest tokens that a word begins with, one after the other (WordPiece): shape (tokens,).

@@ -167,7 +167,7 @@ class AskNearest:
         """Those of all vectors of an index, or by LanceDB's index where that is slow."""
         if reader.matrix is not None:
             nearest = reader.matrix.nearest(self.vector, self.filters, self.filters.to_mask, self.limit)
-            return _ordered([chunk_id for chunk_id, _ in nearest], [cosine for _, cosine in nearest])
+            return _best(nearest, self.limit)
         return self.together([self._in_table(table) for table in reader.tables])
 
     def _in_table(self, table: "LanceTable") -> Ranking:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from docindex_dagster.core.beside import beside
 from docindex_dagster.core.errors import EmbeddingError, QueryError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.traces import span
@@ -172,9 +173,17 @@ def _rankings(
     pool: candidates.Pool, query: Query, mode: Mode, vector: Vectors | None, weights: Weights
 ) -> dict[str, candidates.Ranking]:
     """What each retriever of a mode gives."""
+
+    def by_words() -> candidates.Ranking:
+        return candidates.bm25(pool, query, weights) or candidates.similar_names(pool, query)
+
     rankings = {}
+    if mode is Mode.HYBRID and vector is not None:
+        words = beside(by_words)
+        nearest = candidates.vector(pool, vector)
+        return {"bm25": words(), "vector": nearest}
     if mode in {Mode.HYBRID, Mode.BM25}:
-        rankings["bm25"] = candidates.bm25(pool, query, weights) or candidates.similar_names(pool, query)
+        rankings["bm25"] = by_words()
     if vector is not None:
         rankings["vector"] = candidates.vector(pool, vector)
     if mode is Mode.GRAPH:

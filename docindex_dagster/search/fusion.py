@@ -34,10 +34,10 @@ def fuse(
     """
     total = sum(shares[name] for name in rankings) or 1.0
     opinions = [_Opinion.of(name, ranking, shares[name] / total, limit, weights) for name, ranking in rankings.items()]
+    found = dict.fromkeys(chunk_id for ranking in rankings.values() for chunk_id, _ in ranking)
     sums = {
-        chunk_id: sum(opinion.contributions.get(chunk_id, opinion.of_others) for opinion in opinions)
-        for ranking in rankings.values()
-        for chunk_id, _ in ranking
+        chunk_id: sum([opinion.contributions.get(chunk_id, opinion.of_others) for opinion in opinions])
+        for chunk_id in found
     }
     best = sorted(sums, key=lambda chunk_id: (-sums[chunk_id], chunk_id))[:most]
     return [Scored.of(chunk_id, [opinion.signal(chunk_id) for opinion in opinions]) for chunk_id in best]

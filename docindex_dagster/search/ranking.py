@@ -54,14 +54,24 @@ def rank(
         return []
     best = found[0].score
     among = _worth_among(found, rows, weights)
+    answers = {chunk_id: _as_heading(query, wording, row) for chunk_id, row in rows.items()}
     ranked = [
-        _by_itself(query, item, rows[item.chunk_id], best, weights, wording=wording, among=among) for item in found
+        _by_itself(
+            query,
+            item,
+            rows[item.chunk_id],
+            best,
+            weights,
+            wording=wording,
+            among=among,
+            answers=answers[item.chunk_id],
+        )
+        for item in found
     ]
     files = {chunk_id: (row["source"], row["path"]) for chunk_id, row in rows.items()}
     lifted = _best_of_files_lifted(ranked, files, weights)
     # A file that stands in several sources, as a copy or on two branches, is one file to a reader.
     contents = {chunk_id: row["content_hash"] for chunk_id, row in rows.items()}
-    answers = {chunk_id: _as_heading(query, wording, row) for chunk_id, row in rows.items()}
     return list(_repeats_behind(lifted, contents, answers, top_k, 0.0 if is_by_file else weights.repeat))
 
 
@@ -97,8 +107,12 @@ def _by_itself(
     *,
     wording: Wording,
     among: float,
+    answers: float,
 ) -> Scored:
-    """A chunk with the signals that need no other chunk; `among` is what a document counts if none is asked for."""
+    """A chunk with the signals that need no other chunk.
+
+    `among` is what a document counts if none is asked for, `answers` how far its heading is the query.
+    """
     relevance = item.score
     is_question = query.kind is Kind.QUESTION
     if query.name is not None and any(symbol["name"] == query.name for symbol in row["symbols"] or ()):
@@ -108,13 +122,13 @@ def _by_itself(
     if row["source_type"] in _DOCUMENTS:
         worth = _worth_of_answer(row, weights, wording) if is_question else among
         item = item.plus("document", item.score * (worth - 1))
-        item = item.plus("heading", relevance * weights.heading * _as_heading(query, wording, row))
+        item = item.plus("heading", relevance * weights.heading * answers)
     if row["source_type"] == "test" and not _TESTS.intersection(query.terms):
         item = item.plus("test", item.score * (weights.test - 1))
     return item
 
 
-def _share_of_name(path: str, words: Sequence[str]) -> float:
+def _share_of_name(path: str, words: tuple[str, ...]) -> float:
     """The share of the words in a file's name that the query has."""
     parts = _name_parts(path.rpartition("/")[2])
     return sum(_is_among(part, words) for part in parts) / len(parts) if parts else 0.0
@@ -125,12 +139,19 @@ def _name_parts(name: str) -> frozenset[str]:
     return frozenset(terms(name.split(".", maxsplit=1)[0] or name))
 
 
-def _is_among(part: str, words: Sequence[str]) -> bool:
+def _is_among(part: str, words: tuple[str, ...]) -> bool:
     """Whether a word is the same, or one of both begins with the other."""
     if part in words:
         return True
-    long = [word for word in words if len(word) >= _SHORTEST]
-    return len(part) >= _SHORTEST and any(word.startswith(part) or part.startswith(word) for word in long)
+    long, lines = _long(words)
+    return len(part) >= _SHORTEST and (part.startswith(long) or f"\n{part}" in lines)
+
+
+@lru_cache(maxsize=64)  # it is asked for each file that a query finds
+def _long(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """The words that are long enough to be begun with, and a text in which each of them is a line."""
+    long = tuple(word for word in words if len(word) >= _SHORTEST)
+    return long, "".join(f"\n{word}" for word in long)
 
 
 def _best_of_files_lifted(ranked: Sequence[Scored], files: Mapping[str, object], weights: Weights) -> list[Scored]:

@@ -21,6 +21,7 @@ from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.model import Hit, Scored, Signal
 from docindex_dagster.stores import lance_table
 from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.matrix import units
 from docindex_dagster.stores.reader import Reader
 
 _SIGNAL = "vector"
@@ -102,7 +103,7 @@ class AskVectors:
         else:
             parts = [lance_table.part_of(table, self.chunk_ids) for table in reader.tables]
         positions = [(part, np.flatnonzero(pc.is_in(part.rows["chunk_id"], wanted).to_numpy())) for part in parts]
-        return np.concatenate([part.vectors[at] for part, at in positions])
+        return np.concatenate([units(part.stored[at]) for part, at in positions])
 
     def together(self, answers: Sequence[Vectors]) -> Vectors:
         """Those of all: float32, (ids, dimension)."""

@@ -29,10 +29,8 @@ def of_words(stems: frozenset[str]) -> Finder:
         text = "\n".join(lines).lower()
         held = [beginning for beginning in beginnings if beginning in text]
         in_lower_case = text.split("\n")
-        return [
-            _in_line(line, stems) if any(beginning in lower for beginning in held) else []
-            for line, lower in zip(lines, in_lower_case, strict=True)
-        ]
+        likely = {at for beginning in held for at, line in enumerate(in_lower_case) if beginning in line}
+        return [_in_line(line, stems) if at in likely else [] for at, line in enumerate(lines)]
 
     return find
 

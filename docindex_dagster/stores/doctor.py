@@ -26,7 +26,7 @@ from docindex_dagster.stores import (
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_next
-from docindex_dagster.stores.matrix import Part
+from docindex_dagster.stores.matrix import Part, has_own_signs
 from docindex_dagster.stores.publish import rows_version
 from docindex_dagster.stores.reader import Reader, open_generation, open_reader
 from docindex_dagster.stores.rows import SourceRows
@@ -150,7 +150,10 @@ def _vector_file(layout: Layout, key: str, published: PublishedSource, in_lance:
     else:
         rows = packs.vector_rows(layout, published.pack, [key])
         part = Part.of(rows, lance_table.VECTOR) if rows is not None and rows.num_rows else None
-    return "" if part is None else disagreement(lance_table.part_alone(part), lance_table.vectors_alone(in_lance))
+    if part is None:
+        return ""
+    problem = disagreement(lance_table.part_alone(part), lance_table.vectors_alone(in_lance))
+    return problem or ("" if has_own_signs(part) else "signs are of other vectors")
 
 
 def _text_files(reader: Reader, key: str, published: PublishedSource) -> str:

@@ -69,7 +69,8 @@ def write(folder: Path, pack: str, sources: Sequence[Small]) -> None:
     _write(folder / f"{pack}{_GRAPHS}", pa.table([list(files), data], schema=_PART))
     vectors = [source.vectors for source in sources if source.vectors is not None]
     if vectors:
-        _write(folder / f"{pack}{_VECTORS}", pa.concat_tables(vectors))
+        # Files may lack signs: so does the pack then.
+        _write(folder / f"{pack}{_VECTORS}", pa.concat_tables(vectors, promote_options="default"))
 
 
 def _write(path: Path, table: pa.Table) -> None:

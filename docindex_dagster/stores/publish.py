@@ -325,8 +325,15 @@ def _stage_files(staged: Staged, rows: SourceRows, change: Difference | None, *,
     texts = text_files.write(staged.layout, rows.key, entry.version, rows.chunks, before, anew=anew)
     entry = replace(entry, texts=texts)
     others = sum(source.chunks for key, source in published.items() if key != rows.key)
-    if matrix.fits(others + rows.chunks.num_rows, staged.model.dimension):  # more are looked up in LanceDB's index
-        vector_files.write(staged.layout, rows.key, entry.version, rows.chunks, rows.embeddings, anew=anew)
+    vector_files.write(
+        staged.layout,
+        rows.key,
+        entry.version,
+        rows.chunks,
+        rows.embeddings,
+        is_signed=not matrix.fits(others + rows.chunks.num_rows, staged.model.dimension),
+        anew=anew,
+    )
     return entry
 
 

@@ -32,6 +32,7 @@ from docindex_dagster.stores.generation import Generation, PublishedSource, read
 from docindex_dagster.stores.matrix import Matrix, Part, fits
 from docindex_dagster.stores.padding import Padding
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
+from docindex_dagster.stores.sieve import Sieve
 from docindex_dagster.stores.texts import Part as TextPart
 from docindex_dagster.stores.texts import Texts
 
@@ -98,20 +99,24 @@ class Reader:
 
     @cached_property
     def matrix(self) -> "Matrix | None":
-        """The vectors in memory; None where they are too many, and the table is to be asked."""
+        """The vectors, of which a search looks at the likely ones where they are too many to be held in memory.
+
+        None where too many of them have no file, or no signs in it, so that the table is to be asked.
+        """
         sources = self.generation.sources
         packed = self.packed(self.known)
         found = {name: pack.part for name, pack in packed.items()}
         there = {key for pack in packed.values() for key in pack.keys}
         left = {key: source for key, source in sources.items() if key not in there}
         parts = found | {(key, source.version): self.at_hand(key, source) for key, source in left.items()}
+        masks = {name: pack.mask for name, pack in packed.items() if not pack.mask.all()}
         dimension = next((part.stored.shape[1] for part in parts.values() if part is not None), None)
         if not fits(
             sum(source.chunks for source in sources.values()), dimension or lance_table.dimension(self.tables[0])
         ):
-            return None
+            return _sieve(parts, masks)
         whole = {name: part or lance_table.read_part(self.table_of(name[0]), name[0]) for name, part in parts.items()}
-        return Matrix(whole, {name: pack.mask for name, pack in packed.items() if not pack.mask.all()})
+        return Matrix(whole, masks)
 
     def packed(self, known: Mapping[tuple[str, str], Part]) -> "dict[tuple[str, str], PackedVectors]":
         """The vectors in packs, of which some may be `known`; a source that a pack has in part is none of it."""
@@ -166,6 +171,17 @@ class Reader:
             DamagedStoreError: a file is missing or damaged.
         """
         return graph_files.open_graph(self.generation, self.graphs, keys)
+
+
+def _sieve(
+    parts: Mapping[tuple[str, str], Part | None], masks: "dict[tuple[str, str], NDArray[np.bool_]]"
+) -> Sieve | None:
+    """What finds the likely ones; None where a source is not at hand, or finding signs would take long."""
+    there = {name: part for name, part in parts.items() if part is not None}
+    unsigned = [part.stored for part in there.values() if part.signed is None]
+    if len(there) < len(parts) or (unsigned and not fits(sum(map(len, unsigned)), unsigned[0].shape[1])):
+        return None
+    return Sieve(there, masks)
 
 
 def open_reader(layout: Layout) -> Reader:

@@ -58,7 +58,7 @@ _NULLS: dict[str, Any] = dict.fromkeys(CHUNKS.names)
 _HEAP_BYTES = 64 << 20
 _HEX_DIGITS = 32
 # Values that are looked up one by one; a set of terms is matched with the whole dictionary of its field.
-_FEW = 64
+_FEW = 512
 
 
 def schema() -> "Schema":

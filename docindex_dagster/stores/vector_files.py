@@ -5,36 +5,79 @@ that says so; where it is missing or cannot be read, the table is asked instead.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.stores.generation import Generation
-from docindex_dagster.stores.lance_table import VECTOR
-from docindex_dagster.stores.matrix import COLUMNS, Part
+from docindex_dagster.stores.lance_table import VECTOR, dimension, rows_of
+from docindex_dagster.stores.matrix import COLUMNS, SIGNS, Part, fits
+from docindex_dagster.stores.signs import BYTES
+
+if TYPE_CHECKING:
+    from lancedb.table import LanceTable
 
 _VERSION_DIGITS = 16
 
 
 def write(
-    layout: Layout, source: str, version: str, chunks: pa.Table, embeddings: pa.Table, *, anew: bool = False
+    layout: Layout,
+    source: str,
+    version: str,
+    chunks: pa.Table,
+    embeddings: pa.Table,
+    *,
+    is_signed: bool = False,
+    anew: bool = False,
 ) -> None:
     """Write the rows and vectors of a version of a source, one embedding a chunk.
 
-    A file that can be read stays as it is, but with `anew`.
+    A file that can be read stays as it is, but with `anew`, or where the signs are to be in it, and are not.
     """
     path = _path(layout, source, version)
-    if not anew and read(layout, source, version) is not None:
+    if not anew and is_there(layout, source, version, is_signed=is_signed):
         return
     rows = chunks.select(["chunk_id", *COLUMNS]).replace_schema_metadata(None)
     rows = rows.append_column(embeddings.schema.field(VECTOR), embeddings[VECTOR])
+    if is_signed:
+        rows = with_signs(rows)
     with (
         replacing(path) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, rows.schema) as out,
     ):
         out.write_table(rows.combine_chunks())
+
+
+def complete(layout: Layout, generation: Generation, table: "LanceTable") -> None:
+    """Write the files that searches of a large index need, and a generation lacks: an earlier version wrote none.
+
+    What is in a pack has none.
+    """
+    if fits(sum(source.chunks for source in generation.sources.values()), dimension(table)):
+        return
+    for key, source in generation.sources.items():
+        if source.pack is None and not is_there(layout, key, source.version, is_signed=True):
+            chunks, embeddings = rows_of(table, [key])
+            write(layout, key, source.version, chunks, embeddings, is_signed=True)
+
+
+def is_there(layout: Layout, source: str, version: str, *, is_signed: bool) -> bool:
+    """Whether a version of a source has its file, and, if they are wanted, the signs are in it."""
+    part = read(layout, source, version)
+    return part is not None and not (is_signed and part.signed is None)
+
+
+def with_signs(rows: pa.Table) -> pa.Table:
+    """Rows with the signs of their vectors, unless they have them."""
+    if SIGNS in rows.column_names and not rows[SIGNS].null_count:
+        return rows
+    found = pa.py_buffer(Part.of(rows, VECTOR).signs)
+    column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(BYTES), rows.num_rows, [None, found])
+    bare = rows.drop_columns([SIGNS]) if SIGNS in rows.column_names else rows
+    return bare.append_column(SIGNS, column)
 
 
 def read(layout: Layout, source: str, version: str) -> Part | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from docindex_dagster.core.errors import EmbeddingError
-from docindex_dagster.embedding import weights
+from docindex_dagster.embedding import static, weights
 from docindex_dagster.embedding.static import StaticEmbedder, StaticModel
 from docindex_dagster.embedding.weights import as_bytes, load_weights
 
@@ -33,6 +33,13 @@ def test_a_word_without_a_row_is_made_of_the_longest_pieces_it_begins_with(model
         [1, 0, 0, 0, 1],
         [0, 0, 1, pytest.approx(np.sqrt(2)), 0],
     ]
+
+
+@pytest.mark.parametrize("few", [0, 100])
+def test_a_vector_is_the_same_however_many_texts_are_embedded_with_it(model, few, monkeypatch):
+    monkeypatch.setattr(static, "_FEW", few)  # words that are looked up one by one
+
+    assert model.pooled(["headers parse", "parse \ud800 x\udcff漢"]).tolist() == [[1, 1, 0, 1, 0], [1, 0, 0, 0, 0]]
 
 
 def test_what_is_not_known_at_all_is_zero_until_it_is_embedded(model):

@@ -2,10 +2,13 @@
 
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.search import ranking
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.stores.reader import Reader, open_reader
@@ -81,6 +84,20 @@ def test_other_forms_of_a_word_are_found(reader):
 def test_the_contributions_of_the_signals_add_up_to_the_score(reader, query):
     for hit in find(reader, query):
         assert hit.score == pytest.approx(sum(signal.contribution for signal in hit.signals))
+
+
+@given(
+    part=st.text("ab", min_size=1, max_size=6),
+    words=st.lists(st.text("ab", min_size=1, max_size=6), max_size=5, unique=True).map(tuple),
+)
+@example(part="port", words=("import",))
+@example(part="imports", words=("import",))
+def test_a_word_of_a_files_name_is_asked_for_by_itself_or_where_one_of_four_letters_begins_the_other(part, words):
+    both = [word for word in words if min(len(word), len(part)) >= 4]
+
+    expected = part in words or any(word.startswith(part) or part.startswith(word) for word in both)
+
+    assert ranking._is_among(part, words) is expected
 
 
 def test_with_granularity_file_no_file_is_shown_twice_not_even_as_a_copy_in_another_source(tmp_path):

@@ -1,12 +1,16 @@
 """Searching a published index."""
 
+from collections.abc import Callable
+from threading import Barrier
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from docindex_dagster.core.errors import DocindexError, QueryError
+from docindex_dagster.core.errors import DamagedStoreError, DocindexError, QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.search import candidates
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
@@ -59,6 +63,33 @@ def test_hybrid_says_what_each_retriever_contributed(reader):
 
     assert {signal.name for signal in hit.signals} >= {"bm25", "vector"}
     assert hit.score == pytest.approx(sum(signal.contribution for signal in hit.signals))
+
+
+def test_hybrid_looks_for_words_while_it_compares_vectors(reader, monkeypatch):
+    both = Barrier(2)
+
+    def met(retrieve: Callable[..., candidates.Ranking]) -> Callable[..., candidates.Ranking]:
+        def call(*arguments: object) -> candidates.Ranking:
+            both.wait(timeout=5)
+            return retrieve(*arguments)
+
+        return call
+
+    monkeypatch.setattr(candidates, "bm25", met(candidates.bm25))
+    monkeypatch.setattr(candidates, "vector", met(candidates.vector))
+
+    assert find(reader, "parse_date")
+
+
+@pytest.mark.parametrize("broken", ["bm25", "vector"])
+def test_hybrid_fails_where_one_of_its_retrievers_does(reader, monkeypatch, broken):
+    def fail(*_: object) -> None:
+        raise ValueError("the file is cut off")
+
+    monkeypatch.setattr(candidates, broken, fail)
+
+    with pytest.raises(DamagedStoreError, match="the file is cut off"):
+        find(reader, "parse_date")
 
 
 @pytest.mark.parametrize("mode", RETRIEVING)

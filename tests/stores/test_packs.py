@@ -16,12 +16,23 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.links import links
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores import erasure, lance_table, link_files, maintenance, matrix, packing, packs
+from docindex_dagster.stores import (
+    compaction,
+    erasure,
+    lance_table,
+    link_files,
+    maintenance,
+    matrix,
+    packing,
+    packs,
+    vector_files,
+)
 from docindex_dagster.stores.doctor import check, examine
 from docindex_dagster.stores.generation import Generation, read_generation
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import LatestReader, check_published, open_reader
 from docindex_dagster.stores.rollback import roll_back
+from docindex_dagster.stores.sieve import Sieve
 from tests.conftest import chunks_of, publish_rows, vectors_of
 from tests.traces import hiding_places, traces
 
@@ -319,14 +330,37 @@ def test_a_graph_that_is_read_before_its_pack_is_removed_is_whole(packed):
     assert links(reader.graph).targets.tolist() == expected.targets.tolist()
 
 
-def test_what_does_not_fit_into_memory_is_packed_without_vectors(loose, monkeypatch):
+def test_what_does_not_fit_into_memory_is_packed_with_its_signs(loose, monkeypatch):
+    expected = len(open_reader(loose).matrix.parts)
     monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    monkeypatch.setattr(compaction, "_FEWEST_ROWS", 1)
     for file in loose.vectors.iterdir():
         file.unlink()
 
     maintenance.maintain(loose)
 
-    assert [file.suffixes[0] for file in loose.packs.iterdir()] == [".graphs"]
     monkeypatch.setattr(lance_table, "read_part", lambda *_: pytest.fail("it was read"))
-    assert open_reader(loose).matrix is None
+    found = open_reader(loose).matrix
+    assert isinstance(found, Sieve)
+    assert len(found.parts) < expected
+    assert all(part.signed is not None for part in found.parts.values())
     assert list(examine(loose)) == []
+
+
+def test_a_pack_of_files_of_which_some_lack_signs_is_read_without_any(loose):
+    key = KEYS[0]
+    version = open_reader(loose).generation.sources[key].version
+    vector_files.write(loose, key, version, *rows_of(loose, key), is_signed=True)
+
+    maintenance.maintain(loose)
+
+    found = open_reader(loose).matrix
+    assert found is not None
+    (part,) = found.parts.values()
+    assert part.signed is None
+    assert set(part.rows.column_names) == {"chunk_id", *matrix.COLUMNS}
+    assert list(examine(loose)) == []
+
+
+def rows_of(layout: Layout, key: str) -> tuple[pa.Table, pa.Table]:
+    return lance_table.rows_of(open_reader(layout).table, [key])

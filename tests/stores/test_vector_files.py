@@ -13,11 +13,12 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
-from docindex_dagster.stores import lance_table, matrix
+from docindex_dagster.stores import compaction, lance_table, maintenance, matrix, vector_files
 from docindex_dagster.stores.clean_up import compact
 from docindex_dagster.stores.doctor import check
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import LatestReader, open_reader
+from docindex_dagster.stores.sieve import Sieve
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 PUMPS = {"lib/pump.py": ["fill fills the tank", "drain empties the tank"], "lib/valve.py": ["shut closes the valve"]}
@@ -104,6 +105,22 @@ def test_a_file_with_other_vectors_is_found_by_the_doctor_and_mended_by_a_full_r
     assert hits(published) == expected
 
 
+def test_signs_of_other_vectors_are_found_by_the_doctor(layout, monkeypatch):
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    publish_files(layout, PUMPS)
+    check(layout, open_reader(layout).generation)
+    (file,) = files_of(layout)
+    with pa.ipc.open_file(str(file)) as opened:
+        table = opened.read_all()
+    turned = table.set_column(table.schema.get_field_index("signs"), "signs", table["signs"].take(pa.array([1, 2, 0])))
+    file.unlink()
+    with pa.ipc.new_file(str(file), turned.schema) as out:
+        out.write_table(turned)
+
+    with pytest.raises(DamagedStoreError, match="library/pumps: vector file: signs"):
+        check(layout, open_reader(layout).generation)
+
+
 def test_files_of_generations_that_are_gone_go_and_those_of_the_last_two_stay(layout):
     publish_files(layout, PUMPS)
     publish_files(layout, MORE)
@@ -117,16 +134,72 @@ def test_files_of_generations_that_are_gone_go_and_those_of_the_last_two_stay(la
     assert len(files_of(layout)) == 1
 
 
-def test_more_than_fits_into_memory_is_left_to_lancedb(layout, monkeypatch):
+def found_in(layout: Layout, source: str = "library/pumps") -> set[tuple[str, float]]:
+    return {(hit.chunk_id, round(hit.signals[1].score or 0.0, 3)) for hit in hits(layout) if hit.source == source}
+
+
+def test_more_than_fits_into_memory_is_sifted_by_signs(layout, monkeypatch):
     publish_files(layout, PUMPS)
-    expected = [(hit.chunk_id, round(hit.score, 2)) for hit in hits(layout)]
+    expected = found_in(layout)
     monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    publish_files(layout, MORE)
     publish_files(layout, PUMPS, "library/others")
+    publish_files(layout, PUMPS)
+
+    reader = open_reader(layout)
+    assert isinstance(reader.matrix, Sieve)
+    assert all(part.signed is not None for part in reader.matrix.parts.values())
+    assert found_in(layout) == expected
+    assert "table" not in vars(reader)
+    check(layout, reader.generation)
+
+
+def test_while_files_lack_signs_lancedb_is_asked_until_maintenance_has_written_them(layout, monkeypatch):
+    publish_files(layout, PUMPS)
+    publish_files(layout, PUMPS, "library/others")
+    expected = found_in(layout)
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    file, gone = files_of(layout)
+    gone.unlink()
+    version = open_reader(layout).generation.table_version
 
     assert open_reader(layout).matrix is None
-    assert len(files_of(layout)) == 1
-    found = [(hit.chunk_id, round(hit.score, 2)) for hit in hits(layout) if hit.source == "library/pumps"]
-    assert {chunk_id for chunk_id, _ in found} == {chunk_id for chunk_id, _ in expected}
+    assert found_in(layout) == expected
+
+    monkeypatch.setattr(compaction, "_FEWEST_ROWS", 1)
+    assert maintenance.maintain(layout)
+
+    reader = open_reader(layout)
+    assert isinstance(reader.matrix, Sieve)
+    assert reader.generation.table_version >= version
+    assert found_in(layout) == expected
+    assert files_of(layout) == [file, gone]
+    check(layout, reader.generation)
+
+
+def test_the_signs_of_few_are_found_when_their_file_lacks_them(layout, monkeypatch):
+    publish_files(layout, PUMPS)
+    expected = found_in(layout)
+    dimension = StaticEmbedder.dimension
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 4 * 4 * dimension)  # of three chunks, and not of six
+    publish_files(layout, PUMPS, "library/others")
+
+    reader = open_reader(layout)
+    assert isinstance(reader.matrix, Sieve)
+    assert [part.signed is None for part in reader.matrix.parts.values()] == [False, True]
+    assert found_in(layout) == expected
+
+
+def test_what_lies_in_its_file_is_not_copied_into_memory(published):
+    part = next(iter(open_reader(published).matrix.parts.values()))
+
+    held = pa.total_allocated_bytes()
+    again = vector_files.read(
+        published, "library/pumps", open_reader(published).generation.sources["library/pumps"].version
+    )
+
+    assert again.stored.shape == part.stored.shape
+    assert pa.total_allocated_bytes() - held < again.stored.nbytes
 
 
 def test_a_program_that_goes_on_reads_only_what_was_published_since(layout):

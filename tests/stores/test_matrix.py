@@ -1,0 +1,153 @@
+"""Which vectors are nearest: of all in memory, and of so many that signs say which ones are compared."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docindex_dagster.stores import halves
+from docindex_dagster.stores import matrix as module
+from docindex_dagster.stores import sieve as sieve_module
+from docindex_dagster.stores.matrix import Matrix, Part, largest
+from docindex_dagster.stores.sieve import Sieve
+
+_KINDS = (Matrix, Sieve)
+
+
+def part_of(name: str, vectors: np.ndarray) -> Part:
+    ids = [f"{name}{row}" for row in range(len(vectors))]
+    rows = pa.table({"chunk_id": pa.array(ids, pa.string()), "source": pa.array([name] * len(ids), pa.string())})
+    return Part(rows, vectors.astype(np.float16))
+
+
+def drawn(seed: int, *counts: int, dimension: int = 16) -> dict[tuple[str, str], Part]:
+    random = np.random.default_rng(seed)
+    return {
+        (name, "1"): part_of(name, random.standard_normal((count, dimension)))
+        for name, count in zip("abcdefgh", counts, strict=False)
+    }
+
+
+def exact(parts: dict[tuple[str, str], Part], query: np.ndarray, allowed: set[str] | None = None) -> list[str]:
+    """The ids of all, the nearest first, by 64-bit numbers."""
+    found: list[tuple[float, str]] = []
+    for part in parts.values():
+        vectors = part.stored.astype(np.float64)
+        cosines = vectors @ query / np.linalg.norm(vectors, axis=1)
+        found += zip((-cosines).tolist(), part.rows["chunk_id"].to_pylist(), strict=True)
+    return [name for _, name in sorted(found) if allowed is None or name in allowed]
+
+
+def unit(seed: int, dimension: int = 16) -> np.ndarray:
+    query = np.random.default_rng(seed + 1).standard_normal(dimension)
+    return (query / np.linalg.norm(query)).astype(np.float32)
+
+
+def everything(rows: pa.Table) -> np.ndarray:
+    return np.ones(rows.num_rows, np.bool_)
+
+
+def evens(rows: pa.Table) -> np.ndarray:
+    return np.array([int(name[1:]) % 2 == 0 for name in rows["chunk_id"].to_pylist()], np.bool_)
+
+
+def ranked(found: list[tuple[str, float]]) -> list[str]:
+    return [name for name, _ in sorted(found, key=lambda item: (-item[1], item[0]))]
+
+
+@given(
+    values=st.lists(st.integers(-5, 5), min_size=1, max_size=400),
+    limit=st.integers(1, 30),
+)
+def test_the_largest_values_are_found_with_all_that_equal_the_last(values, limit):
+    array = np.array(values, np.float32)
+    least = sorted(values)[-min(limit, len(values))]
+
+    assert largest(array, limit).tolist() == [at for at, value in enumerate(values) if value >= least]
+
+
+def test_the_largest_values_of_many_are_found():
+    values = np.random.default_rng(0).standard_normal(50_001).astype(np.float32)
+
+    assert largest(values, 100).tolist() == sorted(np.argsort(-values)[:100].tolist())
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+@given(seed=st.integers(0, 100), counts=st.lists(st.integers(0, 60), min_size=1, max_size=6), limit=st.integers(1, 20))
+def test_of_few_the_nearest_are_found_exactly(kind, seed, counts, limit):
+    parts, query = drawn(seed, *counts), unit(seed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in ((module, "BLOCK"), (sieve_module, "BLOCK"), (sieve_module, "_COMPARED")):
+            patch.setattr(owner, name, 7)  # so that there are blocks for two threads
+        found = kind(parts).nearest(query, "all", everything, limit)
+
+    assert ranked(found) == exact(parts, query)[:limit]
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_only_rows_that_are_chosen_and_published_are_found(kind):
+    parts, query = drawn(3, 40, 50), unit(3)
+    published = {("b", "1"): np.arange(50) < 20}
+    allowed = {f"a{row}" for row in range(0, 40, 2)} | {f"b{row}" for row in range(0, 20, 2)}
+
+    found = kind(parts, published).nearest(query, "evens", evens, 15)
+
+    assert ranked(found) == exact(parts, query, allowed)[:15]
+    assert kind(parts).nearest(query, "none", lambda rows: ~everything(rows), 15) == []
+
+
+@pytest.fixture
+def many(monkeypatch) -> dict[tuple[str, str], Part]:
+    """Parts of which a sieve compares few: a tenth, where it counts signs."""
+    monkeypatch.setattr(sieve_module, "_FEW", 400)
+    monkeypatch.setattr(sieve_module, "BLOCK", 300)
+    random = np.random.default_rng(5)
+    topics = random.standard_normal((40, 64))
+    return {
+        (name, "1"): part_of(name, topics[random.integers(0, 40, count)] + random.standard_normal((count, 64)))
+        for name, count in (("a", 1500), ("b", 2500))
+    }
+
+
+def test_a_sieve_finds_nearly_all_of_the_nearest_and_says_how_near_they_are(many):
+    sieve = Sieve(many)
+    random = np.random.default_rng(8)
+    missed = 0
+    for _ in range(20):
+        source, row = random.choice(["a", "b"]), random.integers(0, 1500)
+        vector = many[source, "1"].stored[row].astype(np.float32) + 0.5 * random.standard_normal(64).astype(np.float32)
+        query = vector / np.linalg.norm(vector)
+        found = dict(sieve.nearest(query, "all", everything, 10))
+        cosines = dict(Matrix(many).nearest(query, "all", everything, 4000))
+        missed += len(set(exact(many, query)[:10]) - found.keys())
+        assert found == pytest.approx({name: cosines[name] for name in found}, abs=1e-6)
+    assert missed <= 4  # of 200
+
+
+def test_a_sieve_compares_a_part_of_the_vectors(many, monkeypatch):
+    compared: list[int] = []
+
+    def counting(stored: np.ndarray) -> np.ndarray:
+        compared.append(len(stored))
+        return halves.singles(stored)
+
+    monkeypatch.setattr(sieve_module, "singles", counting)
+
+    Sieve(many).nearest(unit(1, 64), "all", everything, 10)
+
+    assert 350 <= sum(compared) <= 600  # of 4,000
+
+
+def test_a_sieve_of_chosen_rows_counts_the_signs_of_these_alone(many):
+    query = many["b", "1"].stored[10].astype(np.float32)
+    query /= np.linalg.norm(query)
+    allowed = {f"{name}{row}" for name in "ab" for row in range(0, 2500, 2)}
+
+    found = Sieve(many, {("a", "1"): np.zeros(1500, np.bool_)}).nearest(query, "evens", evens, 10)
+
+    expected = [name for name in exact(many, query, allowed) if name[0] == "b"][:10]
+    assert ranked(found)[0] == "b10"
+    assert len(set(expected) - {name for name, _ in found}) <= 1
+    assert {name[0] for name, _ in found} == {"b"}
