@@ -25,11 +25,11 @@ def begun(settings: Settings, wanted: Mapping[str, Collection[str]]) -> Iterator
     """
     from docindex_dagster.pipeline import prefetch
 
-    following = dict(pairwise(wanted))
+    after = dict(pairwise(wanted))
 
     def listen(event: events.Event) -> None:
-        if isinstance(event, events.StageEnded) and event.stage == _CUT and event.source in following:
-            _begin(settings, following[event.source], wanted)
+        if isinstance(event, events.StageEnded) and event.stage == _CUT and event.source in after:
+            _begin(settings, after[event.source], wanted)
 
     _begin(settings, next(iter(wanted)), wanted)
     try:

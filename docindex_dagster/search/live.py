@@ -9,7 +9,8 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.objects.cells import cell_of, homes
 from docindex_dagster.search.cells import Cells, Index
 from docindex_dagster.sources import registry
-from docindex_dagster.stores.reader import LatestReader, Reader
+from docindex_dagster.stores.latest import LatestReader
+from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
     from docindex_dagster.search.remote_cells import LatestCells

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -13,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import DamagedStoreError, StoreError
-from docindex_dagster.core.files import stamp
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.links import Links, links
@@ -202,45 +200,6 @@ def open_written(layout: Layout, model: str) -> Reader:
     return _of_named(
         layout, lambda layout: takeover.written(layout, model), lambda generation: open_generation(layout, generation)
     )
-
-
-class LatestReader:
-    """Gives the reader of what is published now, and opens it once; for programs that answer many questions."""
-
-    def __init__(self, *layouts: Layout) -> None:
-        """What is published in one home, or in those of several cells."""
-        self._layouts = layouts
-        self._lock = Lock()
-        self._stamp: list[tuple[int, ...] | None] = []
-        self._reader: Reader | None = None
-
-    def reader(self, *, anew: bool = False) -> Reader:
-        """The reader; with `anew`, another one though the same is published, since a file that it had is gone.
-
-        Raises:
-            StoreError: as `open_reader`.
-        """
-        with self._lock:
-            published = [stamp(layout.current) for layout in self._layouts]
-            if self._reader is None or anew or published != self._stamp:
-                self._reader = replace(self._opened(), known=_read_by(self._reader))
-                self._stamp = published
-            return self._reader
-
-    def _opened(self) -> Reader:
-        if len(self._layouts) == 1:
-            return open_reader(self._layouts[0])
-        from docindex_dagster.stores.together import open_together
-
-        return open_together(self._layouts)
-
-
-def _read_by(reader: Reader | None) -> Mapping[tuple[str, str], Part]:
-    """The vectors that a reader has read; it may be one whose files are gone."""
-    if reader is None:
-        return {}
-    matrix: Matrix | None = vars(reader).get("matrix")
-    return matrix.parts if matrix is not None else reader.known
 
 
 @spanned("open generation")

@@ -38,7 +38,8 @@ from docindex_dagster.search.similar import similar
 from docindex_dagster.sources import registry
 from docindex_dagster.stores import matrix
 from docindex_dagster.stores.analysis import stems
-from docindex_dagster.stores.reader import LatestReader, Reader, open_reader
+from docindex_dagster.stores.latest import LatestReader
+from docindex_dagster.stores.reader import Reader, open_reader
 from docindex_dagster.stores.together import generation_of, open_together
 from tests.conftest import chunks_of, publish_rows, vectors_of
 

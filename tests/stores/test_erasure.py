@@ -15,9 +15,10 @@ from docindex_dagster.embedding.cache import VectorCache, VectorSpill
 from docindex_dagster.stores import erasure, lance_table, takeover, tantivy_index
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.publish import withdraw
-from docindex_dagster.stores.reader import LatestReader, open_reader
+from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
 from tests.traces import hiding_places, traces

@@ -29,8 +29,9 @@ from docindex_dagster.stores import (
 )
 from docindex_dagster.stores.doctor import check, examine
 from docindex_dagster.stores.generation import Generation, read_generation
+from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.publish import withdraw
-from docindex_dagster.stores.reader import LatestReader, check_published, open_reader
+from docindex_dagster.stores.reader import check_published, open_reader
 from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.sieve import Sieve
 from tests.conftest import chunks_of, publish_rows, vectors_of

@@ -17,9 +17,10 @@ from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import clean_up, compaction, lance_table, maintenance, start, takeover
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, read_next
+from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.prune import orphans, prune
 from docindex_dagster.stores.publish import Publication, publish, withdraw
-from docindex_dagster.stores.reader import LatestReader, open_reader, open_written
+from docindex_dagster.stores.reader import open_reader, open_written
 from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model

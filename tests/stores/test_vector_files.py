@@ -16,8 +16,9 @@ from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.stores import compaction, lance_table, maintenance, matrix, vector_files
 from docindex_dagster.stores.clean_up import compact
 from docindex_dagster.stores.doctor import check
+from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.publish import withdraw
-from docindex_dagster.stores.reader import LatestReader, open_reader
+from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.sieve import Sieve
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
