@@ -47,7 +47,7 @@ def test_the_distribution_has_this_name_and_the_command_its_own():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
     assert project["name"] == DISTRIBUTION
-    assert project["scripts"] == {"docindex": "docindex_dagster.cli:main"}
+    assert project["scripts"] == {"docindex": "docindex_dagster.cli.__main__:command"}
 
 
 def test_a_wheel_holds_the_package_with_what_it_reads_and_nothing_else(tmp_path):
