@@ -10,23 +10,21 @@ from collections.abc import Callable
 
 _FAILED = 1
 _OUTPUT_IS_LOST = 120  # what Python gives where the last of the output cannot be written
-_status = _FAILED
 
 
 def run(main: Callable[[], None]) -> None:
     """Do the work of a process; where it is over, and all that was registered with `atexit`, end the process."""
-    global _status  # noqa: PLW0603 `atexit` passes nothing on
-    atexit.register(_end)  # the first that is registered is the last that is called
+    status = _FAILED
+    atexit.register(lambda: _end(status))  # the first that is registered is the last that is called
     try:
         main()
-        _status = 0
+        status = 0
     except SystemExit as error:
-        _status = error.code if isinstance(error.code, int) else _FAILED if error.code else 0
+        status = error.code if isinstance(error.code, int) else _FAILED if error.code else 0
         raise
 
 
-def _end() -> None:
-    status = _status
+def _end(status: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
