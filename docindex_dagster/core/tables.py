@@ -25,10 +25,38 @@ _ROWS_WORTH_THREADS = 1000
 # Of a file's stamp: inode, bytes, and time of its content.
 _KEPT_BY_RENAMING = 3
 _MOST_RECENT_BYTES = 64 << 20
-# Tables by their files, with stamps of these; those used longest ago come first. Threads share them.
-_recent: OrderedDict[Path, tuple[tuple[int, ...] | None, pa.Table]] = OrderedDict()
-_reading = Lock()
+_MOST_RECENT = 64  # tables: an empty one of many columns takes memory, too
 _COMPRESSED = {"compression": "zstd", "compression_level": 1}
+
+
+class _Recent:
+    """The tables that were used last, by their files, with stamps of these. Threads share them."""
+
+    def __init__(self) -> None:
+        self._tables: OrderedDict[Path, tuple[tuple[int, ...] | None, pa.Table, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, path: Path, stamp: tuple[int, ...] | None) -> pa.Table | None:
+        """The table of a file, as it was when it had this stamp."""
+        with self._lock:
+            known, table, _ = self._tables.get(path, (None, None, 0))
+            if table is None or known != stamp:
+                return None
+            self._tables.move_to_end(path)
+            return table
+
+    def put(self, path: Path, stamp: tuple[int, ...] | None, table: pa.Table) -> None:
+        """Keep a table, and let go of those that were used longest ago where all are too large together."""
+        size = table.nbytes
+        with self._lock:
+            self._bytes += size - self._tables.pop(path, (None, None, 0))[2]
+            self._tables[path] = stamp, table, size
+            while self._bytes > _MOST_RECENT_BYTES or len(self._tables) > _MOST_RECENT:
+                self._bytes -= self._tables.popitem(last=False)[1][2]
+
+
+_recent = _Recent()
 
 
 def data_version(table: pa.Table) -> str:
@@ -61,7 +89,7 @@ def stamped_version(metadata: dict[bytes, bytes] | None) -> str | None:
 def read(source: Path | pa.NativeFile) -> pa.Table | None:
     """Read a table, or return None where there is none or it is damaged: it is then made anew.
 
-    The last ones that were read or written stay in memory, up to 64 MiB: the stages of a run read each several times.
+    The last ones that were read or written stay in memory, 64 of them or 64 MiB: a run reads each several times.
 
     Raises:
         PermissionError: the file may not be read.
@@ -69,20 +97,12 @@ def read(source: Path | pa.NativeFile) -> pa.Table | None:
     if not isinstance(source, Path):
         return _read(source)
     stamp = files.stamp(source)
-    with _reading:
-        known, table = _recent.pop(source, (None, None))
-    if table is None or known != stamp:
+    table = _recent.get(source, stamp)
+    if table is None:
         table = _read(source)
-    if table is not None and stamp == files.stamp(source):
-        _remember(source, stamp, table)
+        if table is not None and stamp == files.stamp(source):
+            _recent.put(source, stamp, table)
     return table
-
-
-def _remember(path: Path, stamp: tuple[int, ...] | None, table: pa.Table) -> None:
-    with _reading:
-        _recent[path] = stamp, table
-        while sum(table.nbytes for _, table in _recent.values()) > _MOST_RECENT_BYTES:
-            _recent.popitem(last=False)
 
 
 def _read(source: Path | pa.NativeFile) -> pa.Table | None:
@@ -106,11 +126,9 @@ def write(path: Path, table: pa.Table) -> bool:
     with replacing(path) as temporary:
         pq.write_table(table, temporary, **compression)
         written = files.stamp(temporary)
-    found = files.stamp(path)
-    if (
-        written and found and written[:_KEPT_BY_RENAMING] == found[:_KEPT_BY_RENAMING]
-    ):  # else another process has replaced it
-        _remember(path, found, table)
+    found = files.stamp(path)  # of another file, if another process has replaced it since
+    if written and found and written[:_KEPT_BY_RENAMING] == found[:_KEPT_BY_RENAMING]:
+        _recent.put(path, found, table)
     return True
 
 

@@ -68,3 +68,37 @@ def test_no_more_stays_in_memory_than_is_allowed(tmp_path, monkeypatch):
     assert tables.read(large) is not tables.read(large)
     tables.read(second)
     assert tables.read(first) is not kept
+
+
+def test_no_more_tables_stay_in_memory_than_are_allowed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_MOST_RECENT", 2)
+    first, second, third = (tmp_path / f"{name}.parquet" for name in ("first", "second", "third"))
+    table = written(first, 1)
+    written(second, 2)
+    assert tables.read(first) is table
+    written(third, 3)  # the second one was used longest ago
+
+    assert tables.read(first) is table
+    monkeypatch.setattr(tables, "_read", lambda _: None)
+    assert tables.read(second) is None
+
+
+class Sized:
+    """Counts how often its size is asked for."""
+
+    asked = 0
+
+    @property
+    def nbytes(self) -> int:
+        self.asked += 1
+        return 1
+
+
+def test_the_size_of_a_table_is_asked_for_once(tmp_path):
+    """Of many small tables, asking all of them at each use would take time quadratic in their number."""
+    recent, held = tables._Recent(), [Sized() for _ in range(5)]
+    for number, table in enumerate(held):
+        recent.put(tmp_path / str(number), (number,), table)
+
+    assert recent.get(tmp_path / "0", (0,)) is held[0]
+    assert [table.asked for table in held] == [1] * 5
