@@ -1,6 +1,6 @@
 """The texts of a generation as its files have them: mapped, so that they take no memory that others could not have."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.documents.convert import is_converted
+from docindex_dagster.stores.matrix import Choose
 
 _MOST_CHOICES = 4  # of filters whose answers are remembered: of each, four bytes a row
 _TESTS = "test"
-# Picks rows of a table by a mask of shape (rows,).
-Choose = Callable[[pa.Table], NDArray[np.bool_]]
 # By what chunks are ordered: whether it is of a test, path, chunk_index and chunk_id.
 Place = tuple[bool, str, int, str]
 

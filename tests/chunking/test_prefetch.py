@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -79,19 +80,32 @@ def test_an_error_reaches_whoever_asks(order, monkeypatch):
         cut(order)
 
 
-def test_what_is_dropped_is_not_cut_to_its_end(tmp_path, asked):
-    prefetch.drop("x")
-    files = tuple(_large(tmp_path, number) for number in range(20))  # a batch each
-    taken: list[int] = []
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_what_is_dropped_is_not_cut_to_its_end(tmp_path, monkeypatch, is_taken):
+    cut_up, goes_on, is_closed = pool.chunk_in_workers, Event(), Event()
+    given: list[int] = []
 
-    begun = Order(files, OPTIONS, 1, _TIMEOUT_S)
+    def noted(*arguments, **how):
+        try:
+            for batch in cut_up(*arguments, **how):
+                given.append(batch[0])
+                yield batch
+                goes_on.wait(_TIMEOUT_S)
+        finally:
+            is_closed.set()
+
+    monkeypatch.setattr(prefetch, "chunk_in_workers", noted)
+    begun = Order(tuple(_large(tmp_path, number) for number in range(20)), OPTIONS, 1, _TIMEOUT_S)  # a batch each
     prefetch.begin("x", begun)
-    for count, _ in prefetch.batches("x", begun):
-        taken.append(count)
-        break
+    if is_taken:
+        for _ in prefetch.batches("x", begun):
+            break
+    else:
+        prefetch.drop("x")
+    goes_on.set()
 
-    assert taken == [1]
-    assert len(asked) == 1
+    assert is_closed.wait(_TIMEOUT_S)
+    assert len(given) < 3
 
 
 def _large(folder: Path, number: int):

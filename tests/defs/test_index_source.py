@@ -20,6 +20,7 @@ from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import FULL_TAG, EmbeddingModel
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.pipeline.stages import stages
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.status import catalog
@@ -65,6 +66,14 @@ def metadata(result: dg.ExecuteInProcessResult, asset: str) -> dict[str, Any]:
     ]
     (found,) = (item for item in materializations if item.asset_key.to_user_string() == asset)
     return {name: value.value for name, value in found.metadata.items()}
+
+
+def test_the_steps_run_in_the_order_of_the_stages(project):
+    """What a stage begins ahead for a later one has the stages between them to do it in."""
+    result = project.index()
+
+    began = [event.step_key for event in result.all_events if event.event_type_value == "STEP_START"]
+    assert began == [*(stage.name for stage in stages()), "index_catalog"]
 
 
 def test_a_run_reads_the_declared_sources_twice_whatever_the_number_of_its_stages(project, monkeypatch):
