@@ -1,10 +1,10 @@
 """A process that indexes a project and says at which stage it is: python -m tests.incremental.child HOW [ARGUMENT…].
 
 The project is the one that `DOCINDEX_ROOT` names. It gets everything ready, prints `ready`, waits for a line, and runs:
-as `library` through `docindex_dagster.pipeline.run`, as `command` as `docindex index` or what the arguments say, and as
-`loop` through the library again and again until its input ends. What it does is seen from outside: by the files that it
-opens, the commands that it starts, and the progress that it reports. Where `DOCINDEX_TEST_MODEL` is set, the default
-provider gives another model.
+as `library` through `docindex_dagster.pipeline.run`, with files that are cut ahead and graphs that another process
+extracts, as `command` as `docindex index` or what the arguments say, and as `loop` through the library again and again
+until its input ends. What it does is seen from outside: by the files that it opens, the commands that it starts, and
+the progress that it reports. Where `DOCINDEX_TEST_MODEL` is set, the default provider gives another model.
 """
 
 import os
@@ -17,11 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from docindex_dagster.cli.beginning import begun
 from docindex_dagster.core import events
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding import providers
 from docindex_dagster.embedding.providers import Provider
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.pipeline import graph
 from docindex_dagster.pipeline.run import index
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
@@ -78,8 +80,10 @@ def _warm_up() -> None:
 
 def _index_all() -> None:
     settings = load_settings()
-    for source in registry.sources(settings).values():
-        index(settings, source, StaticEmbedder())
+    sources = registry.sources(settings)
+    with begun(settings, dict.fromkeys(sources, ())):
+        for source in sources.values():
+            index(settings, source, StaticEmbedder())
 
 
 def main() -> None:
@@ -91,6 +95,7 @@ def main() -> None:
     if is_command:
         import docindex_dagster.definitions  # noqa: F401 it takes seconds
     else:
+        graph._CHUNKS_WORTH_A_PROCESS = 0
         _warm_up()
     os.write(_out, b"ready\n")
     if not os.read(0, 1):
