@@ -1,5 +1,6 @@
-"""When Python looks for unused objects that hold one another."""
+"""When Python looks for unused objects that hold one another, and when memory that is free goes back to the system."""
 
+import ctypes
 import gc
 import sys
 from collections.abc import Iterator
@@ -30,3 +31,16 @@ def loading(module: str) -> Iterator[None]:
     with gc_disabled():
         yield
     gc.freeze()
+
+
+def give_back() -> None:
+    """Return free memory to the system, for other processes: Arrow's allocator and the C library hold on to it.
+
+    Takes some milliseconds. Where the C library is not GNU's, it returns Arrow's alone.
+    """
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

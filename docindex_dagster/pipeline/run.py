@@ -4,6 +4,7 @@ For programs that embed docindex, for tests, and for measuring what a run costs 
 """
 
 import os
+import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.events import Waiting, emit
 from docindex_dagster.core.events import stage as timed
 from docindex_dagster.core.files import reporting_full_disk
+from docindex_dagster.core.garbage import give_back
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.work import noted
@@ -26,6 +28,8 @@ from docindex_dagster.pipeline.stages import by_name, stages
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.publish import Publication
 
+# A stage that takes so long may have freed much memory, which takes 10 ms to give back.
+_LONG_S = 0.2
 _FILES, _COMMITS, _CHUNKS, _STORES = "discovered_files", "commits", "chunks", "stores"
 
 
@@ -111,8 +115,12 @@ def execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome:
         VerificationError: a rule of the stage is broken; nothing of it may be written.
         DocindexError: it failed.
     """
+    started = time.monotonic()
     with timed(run.key, stage.name), noted(run.note, stage.name):
-        return stage.run(run, inputs)
+        outcome = stage.run(run, inputs)
+    if time.monotonic() - started > _LONG_S:
+        give_back()
+    return outcome
 
 
 def versions(inputs: Mapping[str, Any]) -> dict[str, str]:

@@ -1,12 +1,14 @@
-"""While much is loaded Python looks for no garbage, and does not look through what was loaded later."""
+"""While much is loaded Python looks for no garbage; what is free is given back to the system."""
 
 import gc
+import platform
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core.garbage import gc_disabled, loading
+from docindex_dagster.core.garbage import gc_disabled, give_back, loading
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +43,21 @@ def test_where_nothing_is_looked_for_nothing_is_begun():
         pass
 
     assert not gc.isenabled()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries give back what is free by themselves")
+def test_free_memory_goes_back_to_the_system():
+    objects = [bytearray(700) for _ in range(100_000)]
+    last = bytearray(700)  # behind which the heap cannot shrink by itself
+    used = _resident_bytes()
+    objects.clear()
+
+    give_back()
+
+    assert len(last) == 700
+    assert _resident_bytes() < used - 40_000_000
+
+
+def _resident_bytes() -> int:
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Rss:"))
