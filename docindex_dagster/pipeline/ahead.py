@@ -48,6 +48,7 @@ class Ahead:
     """What a run has begun ahead, by the names of stages. Its block ends when all of this has ended."""
 
     _begun: dict[str, _Begun] = field(default_factory=dict)
+    _promised: "dict[str, Future[Any]]" = field(default_factory=dict)
 
     def __enter__(self) -> Self:
         return self
@@ -55,6 +56,8 @@ class Ahead:
     def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        for promise in self._promised.values():
+            promise.cancel()
         if kind is None or issubclass(kind, Exception):  # an interrupt waits for nothing
             wait([begun.future for begun in self._begun.values()])
 
@@ -65,6 +68,21 @@ class Ahead:
         begun = self._begun[name] = _Begun(made_of)
         context = copy_context()
         Thread(target=context.run, args=(_do, work, begun), name=f"docindex-{name}", daemon=True).start()
+
+    def is_begun(self, name: str) -> bool:
+        """Whether the work of a stage was begun, and its result not yet taken."""
+        return name in self._begun
+
+    def promise(self, name: str) -> "Future[Any]":
+        """What a stage will make, for work that goes on with it; cancelled where the block ends without it."""
+        promised = self._promised[name] = Future()
+        return promised
+
+    def fulfil(self, name: str, made: Any) -> None:
+        """Hand what a stage made to work that waits for it, if there is any."""
+        promised = self._promised.pop(name, None)
+        if promised is not None:
+            promised.set_result(made)
 
     def result(self, name: str, made_of: str, work: Callable[[], Any]) -> Any:
         """What the work of a stage gives: waited for, where it was begun from the same; else done now.

@@ -24,8 +24,8 @@ from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Produc
 _NAME = "knowledge_graph"
 _COMPLETE = "graph_is_complete"
 _LOCAL = frozenset({"none", "patterns", "spacy"})
-# Below this a process takes longer to start than it saves.
-_CHUNKS_WORTH_A_PROCESS = 2000
+# With fewer, a process takes longer to start than it saves.
+CHUNKS_WORTH_A_PROCESS = 2000
 _SAMPLE = ("path", "line", "subject_type", "predicate", "object_type", "resolution")
 
 
@@ -41,7 +41,7 @@ def begin(run: SourceRun, chunks: pa.Table, references: pa.Table) -> None:
     plan = run.graph_plan
     if plan.is_wanted and plan.settings.concepts in _LOCAL:
         before = previous(run, _STORAGE)
-        is_much = before is None and chunks.num_rows >= _CHUNKS_WORTH_A_PROCESS
+        is_much = before is None and chunks.num_rows >= CHUNKS_WORTH_A_PROCESS
         extract = _extracted_elsewhere if is_much else _extracted
         run.ahead.begin(_NAME, _made_of(plan, chunks, references), partial(extract, run, chunks, references, before))
 

@@ -1,12 +1,15 @@
 """The stage that writes the stores and publishes them as one: a part of a publication would be a lie."""
 
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.files import folder_bytes
+from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.embedding import cache
+from docindex_dagster.pipeline import graph
 from docindex_dagster.pipeline.samples import well_known
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage
@@ -17,6 +20,7 @@ from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 from docindex_dagster.stores.staging import Model
 
+_NAME, _GRAPH = "stores", "knowledge_graph"
 _LANCE, _TANTIVY = "lancedb_table", "tantivy_index"
 _GOLDEN = "golden_query_finds_itself"
 _SAMPLE = ("path", "start_line", "chunk_type", "qualified_name")
@@ -27,18 +31,27 @@ def revision_of(run: SourceRun) -> str | None:
     return run.source.version or tables.metadata_value(run.layout.table("discovered_files", run.key), HEAD)
 
 
+def begin(run: SourceRun, chunks: pa.Table, embeddings: pa.Table) -> None:
+    """Begin to write LanceDB and Tantivy while the graph is still extracted; nothing is published before it is there.
+
+    Not once anything is published: others would wait for that lock as long as for the graph.
+    """
+    is_long = run.ahead.is_begun(_GRAPH) and chunks.num_rows >= graph.CHUNKS_WORTH_A_PROCESS
+    is_ours = run.settings.storage.url is None and not run.is_publishing
+    if is_long and is_ours and not run.layout.current.exists():
+        rows = SourceRows(run.key, chunks, embeddings, run.ahead.promise(_GRAPH), revision_of(run))
+        run.ahead.begin(_NAME, _made_of(rows), partial(_written, run, rows))
+
+
+def _made_of(rows: SourceRows) -> str:
+    return digest_parts(*(tables.stamped_version(one.schema.metadata) or "" for one in (rows.chunks, rows.embeddings)))
+
+
 def _publish(run: SourceRun, inputs: Inputs) -> Outcome:
-    chunks, embeddings, graph = (inputs[name] for name in ("chunks", "embeddings", "knowledge_graph"))
-    rows = SourceRows(run.key, chunks, embeddings, graph, revision_of(run))
-    with run.publishing():
-        published = publish(
-            run.layout,
-            rows,
-            Model.of(run.load_embedder()),
-            plan=run.graph_plan,
-            force=run.is_full or run.is_verifying,
-            ready=run.wait_for_tables,
-        )
+    chunks, embeddings, extracted = (inputs[name] for name in ("chunks", "embeddings", _GRAPH))
+    rows = SourceRows(run.key, chunks, embeddings, extracted, revision_of(run))
+    run.ahead.fulfil(_GRAPH, extracted)
+    published = run.ahead.result(_NAME, _made_of(rows), partial(_written, run, rows))
     cache.settle(run.layout, run.key, embeddings)
     missed = _golden(run, published)
     return Outcome(
@@ -47,6 +60,18 @@ def _publish(run: SourceRun, inputs: Inputs) -> Outcome:
         checks={_GOLDEN: CheckResult(not missed, missed)},
         warnings=published.warnings,
     )
+
+
+def _written(run: SourceRun, rows: SourceRows) -> Publication:
+    with run.publishing():
+        return publish(
+            run.layout,
+            rows,
+            Model.of(run.load_embedder()),
+            plan=run.graph_plan,
+            force=run.is_full or run.is_verifying,
+            ready=run.wait_for_tables,
+        )
 
 
 def _golden(run: SourceRun, published: Publication) -> str:
@@ -99,7 +124,7 @@ def _changes(change: Difference | None, rows: int) -> dict[str, int]:
 
 _WHERE_TO_READ = "See docs/architecture.md, “Publication”."
 STORES = Stage(
-    name="stores",
+    name=_NAME,
     products=(
         Product(
             _LANCE,
@@ -114,7 +139,7 @@ STORES = Stage(
     ),
     group="indexes",
     version=SCHEMA_VERSION[:8],
-    inputs=("chunks", "embeddings", "knowledge_graph"),
+    inputs=("chunks", "embeddings", _GRAPH),
     run=_publish,
     rules=STORE_RULES,
     warnings={

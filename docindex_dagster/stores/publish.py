@@ -100,7 +100,8 @@ def publish(
     Nothing is read when the published version is the one asked for and can be opened. With `force`, everything is
     compared all the same, and stores that are damaged are built anew from the tables of all sources. Before `CURRENT`
     is replaced, or found as it should be, `ready` is called, and what it raises stops the publication. Of another model
-    than the published one, the rows go to the generation that is to take over, see `takeover`.
+    than the published one, the rows go to the generation that is to take over, see `takeover`. The graph of the rows is
+    awaited when LanceDB and Tantivy have been written.
 
     Raises:
         VerificationError: inputs or staged stores break a rule; the published generation stays as it was.
@@ -132,9 +133,11 @@ def _found(
         DamagedStoreError: it is, and cannot be opened.
     """
     published = start.base.sources.get(rows.key) if start.base else None
-    version = rows_version(rows, model.name)
-    if start.base is None or published is None or published.version != version or published.lacks_of_graph:
+    if start.base is None or published is None or published.lacks_of_graph:
         return None
+    if published.version != rows_version(rows, model.name):
+        return None
+    rows.verify_graph()
     check_generation(layout, start.base)
     clean_up.remove_old_generations(layout)  # a run that was killed may have left some
     if ready:
@@ -235,6 +238,7 @@ def _publish(
                 changed_rows += rebuilt.lance.written
                 entries |= {key: _dated(entry, key, start.known) for key, entry in rebuilt.entries.items()}
         written = _stage(staged, [rows], anew=force, report=True)
+        rows.verify_graph()
         if ready:
             ready()
         entry = _dated(written.entries[rows.key], rows.key, start.known)

@@ -4,6 +4,7 @@ What a store holds of them is not here.
 """
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -36,11 +37,16 @@ class SourceRows:
     key: str
     chunks: pa.Table
     embeddings: pa.Table
-    extraction: Extraction  # its graph
+    made: "Extraction | Future[Extraction]"  # its graph, which may still be extracted
     revision: str | None = None
 
+    @property
+    def extraction(self) -> Extraction:
+        """Its graph; waits for it."""
+        return self.made.result() if isinstance(self.made, Future) else self.made
+
     def verify(self, model: Model) -> None:
-        """Check that chunks, vectors and graph are of one run, and the vectors of one model.
+        """Check that chunks and vectors are of one run, and the vectors of one model.
 
         Raises:
             VerificationError: they are not.
@@ -53,6 +59,13 @@ class SourceRows:
         other = pc.unique(self.embeddings["model"].filter(pc.not_equal(self.embeddings["model"], model.name)))
         if len(other):
             raise VerificationError("publication", {AGREE: f"vectors are of {other[0].as_py()}, not of {model.name}"})
+
+    def verify_graph(self) -> None:
+        """Check that the graph is of these chunks.
+
+        Raises:
+            VerificationError: it is not.
+        """
         graph = self.extraction.graph
         if strays := stray_edges(graph, self.chunks) if graph else "":
             raise VerificationError("publication", {AGREE: f"the graph is not of these chunks: {strays}"})
@@ -85,6 +98,7 @@ def rows_of_others(
                 made = extraction.extract(layout, other, chunks, references, plan=own, previous=made)
             rows = SourceRows(other, chunks, embeddings, made, before.revision if before else head)
             rows.verify(model)
+            rows.verify_graph()
         except VerificationError as error:
             warnings.append(f"{other} cannot be taken over ({first_line(error)}): run `docindex index {other}`")
             continue

@@ -95,7 +95,7 @@ def main() -> None:
     if is_command:
         import docindex_dagster.definitions  # noqa: F401 it takes seconds
     else:
-        graph._CHUNKS_WORTH_A_PROCESS = 0
+        graph.CHUNKS_WORTH_A_PROCESS = 0
         _warm_up()
     os.write(_out, b"ready\n")
     if not os.read(0, 1):

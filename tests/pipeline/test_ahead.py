@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from threading import Event as Flag
 from threading import current_thread, main_thread
 
@@ -10,6 +11,7 @@ import pytest
 
 from docindex_dagster.core import child
 from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.events import Event, Notice, Progress, emit, listening
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.protocol import Vectors
@@ -19,7 +21,9 @@ from docindex_dagster.pipeline.ahead import Ahead
 from docindex_dagster.pipeline.run import Ran, run_stages
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.sources import registry
+from docindex_dagster.stores import lance_table
 from tests.defs.conftest import KEY, Project, new_project
+from tests.incremental.contents import leftovers
 from tests.models import TinyEmbedder
 
 _PATIENCE_S = 30
@@ -194,7 +198,7 @@ def test_a_large_graph_is_the_same_from_another_process_be_it_lost_or_not(tmp_pa
         return result_of(work)
 
     monkeypatch.setattr(child, "result_of", noted)
-    monkeypatch.setattr(graph, "_CHUNKS_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(graph, "CHUNKS_WORTH_A_PROCESS", 1)
     notices: list[Event] = []
     with new_project(tmp_path / "large") as large, listening(notices.append):
         there = edges(run(large, TinyEmbedder()))
@@ -203,3 +207,94 @@ def test_a_large_graph_is_the_same_from_another_process_be_it_lost_or_not(tmp_pa
     assert there.equals(here)
     repeated = [event.text for event in notices if isinstance(event, Notice)]
     assert repeated == (["the graph is extracted once more: a process ended"] if is_lost else [])
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_what_waits_for_a_stage_that_makes_nothing_ends_with_the_run():
+    ahead = Ahead()
+    with ahead:
+        ahead.begin("stores", "v1", ahead.promise("graph").result)
+
+    with pytest.raises(CancelledError):
+        ahead.result("stores", "v1", dict)
+
+
+@pytest.fixture
+def staged(monkeypatch: pytest.MonkeyPatch) -> Flag:
+    """Set when LanceDB has the rows; a graph of any size is worth a process, of which this one does the work."""
+    is_staged, reconcile = Flag(), lance_table.reconcile
+
+    def noted(*arguments):
+        done = reconcile(*arguments)
+        is_staged.set()
+        return done
+
+    monkeypatch.setattr(lance_table, "reconcile", noted)
+    monkeypatch.setattr(graph, "CHUNKS_WORTH_A_PROCESS", 1)
+    return is_staged
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_the_first_stores_are_written_while_the_graph_is_extracted(project: Project, staged: Flag, monkeypatch):
+    was_staged: list[bool] = []
+
+    def patient(work):
+        was_staged.append(staged.wait(_PATIENCE_S))
+        return work()
+
+    monkeypatch.setattr(child, "result_of", patient)
+
+    ran = run(project, TinyEmbedder())
+
+    assert was_staged == [True]
+    assert ran.publication.source.edges == edges(ran).num_rows > 0
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_where_searches_have_an_index_stores_wait_for_the_graph(project: Project, staged: Flag, monkeypatch):
+    """Else publications of other sources would wait as long as for this graph."""
+    monkeypatch.setattr(child, "result_of", lambda work: work())
+    run(project, TinyEmbedder())
+    staged.clear()
+    for table in ("graph_nodes", "graph_triples"):
+        project.layout.table(table, KEY).unlink()
+    (project.notes / "another.py").write_text("def another():\n    return 1\n")
+    was_staged: list[bool] = []
+
+    def noted(work):
+        was_staged.append(staged.wait(0.5))
+        return work()
+
+    monkeypatch.setattr(child, "result_of", noted)
+    run(project, TinyEmbedder())
+
+    assert was_staged == [False]
+    assert staged.is_set()
+
+
+@pytest.fixture
+def broken(staged: Flag, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph breaks a rule, which is found when the stores wait for it."""
+
+    def extracted(_work):
+        assert staged.wait(_PATIENCE_S)
+        raise VerificationError("graph", {"edges_are_proved": "an edge has no chunk"})
+
+    monkeypatch.setattr(child, "result_of", extracted)
+
+
+@pytest.mark.usefixtures("two_cores", "broken")
+def test_of_a_graph_that_breaks_a_rule_nothing_is_published(project: Project):
+    with pytest.raises(VerificationError, match="an edge has no chunk"):
+        run(project, TinyEmbedder())
+
+    assert not project.layout.current.exists()
+    assert leftovers(project.layout) == []
+
+
+@pytest.mark.usefixtures("two_cores", "broken")
+def test_a_recorded_run_whose_graph_breaks_a_rule_ends(project: Project):
+    project.index()
+
+    assert not project.layout.current.exists()
+    assert leftovers(project.layout) == []
