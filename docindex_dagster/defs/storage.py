@@ -7,10 +7,10 @@ which takes longer than the run itself. These keep both. The files are the same,
 import os
 import shutil
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any
 
 import dagster as dg
@@ -18,10 +18,24 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.pool import QueuePool
 
 from docindex_dagster.core.files import replacing
-from docindex_dagster.defs.internals import INDEX_SHARD_NAME, SqliteEventLogStorage, SqliteRunStorage
+from docindex_dagster.defs.internals import INDEX_SHARD_NAME, RUNLESS_RUN_ID, SqliteEventLogStorage, SqliteRunStorage
 
 # A run has a database of its own; runs that are over are not written again.
 _MOST_ENGINES = 8
+# What a step says between its beginning and its end, and a run before it begins.
+_KINDS = dg.DagsterEventType
+_GATHERED = frozenset(
+    {
+        _KINDS.ASSET_MATERIALIZATION_PLANNED,
+        _KINDS.ASSET_CHECK_EVALUATION_PLANNED,
+        _KINDS.LOADED_INPUT,
+        _KINDS.STEP_INPUT,
+        _KINDS.STEP_OUTPUT,
+        _KINDS.HANDLED_OUTPUT,
+        _KINDS.ASSET_MATERIALIZATION,
+        _KINDS.ASSET_CHECK_EVALUATION,
+    }
+)
 # How long a write waits for another process; the SQLite driver's own 5 s are too short beside a UI and its daemon.
 _BUSY_TIMEOUT_S = 30
 
@@ -66,12 +80,21 @@ def _sync_less(connection: Any, _record: Any) -> None:
 
 
 class EventLogStorage(SqliteEventLogStorage):
-    """The event log, with connections that are kept."""
+    """The event log, with connections that are kept, and events of a step that are written together.
+
+    What a step loads, makes and checks is gathered until something is asked of the log, or the step ends. So a process
+    that is killed loses of the step under way at most.
+    """
 
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self._engines = Engines()
         self._tables: set[str] = set()
         self._has_index_columns = False
+        self._turn = RLock()
+        self._begun: dict[str, Connection] = {}  # the transactions under way
+        self._gathered: list[dg.EventLogEntry] = []
+        # What was answered since the step under way began, or made something; None where no step is.
+        self._answers: dict[str, Any] | None = None
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -81,14 +104,89 @@ class EventLogStorage(SqliteEventLogStorage):
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
-        with self._db_lock:
-            engine = self._engines.get(self.conn_string_for_shard(shard))
-            if shard not in self._initialized_dbs:
-                if shard == INDEX_SHARD_NAME or not self._copied(Path(self.path_for_shard(shard))):
-                    self._initdb(engine)
-                self._initialized_dbs.add(shard)
-            with engine.begin() as connection:
+        """A transaction of a database: the one under way, or a new one that sees all that was gathered."""
+        with self._turn:
+            if shard in self._begun:
+                yield self._begun[shard]
+                return
+            self._write_gathered()
+            with self._transaction(shard) as connection:
                 yield connection
+
+    @contextmanager
+    def _transaction(self, shard: str) -> Iterator[Connection]:
+        engine = self._engines.get(self.conn_string_for_shard(shard))
+        if shard not in self._initialized_dbs:
+            if shard == INDEX_SHARD_NAME or not self._copied(Path(self.path_for_shard(shard))):
+                self._initdb(engine)
+            self._initialized_dbs.add(shard)
+        with engine.begin() as connection:
+            self._begun[shard] = connection
+            try:
+                yield connection
+            finally:
+                del self._begun[shard]
+
+    def store_event(self, event: dg.EventLogEntry) -> None:
+        """Write an event, and all that were gathered before; or gather it.
+
+        Raises:
+            Exception: something cannot be written: the event, or others that are lost as well.
+        """
+        with self._turn:
+            kind = event.dagster_event.event_type if event.dagster_event else None
+            self._gathered.append(event)
+            if event.run_id != RUNLESS_RUN_ID and kind in _GATHERED:
+                if kind is _KINDS.ASSET_MATERIALIZATION and self._answers:
+                    self._answers.clear()
+                return
+            self._answers = {} if kind is _KINDS.STEP_START else None
+            try:
+                self._write_gathered()
+            except Exception:
+                self._gathered.clear()
+                raise
+
+    def _write_gathered(self) -> None:
+        """Write what was gathered in one transaction a database; it stays gathered where that fails."""
+        if not self._gathered or self._begun:
+            return
+        with ExitStack() as begun:
+            for shard in (INDEX_SHARD_NAME, *{event.run_id for event in self._gathered}):
+                begun.enter_context(self._transaction(shard))
+            for event in self._gathered:
+                super().store_event(event)
+        self._gathered.clear()
+
+    def fetch_materializations(
+        self, records_filter: Any, limit: int, cursor: str | None = None, ascending: bool = False
+    ) -> Any:
+        """The materialisations of an asset; each check asks for the newest one twice, so it is remembered."""
+        question = repr((records_filter, limit, cursor, ascending))
+        ask = super().fetch_materializations
+        return self._answer(question, lambda: ask(records_filter, limit, cursor, ascending))
+
+    def has_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> bool:
+        """Whether there is a partition; asked sixty times in a run, so it is remembered while a step is under way."""
+        question = repr((partitions_def_name, partition_key))
+        ask = super().has_dynamic_partition
+        found: bool = self._answer(question, lambda: ask(partitions_def_name, partition_key))
+        return found
+
+    def delete_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> None:
+        """Delete a partition, and forget whether it was there."""
+        super().delete_dynamic_partition(partitions_def_name, partition_key)
+        with self._turn:
+            if self._answers:
+                self._answers.clear()
+
+    def _answer(self, question: str, ask: Callable[[], Any]) -> Any:
+        with self._turn:
+            if self._answers is None:
+                return ask()
+            if question not in self._answers:
+                self._answers[question] = ask()
+            return self._answers[question]
 
     def _copied(self, database: Path) -> bool:
         """Make the database of a new run as a copy of an empty one, and say whether it did.
@@ -128,9 +226,13 @@ class EventLogStorage(SqliteEventLogStorage):
         return True
 
     def dispose(self) -> None:
-        """Close all connections."""
-        self._engines.dispose()
-        super().dispose()
+        """Write what was gathered, and close all connections."""
+        try:
+            with self._turn:
+                self._write_gathered()
+        finally:
+            self._engines.dispose()
+            super().dispose()
 
 
 class RunStorage(SqliteRunStorage):
