@@ -9,6 +9,7 @@ import shutil
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import groupby
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any
@@ -18,7 +19,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.pool import QueuePool
 
 from docindex_dagster.core.files import replacing
-from docindex_dagster.defs.internals import INDEX_SHARD_NAME, RUNLESS_RUN_ID, SqliteEventLogStorage, SqliteRunStorage
+from docindex_dagster.defs.internals import EVENTS, INDEX_SHARD_NAME, RUNLESS_RUN_ID, SqliteEventLogStorage, SqliteRunStorage
 
 # A run has a database of its own; runs that are over are not written again.
 _MOST_ENGINES = 8
@@ -34,6 +35,17 @@ _GATHERED = frozenset(
         _KINDS.HANDLED_OUTPUT,
         _KINDS.ASSET_MATERIALIZATION,
         _KINDS.ASSET_CHECK_EVALUATION,
+    }
+)
+# Those that Dagster writes into the log of the run alone.
+_PLAIN = frozenset(
+    {
+        _KINDS.STEP_START,
+        _KINDS.LOADED_INPUT,
+        _KINDS.STEP_INPUT,
+        _KINDS.STEP_OUTPUT,
+        _KINDS.HANDLED_OUTPUT,
+        _KINDS.STEP_SUCCESS,
     }
 )
 # How long a write waits for another process; the SQLite driver's own 5 s are too short beside a UI and its daemon.
@@ -89,7 +101,8 @@ class EventLogStorage(SqliteEventLogStorage):
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self._engines = Engines()
         self._tables: set[str] = set()
-        self._has_index_columns = False
+        self._columns: set[str] = set()
+        self._indexes: set[str] = set()
         self._turn = RLock()
         self._begun: dict[str, Connection] = {}  # the transactions under way
         self._gathered: list[dg.EventLogEntry] = []
@@ -134,7 +147,7 @@ class EventLogStorage(SqliteEventLogStorage):
             Exception: something cannot be written: the event, or others that are lost as well.
         """
         with self._turn:
-            kind = event.dagster_event.event_type if event.dagster_event else None
+            kind = _kind(event)
             self._gathered.append(event)
             if event.run_id != RUNLESS_RUN_ID and kind in _GATHERED:
                 if kind is _KINDS.ASSET_MATERIALIZATION and self._answers:
@@ -154,9 +167,19 @@ class EventLogStorage(SqliteEventLogStorage):
         with ExitStack() as begun:
             for shard in (INDEX_SHARD_NAME, *{event.run_id for event in self._gathered}):
                 begun.enter_context(self._transaction(shard))
-            for event in self._gathered:
-                super().store_event(event)
+            for is_plain, events in groupby(self._gathered, lambda event: _kind(event) in _PLAIN):
+                if is_plain:
+                    self._write_plain(list(events))
+                else:
+                    for event in events:
+                        super().store_event(event)
         self._gathered.clear()
+
+    def _write_plain(self, events: list[dg.EventLogEntry]) -> None:
+        """Write events of which no index is made, a statement for all of a run."""
+        for run_id, of_run in groupby(events, lambda event: event.run_id):
+            with self.run_connection(run_id) as connection:
+                connection.execute(EVENTS.insert(), [self._event_to_row(event) for event in of_run])
 
     def fetch_materializations(
         self, records_filter: Any, limit: int, cursor: str | None = None, ascending: bool = False
@@ -211,10 +234,17 @@ class EventLogStorage(SqliteEventLogStorage):
             copy.unlink()
         return True
 
-    def _has_asset_key_index_cols_on_connection(self, conn: Connection) -> bool:
-        """Whether the table of assets has columns of an index; asked for each of their events, so it is remembered."""
-        self._has_index_columns = self._has_index_columns or super()._has_asset_key_index_cols_on_connection(conn)
-        return self._has_index_columns
+    def _has_asset_key_col_on_connection(self, conn: Connection, column_name: str) -> bool:
+        """Whether the table of assets has a column; asked for each of their events, so one that was there is known."""
+        if column_name not in self._columns and super()._has_asset_key_col_on_connection(conn, column_name):
+            self._columns.add(column_name)
+        return column_name in self._columns
+
+    def has_secondary_index(self, name: str) -> bool:
+        """Whether an index of the log was made; asked twice a step, so one that was there is remembered."""
+        if name not in self._indexes and super().has_secondary_index(name):
+            self._indexes.add(name)
+        return name in self._indexes
 
     def has_table(self, table_name: str) -> bool:
         """Whether the index of the log has a table; asked for each event, so one that was there is remembered."""
@@ -233,6 +263,10 @@ class EventLogStorage(SqliteEventLogStorage):
         finally:
             self._engines.dispose()
             super().dispose()
+
+
+def _kind(event: dg.EventLogEntry) -> dg.DagsterEventType | None:
+    return event.dagster_event.event_type if event.dagster_event else None
 
 
 class RunStorage(SqliteRunStorage):
