@@ -7,8 +7,9 @@ which takes longer than the run itself. These keep both. The files are the same,
 import os
 import shutil
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from threading import Lock, RLock
@@ -19,35 +20,11 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.pool import QueuePool
 
 from docindex_dagster.core.files import replacing
-from docindex_dagster.defs.internals import EVENTS, INDEX_SHARD_NAME, RUNLESS_RUN_ID, SqliteEventLogStorage, SqliteRunStorage
+from docindex_dagster.defs.internals import EVENTS, INDEX_SHARD_NAME, SqliteEventLogStorage, SqliteRunStorage
+from docindex_dagster.defs.step_events import PLAIN, Answers, kind_of, may_wait
 
 # A run has a database of its own; runs that are over are not written again.
 _MOST_ENGINES = 8
-# What a step says between its beginning and its end, and a run before it begins.
-_KINDS = dg.DagsterEventType
-_GATHERED = frozenset(
-    {
-        _KINDS.ASSET_MATERIALIZATION_PLANNED,
-        _KINDS.ASSET_CHECK_EVALUATION_PLANNED,
-        _KINDS.LOADED_INPUT,
-        _KINDS.STEP_INPUT,
-        _KINDS.STEP_OUTPUT,
-        _KINDS.HANDLED_OUTPUT,
-        _KINDS.ASSET_MATERIALIZATION,
-        _KINDS.ASSET_CHECK_EVALUATION,
-    }
-)
-# Those that Dagster writes into the log of the run alone.
-_PLAIN = frozenset(
-    {
-        _KINDS.STEP_START,
-        _KINDS.LOADED_INPUT,
-        _KINDS.STEP_INPUT,
-        _KINDS.STEP_OUTPUT,
-        _KINDS.HANDLED_OUTPUT,
-        _KINDS.STEP_SUCCESS,
-    }
-)
 # How long a write waits for another process; the SQLite driver's own 5 s are too short beside a UI and its daemon.
 _BUSY_TIMEOUT_S = 30
 
@@ -106,8 +83,7 @@ class EventLogStorage(SqliteEventLogStorage):
         self._turn = RLock()
         self._begun: dict[str, Connection] = {}  # the transactions under way
         self._gathered: list[dg.EventLogEntry] = []
-        # What was answered since the step under way began, or made something; None where no step is.
-        self._answers: dict[str, Any] | None = None
+        self._answers = Answers()
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -141,19 +117,16 @@ class EventLogStorage(SqliteEventLogStorage):
                 del self._begun[shard]
 
     def store_event(self, event: dg.EventLogEntry) -> None:
-        """Write an event, and all that were gathered before; or gather it.
+        """Write an event with those that were gathered before, or gather it.
 
         Raises:
-            Exception: something cannot be written: the event, or others that are lost as well.
+            Exception: one of them cannot be written; none of them is.
         """
         with self._turn:
-            kind = _kind(event)
+            self._answers.note(event)
             self._gathered.append(event)
-            if event.run_id != RUNLESS_RUN_ID and kind in _GATHERED:
-                if kind is _KINDS.ASSET_MATERIALIZATION and self._answers:
-                    self._answers.clear()
+            if may_wait(event):
                 return
-            self._answers = {} if kind is _KINDS.STEP_START else None
             try:
                 self._write_gathered()
             except Exception:
@@ -167,7 +140,7 @@ class EventLogStorage(SqliteEventLogStorage):
         with ExitStack() as begun:
             for shard in (INDEX_SHARD_NAME, *{event.run_id for event in self._gathered}):
                 begun.enter_context(self._transaction(shard))
-            for is_plain, events in groupby(self._gathered, lambda event: _kind(event) in _PLAIN):
+            for is_plain, events in groupby(self._gathered, lambda event: kind_of(event) in PLAIN):
                 if is_plain:
                     self._write_plain(list(events))
                 else:
@@ -182,34 +155,55 @@ class EventLogStorage(SqliteEventLogStorage):
                 connection.execute(EVENTS.insert(), [self._event_to_row(event) for event in of_run])
 
     def fetch_materializations(
-        self, records_filter: Any, limit: int, cursor: str | None = None, ascending: bool = False
+        self,
+        records_filter: Any,
+        limit: int,
+        cursor: str | None = None,
+        ascending: bool = False,  # noqa: FBT001, FBT002 as Dagster has it
     ) -> Any:
-        """The materialisations of an asset; each check asks for the newest one twice, so it is remembered."""
-        question = repr((records_filter, limit, cursor, ascending))
+        """The materialisations of an asset, which a run asks for once."""
+        asset = records_filter if isinstance(records_filter, dg.AssetKey) else records_filter.asset_key
+        arguments = records_filter, limit, cursor, ascending
         ask = super().fetch_materializations
-        return self._answer(question, lambda: ask(records_filter, limit, cursor, ascending))
+        with self._turn:
+            return self._answers.of(asset, ("materializations", arguments), lambda: ask(*arguments))
+
+    def get_latest_tags_by_partition(  # noqa: PLR0917 as Dagster has it
+        self,
+        asset_key: dg.AssetKey,
+        event_type: dg.DagsterEventType,
+        tag_keys: Sequence[str],
+        asset_partitions: Sequence[str] | None = None,
+        before_cursor: int | None = None,
+        after_cursor: int | None = None,
+    ) -> Any:
+        """The tags of the newest events of an asset, which a run asks for once."""
+        arguments = asset_key, event_type, tag_keys, asset_partitions, before_cursor, after_cursor
+        ask = super().get_latest_tags_by_partition
+        with self._turn:
+            return self._answers.of(asset_key, ("tags", arguments), lambda: ask(*arguments))
+
+    def get_asset_records(self, asset_keys: Sequence[dg.AssetKey] | None = None) -> Any:
+        """The newest of all that is known of assets, which a run asks for once an asset."""
+        ask = super().get_asset_records
+        with self._turn:
+            if asset_keys is None or not self._answers.are_remembered:
+                return ask(asset_keys)
+            records = [self._answers.of(asset, "record", partial(ask, [asset])) for asset in asset_keys]
+        return [record for found in records for record in found]
 
     def has_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> bool:
-        """Whether there is a partition; asked sixty times in a run, so it is remembered while a step is under way."""
-        question = repr((partitions_def_name, partition_key))
+        """Whether there is a partition, which a step asks for once."""
+        arguments = partitions_def_name, partition_key
         ask = super().has_dynamic_partition
-        found: bool = self._answer(question, lambda: ask(partitions_def_name, partition_key))
-        return found
+        with self._turn:
+            return bool(self._answers.of(None, arguments, lambda: ask(*arguments)))
 
     def delete_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> None:
-        """Delete a partition, and forget whether it was there."""
+        """Delete a partition."""
         super().delete_dynamic_partition(partitions_def_name, partition_key)
         with self._turn:
-            if self._answers:
-                self._answers.clear()
-
-    def _answer(self, question: str, ask: Callable[[], Any]) -> Any:
-        with self._turn:
-            if self._answers is None:
-                return ask()
-            if question not in self._answers:
-                self._answers[question] = ask()
-            return self._answers[question]
+            self._answers.forget_partitions()
 
     def _copied(self, database: Path) -> bool:
         """Make the database of a new run as a copy of an empty one, and say whether it did.
@@ -263,10 +257,6 @@ class EventLogStorage(SqliteEventLogStorage):
         finally:
             self._engines.dispose()
             super().dispose()
-
-
-def _kind(event: dg.EventLogEntry) -> dg.DagsterEventType | None:
-    return event.dagster_event.event_type if event.dagster_event else None
 
 
 class RunStorage(SqliteRunStorage):
