@@ -190,7 +190,7 @@ def test_an_instance_opens_with_other_settings_than_its_file(tmp_path):
             internals.SqliteEventLogStorage,
             {"__init__", "from_config_value", "_connect", "dispose", "store_event", "has_table", "has_secondary_index"}
             | {"fetch_materializations", "get_latest_tags_by_partition", "get_asset_records"}
-            | {"has_dynamic_partition", "delete_dynamic_partition", "_has_asset_key_col_on_connection"},
+            | {"has_dynamic_partition", "delete_dynamic_partition", "_event_to_row"},
         ),
         (
             storage.RunStorage,
