@@ -312,10 +312,10 @@ def remove(
 
 def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **arguments: Any) -> RunOutcome:
     with loading("docindex_dagster.definitions"):
-        from docindex_dagster.definitions import build_definitions
+        from docindex_dagster.definitions import definitions_of
         from docindex_dagster.defs.failures import INTERRUPTED, explain
 
-    definition = build_definitions(settings.root).resolve_job_def(job)
+    definition = definitions_of(settings.root).resolve_job_def(job)
     # What failed is said in a line by the caller; the log with its stack traces stands in the UI.
     level = "WARNING" if errors.is_debugging() else "CRITICAL"
     config = {"loggers": {"console": {"config": {"log_level": level}}}, **arguments.pop("run_config", {})}

@@ -8,7 +8,7 @@ What Dagster publishes stands in `dagster` itself. The names below may change in
 |---|---|
 | `EVENTS`, `EVENT_TAGS`, `CHECKS`, `RUNS`, `RUN_TAGS` | Retention deletes by age and spares the newest of each kind. The public `delete_run` takes one run, leaves its files, and loses what the UI shows. |
 | `SqlEventLogStorage`, `SqlRunStorage` | The types that say that an instance keeps these tables, and give connections to them. |
-| `SqliteEventLogStorage`, `SqliteRunStorage`, `INDEX_SHARD_NAME` | Our subclasses keep connections open, for opening one an event takes longer than a small run. Named in Dagster's reference, under "Internals". |
+| `SqliteEventLogStorage`, `SqliteRunStorage`, `INDEX_SHARD_NAME` | Our subclasses keep connections open, for opening one an event takes longer than a small run, and write the events of a step together, with the row that `_event_to_row` makes of each. Named in Dagster's reference, under "Internals". |
 | `LocalComputeLogManager` | Says where logs of runs lie, to delete them. Named under "Internals", like the one of `NO_COMPUTE_LOGS`. |
 | `RUNLESS_RUN_ID`, `BACKFILL_ID_TAG` | The run of events without a run, and the tag of a backfill's runs: values in tables, never published as names. |
 | `BulkActionsFilter`, `BulkActionStatus`, `BULK_ACTION_TERMINAL_STATUSES` | The argument of `DagsterInstance.get_backfills`. By GraphQL it would need a server. |

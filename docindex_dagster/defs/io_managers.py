@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from pydantic import PrivateAttr
 
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
@@ -19,17 +20,20 @@ TABLES = "tables"
 class Made:
     """The value of a stage on its way to the tables that keep it."""
 
+    value: Any
     write: Callable[[], bool]
 
 
 class StageTables(dg.ConfigurableIOManager):
-    """Keeps what stages make in tables of its source, and reads it back for the next stage."""
+    """Keeps what stages make in tables of its source, and gives it to the next stages: from memory within a run."""
 
     home: str
+    _made: dict[tuple[str, str], Any] = PrivateAttr(default_factory=dict)
 
     def handle_output(self, context: dg.OutputContext, obj: Made) -> None:
         """Replace the tables as a whole, unless they hold the same version already."""
         is_rewritten = obj.write()
+        self._made[context.run_id, context.asset_key.path[-1]] = obj.value
         storage = by_name()[context.asset_key.path[-1]].storage
         layout = Layout(Path(self.home))
         paths = [layout.table(table, context.partition_key) for table in (storage.tables if storage else ())]
@@ -37,11 +41,15 @@ class StageTables(dg.ConfigurableIOManager):
         context.add_output_metadata({"bytes": size, "table_rewritten": is_rewritten})
 
     def load_input(self, context: dg.InputContext) -> Any:
-        """Read the tables.
+        """What an earlier step of this run made in this process; else what the tables hold.
 
         Raises:
             StoreError: the asset has not been materialised for this source.
         """
+        made_by = context.upstream_output.run_id if context.upstream_output else ""
+        made = self._made.get((made_by, context.asset_key.path[-1]))
+        if made is not None:
+            return made
         storage = by_name()[context.asset_key.path[-1]].storage
         value = storage.read(Layout(Path(self.home)), context.partition_key) if storage else None
         if value is None:

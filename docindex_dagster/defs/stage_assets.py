@@ -105,7 +105,7 @@ def _materialise(stage: Stage, context: dg.AssetExecutionContext, inputs: dict[s
         is_first = product is stage.products[0]
         yield dg.MaterializeResult(
             asset_key=product.name,
-            value=Made(lambda: stage.keep(run, outcome.value, made_of)) if stage.storage else None,
+            value=Made(outcome.value, lambda: stage.keep(run, outcome.value, made_of)) if stage.storage else None,
             data_version=dg.DataVersion(report.version),
             metadata=event_metadata(report, outcome, seconds),
             check_results=[

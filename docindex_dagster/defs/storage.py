@@ -7,10 +7,12 @@ which takes longer than the run itself. These keep both. The files are the same,
 import os
 import shutil
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import groupby
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any
 
 import dagster as dg
@@ -18,7 +20,8 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.pool import QueuePool
 
 from docindex_dagster.core.files import replacing
-from docindex_dagster.defs.internals import INDEX_SHARD_NAME, SqliteEventLogStorage, SqliteRunStorage
+from docindex_dagster.defs.internals import EVENTS, INDEX_SHARD_NAME, SqliteEventLogStorage, SqliteRunStorage
+from docindex_dagster.defs.step_events import PLAIN, Answers, kind_of, may_wait
 
 # A run has a database of its own; runs that are over are not written again.
 _MOST_ENGINES = 8
@@ -66,12 +69,21 @@ def _sync_less(connection: Any, _record: Any) -> None:
 
 
 class EventLogStorage(SqliteEventLogStorage):
-    """The event log, with connections that are kept."""
+    """The event log, with connections that are kept, and events of a step that are written together.
+
+    What a step loads, makes and checks is gathered until something is asked of the log, or the step ends. So a process
+    that is killed loses of the step under way at most.
+    """
 
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self._engines = Engines()
         self._tables: set[str] = set()
-        self._has_index_columns = False
+        self._columns: set[str] = set()
+        self._indexes: set[str] = set()
+        self._turn = RLock()
+        self._begun: dict[str, Connection] = {}  # the transactions under way
+        self._gathered: list[dg.EventLogEntry] = []
+        self._answers = Answers()
         super().__init__(base_dir, inst_data)
 
     @classmethod
@@ -81,14 +93,117 @@ class EventLogStorage(SqliteEventLogStorage):
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
-        with self._db_lock:
-            engine = self._engines.get(self.conn_string_for_shard(shard))
-            if shard not in self._initialized_dbs:
-                if shard == INDEX_SHARD_NAME or not self._copied(Path(self.path_for_shard(shard))):
-                    self._initdb(engine)
-                self._initialized_dbs.add(shard)
-            with engine.begin() as connection:
+        """A transaction of a database: the one under way, or a new one that sees all that was gathered."""
+        with self._turn:
+            if shard in self._begun:
+                yield self._begun[shard]
+                return
+            self._write_gathered()
+            with self._transaction(shard) as connection:
                 yield connection
+
+    @contextmanager
+    def _transaction(self, shard: str) -> Iterator[Connection]:
+        engine = self._engines.get(self.conn_string_for_shard(shard))
+        if shard not in self._initialized_dbs:
+            if shard == INDEX_SHARD_NAME or not self._copied(Path(self.path_for_shard(shard))):
+                self._initdb(engine)
+            self._initialized_dbs.add(shard)
+        with engine.begin() as connection:
+            self._begun[shard] = connection
+            try:
+                yield connection
+            finally:
+                del self._begun[shard]
+
+    def store_event(self, event: dg.EventLogEntry) -> None:
+        """Write an event with those that were gathered before, or gather it.
+
+        Raises:
+            Exception: one of them cannot be written; none of them is.
+        """
+        with self._turn:
+            self._answers.note(event)
+            self._gathered.append(event)
+            if may_wait(event):
+                return
+            try:
+                self._write_gathered()
+            except Exception:
+                self._gathered.clear()
+                raise
+
+    def _write_gathered(self) -> None:
+        """Write what was gathered in one transaction a database; it stays gathered where that fails."""
+        if not self._gathered or self._begun:
+            return
+        with ExitStack() as begun:
+            for shard in (INDEX_SHARD_NAME, *{event.run_id for event in self._gathered}):
+                begun.enter_context(self._transaction(shard))
+            for is_plain, events in groupby(self._gathered, lambda event: kind_of(event) in PLAIN):
+                if is_plain:
+                    self._write_plain(list(events))
+                else:
+                    for event in events:
+                        super().store_event(event)
+        self._gathered.clear()
+
+    def _write_plain(self, events: list[dg.EventLogEntry]) -> None:
+        """Write events of which no index is made, a statement for all of a run."""
+        for run_id, of_run in groupby(events, lambda event: event.run_id):
+            with self.run_connection(run_id) as connection:
+                connection.execute(EVENTS.insert(), [self._event_to_row(event) for event in of_run])
+
+    def fetch_materializations(
+        self,
+        records_filter: Any,
+        limit: int,
+        cursor: str | None = None,
+        ascending: bool = False,  # noqa: FBT001, FBT002 as Dagster has it
+    ) -> Any:
+        """The materialisations of an asset, which a run asks for once."""
+        asset = records_filter if isinstance(records_filter, dg.AssetKey) else records_filter.asset_key
+        arguments = records_filter, limit, cursor, ascending
+        ask = super().fetch_materializations
+        with self._turn:
+            return self._answers.of(asset, ("materializations", arguments), lambda: ask(*arguments))
+
+    def get_latest_tags_by_partition(  # noqa: PLR0917 as Dagster has it
+        self,
+        asset_key: dg.AssetKey,
+        event_type: dg.DagsterEventType,
+        tag_keys: Sequence[str],
+        asset_partitions: Sequence[str] | None = None,
+        before_cursor: int | None = None,
+        after_cursor: int | None = None,
+    ) -> Any:
+        """The tags of the newest events of an asset, which a run asks for once."""
+        arguments = asset_key, event_type, tag_keys, asset_partitions, before_cursor, after_cursor
+        ask = super().get_latest_tags_by_partition
+        with self._turn:
+            return self._answers.of(asset_key, ("tags", arguments), lambda: ask(*arguments))
+
+    def get_asset_records(self, asset_keys: Sequence[dg.AssetKey] | None = None) -> Any:
+        """The newest of all that is known of assets, which a run asks for once an asset."""
+        ask = super().get_asset_records
+        with self._turn:
+            if asset_keys is None or not self._answers.are_remembered:
+                return ask(asset_keys)
+            records = [self._answers.of(asset, "record", partial(ask, [asset])) for asset in asset_keys]
+        return [record for found in records for record in found]
+
+    def has_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> bool:
+        """Whether there is a partition, which a step asks for once."""
+        arguments = partitions_def_name, partition_key
+        ask = super().has_dynamic_partition
+        with self._turn:
+            return bool(self._answers.of(None, arguments, lambda: ask(*arguments)))
+
+    def delete_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> None:
+        """Delete a partition."""
+        super().delete_dynamic_partition(partitions_def_name, partition_key)
+        with self._turn:
+            self._answers.forget_partitions()
 
     def _copied(self, database: Path) -> bool:
         """Make the database of a new run as a copy of an empty one, and say whether it did.
@@ -113,10 +228,17 @@ class EventLogStorage(SqliteEventLogStorage):
             copy.unlink()
         return True
 
-    def _has_asset_key_index_cols_on_connection(self, conn: Connection) -> bool:
-        """Whether the table of assets has columns of an index; asked for each of their events, so it is remembered."""
-        self._has_index_columns = self._has_index_columns or super()._has_asset_key_index_cols_on_connection(conn)
-        return self._has_index_columns
+    def _has_asset_key_col_on_connection(self, conn: Connection, column_name: str) -> bool:
+        """Whether the table of assets has a column; asked for each of their events, so one that was there is known."""
+        if column_name not in self._columns and super()._has_asset_key_col_on_connection(conn, column_name):
+            self._columns.add(column_name)
+        return column_name in self._columns
+
+    def has_secondary_index(self, name: str) -> bool:
+        """Whether an index of the log was made; asked twice a step, so one that was there is remembered."""
+        if name not in self._indexes and super().has_secondary_index(name):
+            self._indexes.add(name)
+        return name in self._indexes
 
     def has_table(self, table_name: str) -> bool:
         """Whether the index of the log has a table; asked for each event, so one that was there is remembered."""
@@ -128,9 +250,13 @@ class EventLogStorage(SqliteEventLogStorage):
         return True
 
     def dispose(self) -> None:
-        """Close all connections."""
-        self._engines.dispose()
-        super().dispose()
+        """Write what was gathered, and close all connections."""
+        try:
+            with self._turn:
+                self._write_gathered()
+        finally:
+            self._engines.dispose()
+            super().dispose()
 
 
 class RunStorage(SqliteRunStorage):

@@ -19,9 +19,19 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
-LOWEST = ("checks", "definitions", "index_source", "internals", "metadata", "outcomes", "retention", "storage")
+LOWEST = (
+    "checks",
+    "definitions",
+    "index_source",
+    "internals",
+    "metadata",
+    "outcomes",
+    "retention",
+    "step_events",
+    "storage",
+)
 # Our own version is behind it by some weeks at most, so just what new versions have broken before.
-NEWEST = ("definitions", "internals", "metadata", "retention", "storage")
+NEWEST = ("definitions", "internals", "metadata", "retention", "step_events", "storage")
 
 
 def main() -> int:

@@ -1,0 +1,65 @@
+"""What a stage made is given to the next one from memory, in the same run alone; else from its table."""
+
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import StoreError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.defs.io_managers import Made, StageTables
+from tests.defs.conftest import KEY
+
+MADE = tables.stamp(pa.table({"word": ["a", "b"]}), "1")
+
+
+def stored(manager: StageTables, run_id: str) -> dg.OutputContext:
+    """The output of a run in which the chunks were made."""
+    output = dg.build_output_context(
+        name="result", step_key="chunks", run_id=run_id, asset_key=dg.AssetKey("chunks"), partition_key=KEY
+    )
+    path = Layout(Path(manager.home)).table("chunks", KEY)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    manager.handle_output(output, Made(MADE, lambda: tables.write(path, MADE)))
+    return output
+
+
+def loaded(manager: StageTables, output: dg.OutputContext | None) -> pa.Table:
+    """The chunks, as a step gets them."""
+    return manager.load_input(
+        dg.build_input_context(upstream_output=output, asset_key=dg.AssetKey("chunks"), partition_key=KEY)
+    )
+
+
+def damage(manager: StageTables) -> None:
+    """Leave of the table nothing that can be read."""
+    Layout(Path(manager.home)).table("chunks", KEY).write_bytes(b"damaged")
+
+
+def test_a_later_step_of_the_same_run_gets_what_was_made(tmp_path):
+    manager = StageTables(home=str(tmp_path))
+    output = stored(manager, "this run")
+    damage(manager)
+
+    assert loaded(manager, output) is MADE
+
+
+@pytest.mark.parametrize("run_id", ["another run", None])
+def test_another_run_gets_what_the_table_holds(tmp_path, run_id):
+    manager = StageTables(home=str(tmp_path))
+    stored(manager, "this run")
+    other = run_id and dg.build_output_context(step_key="chunks", run_id=run_id, asset_key=dg.AssetKey("chunks"))
+    assert loaded(manager, other or None).equals(MADE)
+
+    damage(manager)
+    with pytest.raises(StoreError, match="materialise it first"):
+        loaded(manager, other or None)
+
+
+def test_what_was_made_is_let_go_of_with_the_manager_of_a_run(tmp_path):
+    assert StageTables(home=str(tmp_path))._made == {}
+    first = StageTables(home=str(tmp_path))
+    stored(first, "this run")
+    assert first._with_updated_values({})._made == {}
