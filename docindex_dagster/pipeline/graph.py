@@ -10,11 +10,11 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.tables import stamped_version
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.analysis import Statistics, statistics
-from docindex_dagster.graph.extraction import NODES_TABLE, TRIPLES_TABLE, Extraction
+from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip import table
-from docindex_dagster.graph.source_graph import Graph
+from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE, Graph
 from docindex_dagster.graph.verify import GRAPH_RULES
 from docindex_dagster.graph.version import GRAPH_VERSION
 from docindex_dagster.pipeline.breakdown import counts

@@ -234,9 +234,7 @@ def _publish(
                 _verify(staged, rebuilt)
                 changed_rows += rebuilt.lance.written
                 entries |= {key: _dated(entry, key, start.known) for key, entry in rebuilt.entries.items()}
-        written = _stage(staged, [rows], anew=force, report=True)
-        if ready:
-            ready()
+        written = _stage(staged, [rows], anew=force, report=True, ready=ready)
         entry = _dated(written.entries[rows.key], rows.key, start.known)
         graph_problem = rows.extraction.missing
         is_known = (
@@ -287,10 +285,18 @@ def _check_whole(staged: Staged, base: Generation, written: _Written) -> None:
             raise DamagedStoreError(f"{store} holds {number} rows, {expected} were published")
 
 
-def _stage(staged: Staged, batch: Sequence[SourceRows], *, anew: bool, report: bool = False) -> _Written:
+def _stage(
+    staged: Staged,
+    batch: Sequence[SourceRows],
+    *,
+    anew: bool,
+    report: bool = False,
+    ready: Callable[[], None] | None = None,
+) -> _Written:
     """Write the rows of some sources into the staged stores, in one commit of each.
 
-    With `anew`, no file is taken to be what its name says; with `report`, progress is announced.
+    With `anew`, no file is taken to be what its name says; with `report`, progress is announced. When `ready` returns,
+    the tables of the sources are on the disk, so that their files can be copied.
     """
     keys = [rows.key for rows in batch]
     chunks = pa.concat_tables([rows.chunks for rows in batch])
@@ -302,6 +308,8 @@ def _stage(staged: Staged, batch: Sequence[SourceRows], *, anew: bool, report: b
         target = lance_table.expected(chunks, embeddings)
         lance = lance_table.reconcile(staged.table, keys, chunks, embeddings, target)
         tantivy = asked.result()
+    if ready:
+        ready()
     change = lance if len(batch) == 1 else None
     entries = {rows.key: _stage_files(staged, rows, change, anew=anew) for rows in batch}
     return _Written(target, chunks, entries, lance, tantivy)
@@ -317,8 +325,10 @@ def _stage_files(staged: Staged, rows: SourceRows, change: Difference | None, *,
         inputs = _inputs(was_made_from(rows.chunks), rows.revision, staged.model, rows.extraction.plan)
         entry = replace(entry, inputs=inputs)
     if graph:
-        version = digest_parts(entry.version, rows.extraction.version)
-        entry = replace(entry, graph=graph_files.write(staged.layout, rows.key, graph, version))
+        made = rows.extraction.version
+        version = digest_parts(entry.version, made)
+        files = graph_files.write(staged.layout, rows.key, graph, version, made="" if anew else made)
+        entry = replace(entry, graph=files)
     published = staged.base.sources if staged.base else {}
     known = published.get(rows.key)
     before = text_files.Before(known.texts, change) if known and change else None

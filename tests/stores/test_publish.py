@@ -17,6 +17,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph import build, extraction
 from docindex_dagster.graph.build import build_graph
+from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import (
     analysis,
@@ -493,7 +494,7 @@ def test_a_graph_that_is_not_of_the_chunks_is_not_published(layout):
     publish_files(layout, {"o.py": ["other text"]}, "git/other")
     of_sample = extracted(layout, KEY, chunks_of(FILES))
     other = extracted(layout, "git/other", chunks_of({"o.py": ["other text"]}, "git/other"))
-    for asset in (extraction.NODES_TABLE, extraction.TRIPLES_TABLE):
+    for asset in (NODES_TABLE, TRIPLES_TABLE):
         layout.table(asset, "git/other").unlink()
     extraction.write(layout, "git/other", replace(other, graph=of_sample.graph))
     layout.current.write_text("damaged")
