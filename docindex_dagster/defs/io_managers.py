@@ -17,9 +17,13 @@ TABLES = "tables"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The value of a stage on its way to the tables that keep it."""
+    """The value of a stage on its way to the tables that keep it.
 
-    write: Callable[[], bool]
+    Attributes:
+        written: waits until it is on the disk, says whether that was written, and raises why it could not be.
+    """
+
+    written: Callable[[], bool]
 
 
 class StageTables(dg.ConfigurableIOManager):
@@ -28,8 +32,8 @@ class StageTables(dg.ConfigurableIOManager):
     home: str
 
     def handle_output(self, context: dg.OutputContext, obj: Made) -> None:
-        """Replace the tables as a whole, unless they hold the same version already."""
-        is_rewritten = obj.write()
+        """Wait until the tables are replaced as a whole, unless they held the same version already."""
+        is_rewritten = obj.written()
         storage = by_name()[context.asset_key.path[-1]].storage
         layout = Layout(Path(self.home))
         paths = [layout.table(table, context.partition_key) for table in (storage.tables if storage else ())]

@@ -4,11 +4,12 @@ What a stage does stands in `docindex_dagster.pipeline`.
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
 
+from docindex_dagster.core.beside import beside
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import as_dagster_failure
@@ -96,16 +97,27 @@ def _materialise(stage: Stage, context: dg.AssetExecutionContext, inputs: dict[s
             yield from metadata.failed(product.name, stage.rules, error)
         yield from metadata.not_evaluated(stage.products[0].name, *stage.warnings)
         return
-    for text in outcome.warnings:
-        context.log.warning(text)
-    seconds = metadata.seconds_since(started)
     made_of = versions(inputs)
+    # The table is written while events of the step are recorded; the IO manager waits for it.
+    written = beside(lambda: stage.keep(run, outcome.value, made_of))
+    try:
+        for text in outcome.warnings:
+            context.log.warning(text)
+        yield from _results(stage, outcome, metadata.seconds_since(started), written)
+    finally:
+        written()  # within the lock of the source, also where the step is interrupted
+
+
+def _results(
+    stage: Stage, outcome: Outcome, seconds: float, written: Callable[[], bool]
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """What a stage made; `written` waits until its value is on the disk, and says whether that was written."""
     for product in stage.products:
         report = outcome.reports[product.name]
         is_first = product is stage.products[0]
         yield dg.MaterializeResult(
             asset_key=product.name,
-            value=Made(lambda: stage.keep(run, outcome.value, made_of)) if stage.storage else None,
+            value=Made(written) if stage.storage else None,
             data_version=dg.DataVersion(report.version),
             metadata=event_metadata(report, outcome, seconds),
             check_results=[

@@ -92,7 +92,7 @@ def _report(extracted: Extraction) -> Report:
     graph = extracted.graph
     if graph is None:
         return Report(extracted.version, {"nodes": 0, "edges": 0})
-    found = statistics(open_graphs({"": graph}))
+    found = statistics(open_graphs({"": graph}, evidence=()))
     return Report(
         version=extracted.version,
         numbers={
