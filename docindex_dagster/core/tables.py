@@ -10,7 +10,9 @@ from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from docindex_dagster.core import files
@@ -70,7 +72,24 @@ def data_version(table: pa.Table) -> str:
 def _values_version(column: pa.ChunkedArray) -> str:
     if pa.types.is_fixed_size_list(column.type):
         return digest(column.combine_chunks().flatten().to_numpy(zero_copy_only=False).tobytes())
+    if pa.types.is_string(column.type):
+        return _texts_version(column)
     return digest(repr(column.to_pylist()).encode("utf-8", "surrogatepass"))
+
+
+def _texts_version(column: pa.ChunkedArray) -> str:
+    """Hash texts by their lengths and bytes: an object a text takes ten times as long."""
+    lengths = np.asarray(pc.fill_null(pc.binary_length(column), -1), np.int32)  # no text is not an empty one
+    return digest(b"".join([lengths.tobytes(), *map(_bytes, pc.fill_null(column, "").chunks)]))
+
+
+def _bytes(texts: pa.StringArray) -> memoryview:
+    """The bytes of texts, one behind the other."""
+    _, ends, data = texts.buffers()
+    if data is None or not len(texts):
+        return memoryview(b"")
+    begin, end = np.frombuffer(ends, np.int32)[[texts.offset, texts.offset + len(texts)]].tolist()
+    return memoryview(data)[begin:end]
 
 
 def column_version(table: pa.Table, column: str) -> str:

@@ -41,7 +41,7 @@ from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.graph.known_files import KnownFiles, keys_of, news_of
 from docindex_dagster.graph.recent_units import RecentUnits
-from docindex_dagster.graph.replacing import by_path, replaced
+from docindex_dagster.core.replacing import by_path, replaced
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
