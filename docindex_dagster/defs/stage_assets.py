@@ -9,7 +9,6 @@ from typing import Any
 
 import dagster as dg
 
-from docindex_dagster.core.beside import beside
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import as_dagster_failure
@@ -97,15 +96,21 @@ def _materialise(stage: Stage, context: dg.AssetExecutionContext, inputs: dict[s
             yield from metadata.failed(product.name, stage.rules, error)
         yield from metadata.not_evaluated(stage.products[0].name, *stage.warnings)
         return
-    made_of = versions(inputs)
-    # The table is written while events of the step are recorded; the IO manager waits for it.
-    written = beside(lambda: stage.keep(run, outcome.value, made_of))
-    try:
-        for text in outcome.warnings:
-            context.log.warning(text)
-        yield from _results(stage, outcome, metadata.seconds_since(started), written)
-    finally:
-        written()  # within the lock of the source, also where the step is interrupted
+    for text in outcome.warnings:
+        context.log.warning(text)
+    yield from _results(stage, outcome, metadata.seconds_since(started), _written(stage, run, outcome, inputs))
+
+
+def _written(stage: Stage, run: SourceRun, outcome: Outcome, inputs: Mapping[str, Any]) -> Callable[[], bool]:
+    """Begin to write the tables of a stage, while events of its step are recorded; what waits for them."""
+    name, made_of = f"tables of {stage.name}", versions(inputs)
+
+    def keep() -> bool:
+        return stage.keep(run, outcome.value, made_of)
+
+    if stage.storage:
+        run.ahead.begin(name, "", keep)  # so that the lock of the source is held until they are written
+    return lambda: bool(run.ahead.result(name, "", keep))
 
 
 def _results(

@@ -83,9 +83,14 @@ class _Written:
     tantivy: Difference
 
     @property
+    def changes(self) -> tuple[Difference, Difference]:
+        """Of both stores, each as it found it."""
+        return self.lance, self.tantivy
+
+    @property
     def is_unchanged(self) -> bool:
         """LanceDB and Tantivy held these rows before."""
-        return self.lance.is_empty and self.tantivy.is_empty
+        return all(change.is_empty for change in self.changes)
 
 
 def publish(
@@ -254,7 +259,7 @@ def _publish(
                 graph_problem=graph_problem,
                 takeover=start.left(start.base),
             )
-        if force or max(written.lance.written, written.tantivy.written) > _FEW_ROWS:
+        if force or any(change.written > _FEW_ROWS for change in written.changes):
             _verify(staged, written)
         else:
             _verify_changes(staged, rows.key, written)
@@ -366,31 +371,32 @@ def _verify(staged: Staged, written: _Written) -> None:
 
 
 def _verify_changes(staged: Staged, key: str, written: _Written) -> None:
-    """Read back the rows of a source that were changed, and count all: the others were compared before they were."""
+    """Read back the rows of a source that one of the stores changed, and count all.
+
+    The others were compared before that, and a store that loses one of them is found out by the next publication.
+    """
     searcher, schema = staged.index.searcher(), staged.index.schema
-    changed = {"LanceDB": (written.in_lance, written.lance), "Tantivy": (written.in_tantivy, written.tantivy)}
-    ids = {name: [*_new_ids(rows, change), *change.deletes.to_pylist()] for name, (rows, change) in changed.items()}
-    held = {
-        "LanceDB": (lance_table.held_of(staged.table, ids["LanceDB"]), lance_table.number(staged.table, key)),
-        "Tantivy": (
-            tantivy_index.held_of(searcher, schema, ids["Tantivy"]),
+    changed = pc.unique(pa.concat_arrays([ids for change in written.changes for ids in (change.writes, change.deletes)]))
+    ids = changed.to_pylist()
+    problems = {
+        "LanceDB": _lost(
+            lance_table.held_of(staged.table, ids), lance_table.number(staged.table, key), written.in_lance, changed
+        ),
+        "Tantivy": _lost(
+            tantivy_index.held_of(searcher, schema, ids),
             tantivy_index.number(searcher, schema, key),
+            written.in_tantivy,
+            changed,
         ),
     }
-    problems: list[str] = []
-    for name, (rows, change) in changed.items():
-        found, number = held[name]
-        text = disagreement(found, rows.filter(change.is_new))
-        if not text and number != rows.num_rows:
-            text = f"{number} rows are held, not {rows.num_rows}"
-        problems += [f"{name}: {text}"] if text else []
-    if problems:
-        raise VerificationError("publication", {AGREE: "; ".join(problems)})
+    if broken := "; ".join(f"{store}: {text}" for store, text in problems.items() if text):
+        raise VerificationError("publication", {AGREE: broken})
 
 
-def _new_ids(rows: pa.Table, change: Difference) -> list[str]:
-    found: list[str] = rows["chunk_id"].filter(change.is_new).to_pylist()
-    return found
+def _lost(held: pa.Table, number: int, target: pa.Table, changed: pa.Array) -> str:
+    """How a store differs from what it should hold, by those of its rows that were changed, and the number of all."""
+    found = disagreement(held, target.filter(pc.is_in(target["chunk_id"], changed)))
+    return found or ("" if number == target.num_rows else f"{number} rows are held instead of {target.num_rows}")
 
 
 def _inputs(made_from: str | None, revision: str | None, model: Model, plan: str) -> str | None:

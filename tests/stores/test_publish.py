@@ -23,6 +23,7 @@ from docindex_dagster.stores import (
     analysis,
     clean_up,
     generation,
+    graph_files,
     lance_table,
     schema_version,
     start,
@@ -614,6 +615,9 @@ def test_what_tantivy_loses_as_it_writes_is_not_published(layout, monkeypatch, p
         publish_files(layout, MORE)
 
     assert read_generation(layout) == before
+    monkeypatch.undo()
+    publish_files(layout, MORE)
+    assert disagreement(held_everywhere(layout), chunks_of(MORE)) == ""
 
 
 @pytest.mark.parametrize("planted", [KEY, "git/ghost"])
