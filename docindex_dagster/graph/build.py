@@ -33,6 +33,7 @@ from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.replacing import by_path, replaced
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.graph.concepts.edges import concept_edges
 from docindex_dagster.graph.concepts.extractor import Found
@@ -41,7 +42,6 @@ from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.graph.known_files import KnownFiles, keys_of, news_of
 from docindex_dagster.graph.recent_units import RecentUnits
-from docindex_dagster.core.replacing import by_path, replaced
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table

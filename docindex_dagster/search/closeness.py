@@ -44,9 +44,7 @@ def doubt(pool: Pool, query: Query, wording: Wording, cosine: float | None, clos
     return f"nothing here is close to the query: {words} nowhere in what is searched"
 
 
-def _deciding(
-    query: Query, wording: Wording, cosine: float | None, closeness: Closeness
-) -> Sequence[str] | None:
+def _deciding(query: Query, wording: Wording, cosine: float | None, closeness: Closeness) -> Sequence[str] | None:
     """The rarest words of a query, so many that nothing is weak if they occur, whatever the others do; None if all do.
 
     So few of the words of a long query are looked for.

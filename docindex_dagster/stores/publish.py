@@ -376,7 +376,7 @@ def _verify_changes(staged: Staged, key: str, written: _Written) -> None:
     The others were compared before that, and a store that loses one of them is found out by the next publication.
     """
     searcher, schema = staged.index.searcher(), staged.index.schema
-    changed = pc.unique(pa.concat_arrays([ids for change in written.changes for ids in (change.writes, change.deletes)]))
+    changed = pc.unique(pa.concat_arrays([ids for one in written.changes for ids in (one.writes, one.deletes)]))
     ids = changed.to_pylist()
     problems = {
         "LanceDB": _lost(

@@ -54,7 +54,8 @@ class SourceRows:
         if len(other):
             raise VerificationError("publication", {AGREE: f"vectors are of {other[0].as_py()}, not of {model.name}"})
         graph = self.extraction.graph
-        is_of_these = self.extraction.chunks == tables.stamped_version(self.chunks.schema.metadata)  # verified when made
+        # One of these very chunks was verified when it was made.
+        is_of_these = self.extraction.chunks == tables.stamped_version(self.chunks.schema.metadata)
         if strays := stray_edges(graph, self.chunks) if graph and not is_of_these else "":
             raise VerificationError("publication", {AGREE: f"the graph is not of these chunks: {strays}"})
 

@@ -9,7 +9,11 @@ from docindex_dagster.graph.build import build_graph, update_graph
 from docindex_dagster.graph.recent_units import RecentUnits
 from tests.conftest import chunks_of, references_of
 
-FILES = {"a.py": ["def alpha():\n    return beta()\n"], "b.py": ["def beta():\n    return 1\n"], "c.py": ["GAMMA = 3\n"]}
+FILES = {
+    "a.py": ["def alpha():\n    return beta()\n"],
+    "b.py": ["def beta():\n    return 1\n"],
+    "c.py": ["GAMMA = 3\n"],
+}
 
 
 def unit(statements: int = 0) -> Unit:

@@ -545,7 +545,10 @@ def test_the_files_of_a_graph_are_copies_of_its_tables(layout):
     publication = publish_files(layout, FILES)
 
     assert publication.source.graph
-    for table, name in ((NODES_TABLE, publication.source.graph.nodes), (TRIPLES_TABLE, publication.source.graph.triples)):
+    for table, name in (
+        (NODES_TABLE, publication.source.graph.nodes),
+        (TRIPLES_TABLE, publication.source.graph.triples),
+    ):
         assert (layout.graph / name).read_bytes() == layout.table(table, KEY).read_bytes()
         assert (layout.graph / name).stat().st_nlink == 1  # what damages one leaves the other
 
