@@ -1,4 +1,4 @@
-"""Whether anything is close to a query is said by a part of its words, and as all of them say it."""
+"""Whether anything is close to a query is doubt by a part of its words, and as all of them say it."""
 
 from collections.abc import Mapping
 
@@ -36,9 +36,9 @@ def test_the_words_that_decide_say_what_all_words_say(words, there, rarities, cl
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(asking, "_are_there", lambda _pool, asked: [word in there for word in asked])
-        said = asking.doubt(None, query, wording, cosine, closeness)
+        doubt = asking.doubt(None, query, wording, cosine, closeness)
 
-    assert bool(said) == closeness.is_weak(share, cosine)
+    assert bool(doubt) == closeness.is_weak(share, cosine)
 
 
 def test_of_a_long_query_few_words_are_looked_for(monkeypatch):
@@ -46,7 +46,7 @@ def test_of_a_long_query_few_words_are_looked_for(monkeypatch):
     asked: list[str] = []
     monkeypatch.setattr(asking, "_are_there", lambda _pool, some: [not asked.extend(some) for _ in some])
 
-    said = asking.doubt(None, Query(Kind.TEXT, words), wording_of(words, [1.0] * 50), None, Closeness(share=0.6))
+    doubt = asking.doubt(None, Query(Kind.TEXT, words), wording_of(words, [1.0] * 50), None, Closeness(share=0.6))
 
-    assert said == ""
+    assert doubt == ""
     assert len({*asked}) < 25
