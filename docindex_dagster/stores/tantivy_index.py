@@ -182,8 +182,8 @@ def number(searcher: "Searcher", index_schema: "Schema", source: str) -> int:
     """How many rows the index holds of a source."""
     import tantivy
 
-    found = searcher.search(tantivy.Query.term_query(index_schema, "source", source), limit=1).count
-    return int(found or 0)
+    found: Any = searcher.search(tantivy.Query.term_query(index_schema, "source", source), limit=1)
+    return int(found.count)  # of which its types do not know
 
 
 def _held(searcher: "Searcher", query: "Query") -> pa.Table:

@@ -1,5 +1,6 @@
 """Units that stay for the next edit: of the same chunks and references, and no more than is allowed."""
 
+import pyarrow as pa
 import pytest
 
 from docindex_dagster.callgraph.ir import FileIR, Return, Unknown
@@ -80,7 +81,7 @@ def test_a_second_edit_makes_the_units_of_files_that_changed_alone(monkeypatch):
 
     monkeypatch.setattr(build, "Unit", Noted)
 
-    def edited(text: str) -> tuple:
+    def edited(text: str) -> tuple[pa.Table, pa.Table]:
         chunks = chunks_of({**FILES, "a.py": [text]})
         return chunks, references_of(chunks)
 

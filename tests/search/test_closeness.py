@@ -1,6 +1,7 @@
 """Whether anything is close to a query is doubt by a part of its words, and as all of them say it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from docindex_dagster.search.weights import Closeness
 from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores.analysis import stems
 
+POOL: Any = None  # nothing is looked for in it
 WORDS = ("alpha", "beta", "gamma", "delta", "running", "run", "zeta")
 RARITIES = st.lists(st.floats(0.01, 9), min_size=len(WORDS), max_size=len(WORDS))
 CLOSENESS = st.builds(Closeness, share=st.floats(0, 1), slope=st.none() | st.floats(0.1, 3), offset=st.floats(0, 1))
@@ -36,7 +38,7 @@ def test_the_words_that_decide_say_what_all_words_say(words, there, rarities, cl
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(asking, "_are_there", lambda _pool, asked: [word in there for word in asked])
-        doubt = asking.doubt(None, query, wording, cosine, closeness)
+        doubt = asking.doubt(POOL, query, wording, cosine, closeness)
 
     assert bool(doubt) == closeness.is_weak(share, cosine)
 
@@ -44,9 +46,14 @@ def test_the_words_that_decide_say_what_all_words_say(words, there, rarities, cl
 def test_of_a_long_query_few_words_are_looked_for(monkeypatch):
     words = tuple(f"word{number}" for number in range(50))
     asked: list[str] = []
-    monkeypatch.setattr(asking, "_are_there", lambda _pool, some: [not asked.extend(some) for _ in some])
 
-    doubt = asking.doubt(None, Query(Kind.TEXT, words), wording_of(words, [1.0] * 50), None, Closeness(share=0.6))
+    def are_there(_pool: object, some: Sequence[str]) -> list[bool]:
+        asked.extend(some)
+        return [True for _ in some]
+
+    monkeypatch.setattr(asking, "_are_there", are_there)
+
+    doubt = asking.doubt(POOL, Query(Kind.TEXT, words), wording_of(words, [1.0] * 50), None, Closeness(share=0.6))
 
     assert doubt == ""
     assert len({*asked}) < 25
