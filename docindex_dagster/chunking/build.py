@@ -14,6 +14,7 @@ from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.replacing import replaced
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.core.tables import column_version, stamp
@@ -22,6 +23,7 @@ from docindex_dagster.sources.model import Source
 _FINGERPRINT = b"docindex.chunking"
 # A file that a slow or unlucky moment cost its structure is tried again.
 _PASSING = r"^(time-out|crash): "
+_FEW_FILES = 100  # of more, all rows are copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,12 @@ def build_chunks(
     made = cut(source, _without(inputs.files, reused), settings, Wanted(references=wants_references))
     fresh, left_out = made.rows, made.left_out
     messages = commit_chunks(_without(texts, reused))
-    table = pa.concat_tables([_refreshed(reused, present), fresh, messages])
+    table = _together(reused, _refreshed(reused, present), pa.concat_tables([fresh, messages]))
     summaries = None
     if summariser is not None:
         table, summaries = summarise(table, summariser, source.key)
-    table = table.sort_by([("path", "ascending"), ("chunk_index", "ascending")]).combine_chunks()
+        table = _sorted(table)
+    table = table.combine_chunks()
     verify_chunks(table, present, tuple(path for path, _ in left_out))
     about = {_FINGERPRINT: version.encode()}
     is_summarised = summaries is None or summaries.is_complete
@@ -104,7 +107,28 @@ def _reusable(files: pa.Table, previous: pa.Table | None, version: str) -> pa.Ta
     if (previous.schema.metadata or {}).get(_FINGERPRINT) != version.encode():
         return CHUNKS.empty_table()
     is_same = pc.is_in(_file_keys(previous), _file_keys(files))
-    return previous.replace_schema_metadata(None).filter(pc.and_not(is_same, _is_passing(previous)))
+    return _of_files(previous.replace_schema_metadata(None), pc.and_not(is_same, _is_passing(previous)))
+
+
+def _of_files(rows: pa.Table, is_wanted: pa.ChunkedArray) -> pa.Table:
+    """The rows of some files, which are sorted by path; where few are left out, without a copy of all others."""
+    others = pc.unique(rows["path"].filter(pc.invert(is_wanted)))
+    if len(others) > _FEW_FILES:
+        return rows.filter(is_wanted)
+    return replaced(rows, sorted(others.to_pylist()), rows.slice(0, 0))
+
+
+def _together(reused: pa.Table, refreshed: pa.Table, new: pa.Table) -> pa.Table:
+    """All rows, by path and place. Those that are reused are in their order, as long as none was refreshed."""
+    new = _sorted(new)
+    paths = pc.unique(new["path"])
+    if refreshed is reused and len(paths) <= _FEW_FILES:
+        return replaced(reused, paths.to_pylist(), new)
+    return _sorted(pa.concat_tables([refreshed, new]))
+
+
+def _sorted(rows: pa.Table) -> pa.Table:
+    return rows.sort_by([("path", "ascending"), ("chunk_index", "ascending")])
 
 
 def _is_passing(chunks: pa.Table) -> pa.ChunkedArray:

@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
@@ -19,6 +20,7 @@ _SIGNS_OF_FULL_DISK = ("No space left on device", "database or disk is full")
 # SQLite's for any failure of the disk, and Tantivy's once a thread of its own has met one.
 _SIGNS_OF_ANY_FAILURE = ("disk I/O error", "unable to open database file", "io::Error most likely", "fill whole buffer")
 _TEMPORARY = re.compile(r"\..+\.(?P<process>\d+)\.tmp")
+_WORTH_THREADS, _MOST_THREADS = 4, 4  # of files that are synced
 _TRIES, _BETWEEN_TRIES_S = 10, 0.02
 _NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure that says nothing else is a lack of them
 
@@ -167,10 +169,23 @@ def sync_new(files: Iterable[Path], top: Path) -> None:
 
 
 def sync(paths: Iterable[Path]) -> None:
-    """Ask the kernel to put files and folders on the disk."""
-    for path in paths:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    """Ask the kernel to put files and folders on the disk.
+
+    Several are asked for together: a file system writes its journal once for all that wait for it.
+    """
+    asked = list(paths)
+    if len(asked) < _WORTH_THREADS:
+        for path in asked:
+            _sync(path)
+        return
+    with ThreadPoolExecutor(min(len(asked), _MOST_THREADS)) as threads:
+        for _ in threads.map(_sync, asked):
+            pass  # what one raised is raised here
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -18,10 +18,15 @@ TABLES = "tables"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The value of a stage on its way to the tables that keep it."""
+    """The value of a stage on its way to the tables that keep it.
+
+    Attributes:
+        value: for the next steps of this run.
+        written: waits until it is on the disk, says whether that was written, and raises why it could not be.
+    """
 
     value: Any
-    write: Callable[[], bool]
+    written: Callable[[], bool]
 
 
 class StageTables(dg.ConfigurableIOManager):
@@ -31,8 +36,8 @@ class StageTables(dg.ConfigurableIOManager):
     _made: dict[tuple[str, str], Any] = PrivateAttr(default_factory=dict)
 
     def handle_output(self, context: dg.OutputContext, obj: Made) -> None:
-        """Replace the tables as a whole, unless they hold the same version already."""
-        is_rewritten = obj.write()
+        """Wait until the tables are replaced as a whole, unless they held the same version already."""
+        is_rewritten = obj.written()
         self._made[context.run_id, context.asset_key.path[-1]] = obj.value
         storage = by_name()[context.asset_key.path[-1]].storage
         layout = Layout(Path(self.home))

@@ -4,7 +4,7 @@ What a stage does stands in `docindex_dagster.pipeline`.
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -98,14 +98,31 @@ def _materialise(stage: Stage, context: dg.AssetExecutionContext, inputs: dict[s
         return
     for text in outcome.warnings:
         context.log.warning(text)
-    seconds = metadata.seconds_since(started)
-    made_of = versions(inputs)
+    yield from _results(stage, outcome, metadata.seconds_since(started), _written(stage, run, outcome, inputs))
+
+
+def _written(stage: Stage, run: SourceRun, outcome: Outcome, inputs: Mapping[str, Any]) -> Callable[[], bool]:
+    """Begin to write the tables of a stage, while events of its step are recorded; what waits for them."""
+    name, made_of = f"tables of {stage.name}", versions(inputs)
+
+    def keep() -> bool:
+        return stage.keep(run, outcome.value, made_of)
+
+    if stage.storage:
+        run.ahead.begin(name, "", keep)  # so that the lock of the source is held until they are written
+    return lambda: bool(run.ahead.result(name, "", keep))
+
+
+def _results(
+    stage: Stage, outcome: Outcome, seconds: float, written: Callable[[], bool]
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """What a stage made; `written` waits until its value is on the disk, and says whether that was written."""
     for product in stage.products:
         report = outcome.reports[product.name]
         is_first = product is stage.products[0]
         yield dg.MaterializeResult(
             asset_key=product.name,
-            value=Made(outcome.value, lambda: stage.keep(run, outcome.value, made_of)) if stage.storage else None,
+            value=Made(outcome.value, written) if stage.storage else None,
             data_version=dg.DataVersion(report.version),
             metadata=event_metadata(report, outcome, seconds),
             check_results=[

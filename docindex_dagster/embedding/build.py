@@ -69,9 +69,7 @@ def build_embeddings(
     """
     schema = embeddings_schema(embedder.dimension)
     hashes = chunks["embed_text_hash"].combine_chunks()
-    before = _known(previous, embedder.name, schema)
-    before = before.filter(pc.is_in(before["embed_text_hash"], hashes))
-    known = _found(before, hashes, embedder.name, schema, elsewhere)
+    known = _found(_known(previous, embedder.name, schema), hashes, embedder.name, schema, elsewhere)
     fresh = _embed(chunks, known, embedder, source, keep)
     keys = pa.concat_arrays([known["embed_text_hash"].combine_chunks(), fresh.hashes])
     vectors = np.concatenate([_matrix(known["vector"], embedder.dimension), fresh.vectors])
@@ -81,7 +79,7 @@ def build_embeddings(
         [
             chunks["chunk_id"].combine_chunks(),
             hashes,
-            pa.array([embedder.name] * chunks.num_rows, pa.string()),
+            pa.repeat(pa.scalar(embedder.name, pa.string()), chunks.num_rows),
             pa.FixedSizeListArray.from_arrays(values, type=schema.field("vector").type),
         ],
         schema=schema,
@@ -93,14 +91,13 @@ def build_embeddings(
 
 
 def _known(previous: pa.Table | None, model: str, schema: pa.Schema) -> pa.Table:
-    """The hash, model and vector of each text of a table, once, if the same model made it."""
+    """The hash, model and vector of each text of a table, if the same model made it."""
     wanted = _wanted(schema)
     columns = None if previous is None else previous.select([name for name in COLUMNS if name in previous.column_names])
     if columns is None or not columns.schema.equals(wanted):
         return wanted.empty_table()
-    of_model = columns.replace_schema_metadata(None).filter(pc.equal(columns["model"], model))
-    first = pc.index_in(pc.unique(of_model["embed_text_hash"]), of_model["embed_text_hash"])
-    return of_model.take(first)
+    bare, is_of_model = columns.replace_schema_metadata(None), pc.equal(columns["model"], model)
+    return bare if pc.all(is_of_model).as_py() else bare.filter(is_of_model)  # no vector is copied in vain
 
 
 def _found(known: pa.Table, hashes: pa.Array, model: str, schema: pa.Schema, elsewhere: Iterable[pa.Table]) -> pa.Table:

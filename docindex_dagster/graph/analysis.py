@@ -1,11 +1,14 @@
 """What a graph is like as a whole: how much is in it, how much is resolved, its hubs, parts and cycles."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from docindex_dagster.graph.links import Numbers
 from docindex_dagster.graph.opened import OpenGraph
@@ -31,29 +34,48 @@ class Statistics:
 
 def statistics(graph: OpenGraph) -> Statistics:
     """Count what there is."""
-    calls = np.flatnonzero(graph.chosen({"calls"}))
-    reached = [graph.types[node] for node in graph.objects[calls].tolist()]
-    kinds = Counter(kind if kind in {EXTERNAL, UNRESOLVED} else "symbols" for kind in reached)
-    callers = Counter(
-        node
-        for node, kind in zip(graph.objects[calls].tolist(), reached, strict=True)
-        if kind not in {EXTERNAL, UNRESOLVED}
-    )
+    types = graph.nodes["type"].combine_chunks().dictionary_encode()
+    codes, kinds = types.indices.to_numpy(), types.dictionary.to_pylist()
+    is_inside = np.array([kind not in {EXTERNAL, UNRESOLVED} for kind in kinds], bool)[codes]
+    called = graph.objects[graph.chosen({"calls"})]
+    calls = _calls(np.bincount(codes[called], minlength=len(kinds)).tolist(), kinds)
     return Statistics(
-        nodes=dict(Counter(graph.types).most_common()),
+        nodes=_ranked(graph.nodes["type"]),
         edges={row["values"]: row["counts"] for row in pc.value_counts(graph.edges["predicate"]).to_pylist()},
-        calls=dict(kinds),
-        resolved=1 - kinds[UNRESOLVED] / max(1, len(calls)),
-        hubs=[(graph.ids[node], count) for node, count in callers.most_common(_HUBS)],
-        components=_components(graph),
+        calls=calls,
+        resolved=1 - calls.get(UNRESOLVED, 0) / max(1, len(called)),
+        hubs=_hubs(graph, called[is_inside[called]]),
+        components=_components(graph, is_inside),
     )
 
 
-def _components(graph: OpenGraph) -> int:
-    inside = np.array([kind not in {EXTERNAL, UNRESOLVED} for kind in graph.types], bool)
-    kept = inside[graph.subjects] & inside[graph.objects]
-    labels = components(len(inside), graph.subjects[kept], graph.objects[kept])
-    return len(np.unique(labels[inside]))
+def _ranked(column: pa.ChunkedArray) -> dict[str, int]:
+    """How often each value occurs, the most frequent first."""
+    found = pc.value_counts(column).to_pylist()
+    return {row["values"]: row["counts"] for row in sorted(found, key=lambda row: -row["counts"])}
+
+
+def _calls(reached: Sequence[int], kinds: Sequence[str]) -> dict[str, int]:
+    """How many calls reach symbols, what is external, and what is unresolved, by how many reach each type of node."""
+    found: Counter[str] = Counter()
+    for kind, count in zip(kinds, reached, strict=True):
+        found[kind if kind in {EXTERNAL, UNRESOLVED} else "symbols"] += count
+    return {kind: count for kind, count in found.items() if count}
+
+
+def _hubs(graph: OpenGraph, called: Numbers) -> list[tuple[str, int]]:
+    """The symbols that are called most, with their callers; of equal ones those that are called first."""
+    nodes, firsts, counts = np.unique(called, return_index=True, return_counts=True)
+    best = np.lexsort((firsts, -counts))[:_HUBS]
+    names = graph.nodes["id"].take(pa.array(nodes[best])).to_pylist()
+    return list(zip(names, counts[best].tolist(), strict=True))
+
+
+def _components(graph: OpenGraph, is_inside: NDArray[np.bool_]) -> int:
+    """The number of components of the nodes that lie inside of sources, by a mask of shape (nodes,)."""
+    kept = is_inside[graph.subjects] & is_inside[graph.objects]
+    labels = components(len(is_inside), graph.subjects[kept], graph.objects[kept])
+    return len(np.unique(labels[is_inside]))
 
 
 def components(count: int, subjects: Numbers, objects: Numbers) -> Numbers:

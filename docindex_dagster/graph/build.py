@@ -8,7 +8,7 @@ again that looked at what changed, and the result is that of a build from nothin
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -33,6 +33,7 @@ from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.replacing import by_path, replaced
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.graph.concepts.edges import concept_edges
 from docindex_dagster.graph.concepts.extractor import Found
@@ -40,7 +41,7 @@ from docindex_dagster.graph.concepts.findings import NOTHING, Findings
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.graph.known_files import KnownFiles, keys_of, news_of
-from docindex_dagster.graph.replacing import by_path, replaced
+from docindex_dagster.graph.recent_units import RecentUnits
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
@@ -77,6 +78,7 @@ class Content:
 
 _ALL_BUT_CONCEPTS = Content()
 _MOST_TRIPLES = 20_000  # that wait for their table
+_recent = RecentUnits()
 
 
 @gc_disabled()
@@ -112,9 +114,9 @@ def update_graph(
     """
     files, irs = _of_files(chunks), References(references)
     spans = _spans(files)
-    units = _units(files, spans, irs)
-    known = KnownFiles.of(previous)
     made_from = _made_from(files, spans, irs)
+    units = _recent.units(made_from, _maker(files, spans, irs))
+    known = KnownFiles.of(previous)
     changed = {path for path in units if known.made_from.get(path) != made_from[path]}
     seen = {path: units.offers(path).fingerprints for path in changed}
     gone = {path for path in known.rows if path not in units}
@@ -146,6 +148,11 @@ def _spans(files: pa.Table) -> dict[str, tuple[int, int]]:
 
 def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> Units:
     """The units of the files of a table of chunks."""
+    return Units(spans, _maker(files, spans, irs))
+
+
+def _maker(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> Callable[[str], Unit]:
+    """What makes the unit of a file."""
     columns = files.select(list(_OF_UNITS))
 
     def make(path: str) -> Unit:
@@ -159,7 +166,7 @@ def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Reference
         chunks = Chunks(rows["chunk_id"].to_pylist(), *starts)
         return Unit(path, language or "", found, is_test=source_type == "test", chunks=chunks)
 
-    return Units(spans, make)
+    return make
 
 
 def _resolver(units: Units, files: pa.Table, index: Index, content: Content) -> Queries:

@@ -22,10 +22,9 @@ from docindex_dagster.graph.failures import sentence
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip.table import PRECISE
 from docindex_dagster.graph.scip.table import read as read_precise
-from docindex_dagster.graph.source_graph import Graph
+from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE, Graph
 from docindex_dagster.graph.verify import verify_graph
 
-NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
 _CONCEPTS = "concepts"
 # In the metadata of these tables: who found the concepts; the plan of a graph, the versions of its chunks and
 # references, why it is not complete, if it is not, and whether the plan wanted one.

@@ -20,7 +20,10 @@ from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import SHARED
 
 _Numbers = NDArray[np.int64]  # shape (n,)
-_EVIDENCE = ("path", "chunk_id", "line", "confidence", "resolution")
+EVIDENCE = ("path", "chunk_id", "line", "confidence", "resolution")
+"""The columns that prove an edge."""
+# What is needed to settle where an edge leads.
+_OF_EDGES = ("subject", "subject_type", "predicate", "object", "object_type", "source")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +98,15 @@ class OpenGraph:
         return order[begins[node] : begins[node + 1]]
 
 
-def open_graphs(graphs: Mapping[str, Graph]) -> OpenGraph:
-    """The graph of some sources, by their keys."""
+def open_graphs(graphs: Mapping[str, Graph], evidence: Sequence[str] = EVIDENCE) -> OpenGraph:
+    """The graph of some sources, by their keys, with all columns that prove its edges, or some."""
+    columns = [*_OF_EDGES, *evidence]
+    tables = [graph.triples.select(columns) for graph in graphs.values()] or [TRIPLES.empty_table().select(columns)]
     nodes = _once(pa.concat_tables([_nodes(graph.nodes) for graph in graphs.values()] or [_nodes(NODES.empty_table())]))
-    triples = pa.concat_tables([_named(graph.triples) for graph in graphs.values()] or [_named(TRIPLES.empty_table())])
-    nodes, triples = settled(*linked(nodes, triples))
+    triples = pa.concat_tables([_named(table) for table in tables])
+    if len(graphs) > 1:
+        nodes, triples = linked(nodes, triples)
+    nodes, triples = settled(nodes, triples)
     known = nodes["id"].combine_chunks()
     edges = pa.table(
         {
@@ -107,7 +114,7 @@ def open_graphs(graphs: Mapping[str, Graph]) -> OpenGraph:
             "predicate": triples["predicate"].combine_chunks().dictionary_encode(),
             "object": pc.index_in(triples["object"], known),
             "source": triples["source"],
-            **{name: triples[name] for name in _EVIDENCE},
+            **{name: triples[name] for name in evidence},
         }
     )
     return OpenGraph(nodes.combine_chunks(), edges.combine_chunks())

@@ -54,7 +54,7 @@ def settled(nodes: pa.Table, triples: pa.Table) -> tuple[pa.Table, pa.Table]:
             "resolution": pa.array([target.how for target in found.values()], pa.string()),
         }
     )
-    for name in targets.column_names:
+    for name in set(targets.column_names).intersection(triples.column_names):
         values = pc.if_else(is_found, targets[name].take(triples["position"].combine_chunks()), triples[name])
         triples = triples.set_column(triples.schema.get_field_index(name), name, values)
     is_harmless = pc.or_(is_found, pc.not_equal(triples["object_type"], MENTION))

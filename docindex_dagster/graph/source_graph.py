@@ -7,6 +7,9 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT
 
+NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
+"""The names of the tables that hold the two halves of a graph."""
+
 
 @dataclass(frozen=True, slots=True)
 class Graph:

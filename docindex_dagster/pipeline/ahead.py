@@ -1,4 +1,4 @@
-"""Work of a later stage that is begun in a thread while other stages run.
+"""Work of a later stage that is begun in a thread while other stages run, or that ends while a step is recorded.
 
 It pays where these wait for a network, or compute outside of the interpreter's lock, as models of embeddings do. A run
 that fails meanwhile waits for it, since what it writes is guarded by the lock of the run.

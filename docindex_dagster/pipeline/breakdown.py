@@ -26,12 +26,20 @@ def changes(table: pa.Table, previous: pa.Table | None, key: str, content: str) 
     """How many rows are added, changed, reused and removed: `key` names a row, `content` says whether it changed."""
     if previous is None or not {key, content} <= set(previous.column_names):
         return {"added": table.num_rows, "changed": 0, "reused": 0, "removed": 0}
-    old, new = ({*zip(rows[key].to_pylist(), rows[content].to_pylist(), strict=True)} for rows in (previous, table))
-    known = {name for name, _ in old} & {name for name, _ in new}
-    same = len(old & new)
+    of_both = [_keys(rows, key, content) for rows in (table, previous)]
+    known, same = (_count_in(table[key], previous[key]), _count_in(*of_both))
     return {
-        "added": len(new) - len(known),
-        "changed": len(known) - same,
+        "added": table.num_rows - known,
+        "changed": known - same,
         "reused": same,
-        "removed": len(old) - len(known),
+        "removed": previous.num_rows - known,
     }
+
+
+def _keys(table: pa.Table, key: str, content: str) -> pa.ChunkedArray:
+    columns = table[key], table[content]
+    return pc.binary_join_element_wise(*columns, "\0", null_handling="replace", null_replacement="\0")
+
+
+def _count_in(values: pa.ChunkedArray, held: pa.ChunkedArray) -> int:
+    return pc.sum(pc.is_in(values, held), min_count=0).as_py() or 0

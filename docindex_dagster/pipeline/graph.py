@@ -1,6 +1,7 @@
 """The stage that extracts the knowledge graph of a source from its chunks and references."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
@@ -10,11 +11,11 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.tables import stamped_version
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.analysis import Statistics, statistics
-from docindex_dagster.graph.extraction import NODES_TABLE, TRIPLES_TABLE, Extraction
+from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip import table
-from docindex_dagster.graph.source_graph import Graph
+from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE, Graph
 from docindex_dagster.graph.verify import GRAPH_RULES
 from docindex_dagster.graph.version import GRAPH_VERSION
 from docindex_dagster.pipeline.breakdown import counts
@@ -50,17 +51,31 @@ def _made_of(plan: GraphPlan, chunks: pa.Table, references: pa.Table) -> str:
     return digest_parts(plan.fingerprint, *(stamped_version(one.schema.metadata) or "" for one in (chunks, references)))
 
 
-def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> Extraction:
-    return extraction.extract(run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A graph, and how much is in it."""
+
+    extraction: Extraction
+    statistics: Statistics | None  # None: there is no graph
+
+    @classmethod
+    def of(cls, extracted: Extraction) -> "_Counted":
+        """Count a graph."""
+        graph = extracted.graph
+        return cls(extracted, None if graph is None else statistics(open_graphs({"": graph}, evidence=())))
 
 
-def _extracted_elsewhere(
-    run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None
-) -> Extraction:
+def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> _Counted:
+    return _Counted.of(
+        extraction.extract(run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
+    )
+
+
+def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> _Counted:
     """The same by another process, since this one embeds meanwhile; where that fails, by this one."""
     work = partial(extraction.extract, run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
     try:
-        return child.result_of(work)
+        return _Counted.of(child.result_of(work))
     except ChildProcessError as error:
         run.notice(f"the graph is extracted once more: {error}")
         return _extracted(run, chunks, references, before)
@@ -69,10 +84,11 @@ def _extracted_elsewhere(
 def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
     tables = inputs["chunks"], inputs["references"]
     before = previous(run, _STORAGE)
-    extracted = run.ahead.result(_NAME, _made_of(run.graph_plan, *tables), partial(_extracted, run, *tables, before))
+    found = run.ahead.result(_NAME, _made_of(run.graph_plan, *tables), partial(_extracted, run, *tables, before))
+    extracted: Extraction = found.extraction
     return Outcome(
         extracted,
-        {_NAME: _report(extracted)},
+        {_NAME: _report(extracted, found.statistics)},
         checks={_COMPLETE: CheckResult(not extracted.missing, extracted.missing)},
         warnings=tuple(filter(None, [extracted.missing, _stale(run, inputs["chunks"])])),
     )
@@ -88,11 +104,10 @@ def _stale(run: SourceRun, chunks: pa.Table) -> str:
     return stale_sentence(precise, chunks)
 
 
-def _report(extracted: Extraction) -> Report:
+def _report(extracted: Extraction, found: Statistics | None) -> Report:
     graph = extracted.graph
-    if graph is None:
+    if graph is None or found is None:
         return Report(extracted.version, {"nodes": 0, "edges": 0})
-    found = statistics(open_graphs({"": graph}))
     return Report(
         version=extracted.version,
         numbers={

@@ -1,5 +1,6 @@
 """Whether anything that was found is close to the query: by its words that occur nowhere, and by the best cosine."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ _FIELDS = ("body", "symbols", "path_terms")
 _SHORTEST = 5  # a shorter word is near to too many others for a typing error to be recognised
 _TYPOS = 1
 _SHOWN = 3  # words
+_ROUNDING = 1e-9  # of a sum of shares
 
 
 def doubt(pool: Pool, query: Query, wording: Wording, cosine: float | None, closeness: Closeness) -> str:
@@ -29,6 +31,9 @@ def doubt(pool: Pool, query: Query, wording: Wording, cosine: float | None, clos
         cosine: between the query and the nearest chunk; None where vectors had no part.
         closeness: of the model that made the vectors.
     """
+    deciding = _deciding(query, wording, cosine, closeness)
+    if deciding is not None and all(_are_there(pool, deciding)):
+        return ""
     lost, share = nowhere(pool, query, wording)
     if not closeness.is_weak(share, cosine):
         return ""
@@ -37,6 +42,24 @@ def doubt(pool: Pool, query: Query, wording: Wording, cosine: float | None, clos
     *others, last = [f'"{word}"' for word in lost[:_SHOWN]]
     words = f"{', '.join(others)} and {last} occur" if others else f"{last} occurs"
     return f"nothing here is close to the query: {words} nowhere in what is searched"
+
+
+def _deciding(query: Query, wording: Wording, cosine: float | None, closeness: Closeness) -> Sequence[str] | None:
+    """The rarest words of a query, so many that nothing is weak if they occur, whatever the others do; None if all do.
+
+    So few of the words of a long query are looked for.
+    """
+    of_stems: dict[str, list[str]] = defaultdict(list)
+    for word, stem in zip(query.terms, stems(query.terms), strict=True):
+        of_stems[stem].append(word)
+    deciding: list[str] = []
+    left = 1.0 + _ROUNDING
+    for stem in sorted(of_stems, key=lambda stem: -wording.shares[stem]):
+        if not closeness.is_weak(left, cosine):
+            return deciding
+        deciding += of_stems[stem]
+        left -= wording.shares[stem]
+    return None
 
 
 def nowhere(pool: Pool, query: Query, wording: Wording) -> tuple[list[str], float]:

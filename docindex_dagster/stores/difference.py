@@ -14,6 +14,7 @@ class Difference:
     """Which target rows to write and which ids to delete, with counts for the metadata."""
 
     is_new: pa.ChunkedArray  # one boolean a target row: it is missing or differs
+    writes: pa.Array  # ids of these rows
     deletes: pa.Array  # ids of rows that go away
     replaced: pa.Array  # ids of rows that are held in another form
     added: int
@@ -42,8 +43,10 @@ def difference(held: pa.Table, target: pa.Table) -> Difference:
     is_same = pc.is_in(_keys(target), _keys(held))
     is_changed = pc.and_not(is_held, is_same)
     known, same = (pc.sum(mask, min_count=0).as_py() or 0 for mask in (is_held, is_same))
+    is_new = pc.invert(is_same)
     return Difference(
-        is_new=pc.invert(is_same),
+        is_new=is_new,
+        writes=target["chunk_id"].filter(is_new).combine_chunks(),
         deletes=held["chunk_id"].filter(pc.invert(pc.is_in(held["chunk_id"], target["chunk_id"]))).combine_chunks(),
         replaced=target["chunk_id"].filter(is_changed).combine_chunks(),
         added=target.num_rows - known,

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout, file_name
-from docindex_dagster.graph.source_graph import Graph
+from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE, Graph
 from docindex_dagster.stores import packs
 from docindex_dagster.stores.damage import damaged
 from docindex_dagster.stores.generation import Generation, GraphFiles
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _VERSION_DIGITS = 16
 
 
-def write(layout: Layout, source: str, graph: Graph, version: str) -> GraphFiles:
+def write(layout: Layout, source: str, graph: Graph, version: str, *, made: str = "") -> GraphFiles:
     """Write the graph of a source, and leave files of the same version alone.
 
     Args:
@@ -32,10 +32,15 @@ def write(layout: Layout, source: str, graph: Graph, version: str) -> GraphFiles
         source: its key.
         graph: of the source.
         version: equal graphs have an equal one, and no others.
+        made: that of its tables, whose files are copied where they hold it, since they hold the same rows; "" to write
+            all rows anew.
     """
     names = {kind: f"{file_name(source)}.{version[:_VERSION_DIGITS]}.{kind}.parquet" for kind in ("nodes", "triples")}
-    for name, table in zip(names.values(), (graph.nodes, graph.triples), strict=True):
-        tables.write(layout.graph / name, tables.stamp(table, version))
+    of_source = (layout.table(table, source) for table in (NODES_TABLE, TRIPLES_TABLE))
+    for name, table, rows in zip(names.values(), of_source, (graph.nodes, graph.triples), strict=True):
+        path = layout.graph / name
+        if not (made and tables.copy(table, path, made)):
+            tables.write(path, tables.stamp(rows, version))
     return GraphFiles(**names)
 
 

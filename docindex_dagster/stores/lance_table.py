@@ -135,6 +135,18 @@ def held(table: "LanceTable", sources: Iterable[str]) -> pa.Table:
     return _comparable(rows.limit(None).to_arrow())
 
 
+def held_of(table: "LanceTable", chunk_ids: Collection[str]) -> pa.Table:
+    """The same of some chunks, wherever they are from."""
+    condition = among("chunk_id", chunk_ids) if chunk_ids else "FALSE"
+    rows = table.search().where(condition).select(["chunk_id", "row_hash", VECTOR])
+    return _comparable(rows.limit(None).to_arrow())
+
+
+def number(table: "LanceTable", source: str) -> int:
+    """How many rows the table holds of a source."""
+    return table.count_rows(_equals("source", source))
+
+
 def without_vectors(rows: pa.Table) -> pa.Table:
     """What the table holds, with the plain row_hash, to be compared with what holds no vectors."""
     hashes = pc.list_element(pc.split_pattern(rows["row_hash"], ":"), 0)
@@ -404,7 +416,11 @@ def _replaced_last(folders: Iterable[Path]) -> Path | None:
 
 def files(layout: Layout) -> dict[Path, tuple[int, ...] | None]:
     """Every file of the database, with what changes when it is replaced."""
-    return {path: stamp(path) for path in layout.lance.rglob("*") if path.is_file()}
+    found: dict[Path, tuple[int, ...] | None] = {}
+    for folder, _, names in os.walk(layout.lance):
+        place = Path(folder)
+        found |= {place / name: stamp(place / name) for name in names}
+    return found
 
 
 def written_since(layout: Layout, before: Mapping[Path, tuple[int, ...] | None]) -> set[Path]:

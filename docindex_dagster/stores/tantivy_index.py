@@ -170,6 +170,23 @@ def held(searcher: "Searcher", index_schema: "Schema", sources: Iterable[str]) -
     import tantivy
 
     query = tantivy.Query.term_set_query(index_schema, "source", list(sources))
+    return _held(searcher, query)
+
+
+def held_of(searcher: "Searcher", index_schema: "Schema", chunk_ids: Sequence[str]) -> pa.Table:
+    """The same of some chunks, wherever they are from."""
+    return _held(searcher, any_of(index_schema, "chunk_id", chunk_ids))
+
+
+def number(searcher: "Searcher", index_schema: "Schema", source: str) -> int:
+    """How many rows the index holds of a source."""
+    import tantivy
+
+    found: Any = searcher.search(tantivy.Query.term_query(index_schema, "source", source), limit=1)
+    return int(found.count)  # of which its types do not know
+
+
+def _held(searcher: "Searcher", query: "Query") -> pa.Table:
     hits = searcher.search(query, limit=max(1, searcher.num_docs), count=False).hits
     addresses = [address for _, address in hits]
     ids, hashes = (_read_hashes(searcher, addresses, fields) for fields in (_ID_FIELDS, _HASH_FIELDS))

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from docindex_dagster.chunking import build as chunking
 from docindex_dagster.chunking.build import ChunkingResult, build_chunks
 from docindex_dagster.chunking.inputs import gather, was_made_from
 from docindex_dagster.chunking.verify import verify_chunks
@@ -43,6 +44,20 @@ def test_an_incremental_build_equals_a_build_from_nothing(source, git):
 
     assert incremental.table.equals(build(source).table)
     assert incremental.removed == 1
+
+
+@pytest.mark.parametrize("most", [0, 100])
+def test_few_files_are_spliced_in_and_many_sorted_in_with_the_same_result(source, monkeypatch, most):
+    monkeypatch.setattr(chunking, "_FEW_FILES", most)
+    before = build(source).table
+    (source.path / "a.py").write_text("def alpha():\n    return 2\n\n\ndef gamma():\n    return 3\n")
+    for name in ("0.md", "az.md", "z.md"):
+        (source.path / name).write_text(f"# {name}\n\nA new page with a line of words.\n")
+
+    incremental = build(source, before)
+
+    assert incremental.table.equals(build(source).table)
+    assert incremental.table["path"].num_chunks == 1
 
 
 def test_an_unchanged_source_gives_an_equal_table_and_cuts_nothing(source):

@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 
 from docindex_dagster.core.errors import FullDiskError
-from docindex_dagster.core.files import remove_tree, replacing, reporting_full_disk
+from docindex_dagster.core.files import remove_tree, replacing, reporting_full_disk, sync
 
 
 def test_what_a_killed_process_left_behind_goes_away_with_the_next_write(tmp_path):
@@ -97,3 +97,24 @@ def write_until_gone(folder, written) -> None:
         for number in range(300):
             (folder / f"{number}.idx").touch()
             written.set()
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_all_files_are_synced_and_one_that_cannot_be_is_reported(tmp_path, monkeypatch, count):
+    files = [tmp_path / str(number) for number in range(count)]
+    for file in files:
+        file.write_text("text")
+    synced: set[int] = set()
+    fsync = os.fsync
+
+    def noting(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+
+    sync(iter(files))
+    assert synced == {file.stat().st_ino for file in files}
+
+    with pytest.raises(FileNotFoundError):
+        sync([*files, tmp_path / "gone"])

@@ -3,6 +3,8 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from docindex_dagster.core import tables
 
@@ -102,3 +104,71 @@ def test_the_size_of_a_table_is_asked_for_once(tmp_path):
 
     assert recent.get(tmp_path / "0", (0,)) is held[0]
     assert [table.asked for table in held] == [1] * 5
+
+
+def versioned(path, version, *values):
+    table = tables.stamp(pa.table({"value": list(values)}), version)
+    tables.write(path, table)
+    return table
+
+
+def test_a_copy_holds_the_same_and_is_another_file(tmp_path):
+    source, path = tmp_path / "a.parquet", tmp_path / "copies" / "b.parquet"
+    table = versioned(source, "one", 1, 2)
+
+    assert tables.copy(source, path, "one")
+
+    assert pq.read_table(path).equals(table, check_metadata=True)
+    assert path.stat().st_ino != source.stat().st_ino
+    assert path.stat().st_nlink == 1
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_is_not_of_the_version_is_not_copied(tmp_path, is_there):
+    source, path = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    if is_there:
+        versioned(source, "other", 1, 2)
+
+    assert not tables.copy(source, path, "one")
+    assert not path.exists()
+
+
+def test_a_copy_that_is_there_stays_and_one_that_is_damaged_or_of_another_version_is_replaced(tmp_path):
+    source, path = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    table = versioned(source, "one", *range(1000))
+    tables.copy(source, path, "one")
+    first = path.stat().st_ino
+
+    tables.copy(source, path, "one")
+    assert path.stat().st_ino == first
+
+    data = bytearray(path.read_bytes())
+    data[4:200] = bytes(196)  # its footer is whole
+    path.write_bytes(data)
+    tables.copy(source, path, "one")
+    assert pq.read_table(path).equals(table)
+
+    versioned(path, "before", 7)
+    tables.copy(source, path, "one")
+    assert pq.read_table(path).equals(table)
+
+
+TEXTS = st.lists(st.none() | st.text(max_size=4), max_size=6)
+
+
+def texts(values) -> pa.Table:
+    return pa.table({"text": pa.array(values, pa.string())})
+
+
+@given(TEXTS, TEXTS)
+def test_texts_have_the_same_version_if_and_only_if_they_are_the_same(one, other):
+    assert (tables.data_version(texts(one)) == tables.data_version(texts(other))) == (one == other)
+
+
+@given(TEXTS, TEXTS)
+def test_a_version_does_not_tell_how_texts_lie_in_memory(before, values):
+    expected = tables.data_version(texts(values))
+    whole = texts([*before, *values, "behind"])
+
+    assert tables.data_version(whole.slice(len(before), len(values))) == expected
+    assert tables.data_version(pa.concat_tables([texts([value]) for value in values] or [texts([])])) == expected

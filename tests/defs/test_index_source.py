@@ -2,12 +2,15 @@
 
 import signal
 import threading
+import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import dagster as dg
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from docindex_dagster.cli import launch
@@ -16,6 +19,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.definitions import build_definitions
+from docindex_dagster.defs.io_managers import StageTables
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import FULL_TAG, EmbeddingModel
 from docindex_dagster.embedding.protocol import Vectors
@@ -339,3 +343,44 @@ def test_the_record_of_runs_holds_no_text_of_a_source(tmp_path, git):
     files = [file for file in Layout(settings.home).dagster.rglob("*") if file.is_file()]
     assert len(files) > 2
     assert [file.name for file in files if secret.encode() in file.read_bytes()] == []
+
+
+@pytest.mark.parametrize("name", ["chunks", "embeddings", "graph_triples"])
+def test_a_table_that_cannot_be_written_fails_the_run_and_nothing_is_published(project, monkeypatch, name):
+    """It is written in a thread, beside the events of its step."""
+    writing = tables.write
+
+    def failing(path: Path, table: pa.Table) -> bool:
+        if path.parent.name == name:
+            raise PermissionError(13, "Permission denied", str(path))
+        return writing(path, table)
+
+    monkeypatch.setattr(tables, "write", failing)
+
+    assert not project.index().success
+    assert not project.layout.current.exists()
+    monkeypatch.undo()
+    assert project.index().success
+    assert list(examine(project.layout)) == []
+
+
+def test_a_step_that_fails_after_its_work_waits_for_its_table(project, monkeypatch):
+    """The lock of the source guards what is written."""
+    begun, ended = list[str](), list[str]()
+    writing = tables.write
+
+    def slow(path: Path, table: pa.Table) -> bool:
+        begun.append(path.parent.name)
+        time.sleep(0.2)
+        is_written = writing(path, table)
+        ended.append(path.parent.name)
+        return is_written
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("the event cannot be recorded")
+
+    monkeypatch.setattr(tables, "write", slow)
+    monkeypatch.setattr(StageTables, "handle_output", broken)
+
+    assert not project.index().success
+    assert begun == ended == ["discovered_files"]

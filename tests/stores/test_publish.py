@@ -17,11 +17,13 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph import build, extraction
 from docindex_dagster.graph.build import build_graph
+from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import (
     analysis,
     clean_up,
     generation,
+    graph_files,
     lance_table,
     schema_version,
     start,
@@ -493,7 +495,7 @@ def test_a_graph_that_is_not_of_the_chunks_is_not_published(layout):
     publish_files(layout, {"o.py": ["other text"]}, "git/other")
     of_sample = extracted(layout, KEY, chunks_of(FILES))
     other = extracted(layout, "git/other", chunks_of({"o.py": ["other text"]}, "git/other"))
-    for asset in (extraction.NODES_TABLE, extraction.TRIPLES_TABLE):
+    for asset in (NODES_TABLE, TRIPLES_TABLE):
         layout.table(asset, "git/other").unlink()
     extraction.write(layout, "git/other", replace(other, graph=of_sample.graph))
     layout.current.write_text("damaged")
@@ -537,6 +539,88 @@ def test_a_source_that_cannot_be_taken_over_is_reported(layout):
     assert list(publication.generation.sources) == [KEY]
     assert any("git/other cannot be taken over" in warning for warning in publication.warnings)
     assert any("git%2Fold" in warning for warning in publication.warnings)
+
+
+def test_the_files_of_a_graph_are_copies_of_its_tables(layout):
+    publication = publish_files(layout, FILES)
+
+    assert publication.source.graph
+    for table, name in (
+        (NODES_TABLE, publication.source.graph.nodes),
+        (TRIPLES_TABLE, publication.source.graph.triples),
+    ):
+        assert (layout.graph / name).read_bytes() == layout.table(table, KEY).read_bytes()
+        assert (layout.graph / name).stat().st_nlink == 1  # what damages one leaves the other
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_graph_whose_tables_are_of_other_rows_is_written_from_memory(layout, force):
+    chunks, others = chunks_of(FILES), chunks_of({"c.py": ["delta is new"]})
+    made = extracted(layout, KEY, chunks)
+    extracted(layout, KEY, others)  # its tables are those of other chunks by now
+
+    publication = publish(layout, SourceRows(KEY, chunks, vectors_of(chunks), made), MODEL, force=force)
+
+    assert publication.source.graph
+    graph = graph_files.read(graph_files.mapped(layout, publication.generation), publication.source.graph)
+    assert graph.triples.replace_schema_metadata(None).equals(build_graph(chunks, references_of(chunks)).triples)
+
+
+MORE = {**FILES, "c.py": ["delta is new"]}
+LOST = {
+    "a row that changed": lambda table: table.delete("path = 'c.py'"),
+    "another row of the source": lambda table: table.delete("path = 'b.py'"),
+    "the new text of a row": lambda table: table.update("path = 'c.py'", {"row_hash": "0" * 32}),
+    "the number of a row": lambda table: table.add(table.search().where("path = 'b.py'").limit(1).to_arrow()),
+}
+
+
+@pytest.mark.parametrize("lose", LOST.values(), ids=LOST)
+def test_what_lancedb_loses_as_it_writes_is_not_published(layout, monkeypatch, lose):
+    publish_files(layout, FILES)
+    before = read_generation(layout)
+    reconcile = lance_table.reconcile
+
+    def losing(table, *rest):
+        change = reconcile(table, *rest)
+        lose(table)
+        return change
+
+    monkeypatch.setattr(lance_table, "reconcile", losing)
+
+    with pytest.raises(VerificationError, match="LanceDB"):
+        publish_files(layout, MORE)
+
+    assert read_generation(layout) == before
+    monkeypatch.undo()
+    publish_files(layout, MORE)
+    assert disagreement(held_everywhere(layout), chunks_of(MORE)) == ""
+
+
+@pytest.mark.parametrize("path", ["b.py", "c.py"])
+def test_what_tantivy_loses_as_it_writes_is_not_published(layout, monkeypatch, path):
+    publish_files(layout, FILES)
+    before = read_generation(layout)
+    reconcile = tantivy_index.reconcile
+
+    def losing(index, *rest):
+        change = reconcile(index, *rest)
+        writer = index.writer()
+        writer.delete_documents_by_term("path", path)
+        writer.commit()
+        writer.wait_merging_threads()
+        index.reload()
+        return change
+
+    monkeypatch.setattr(tantivy_index, "reconcile", losing)
+
+    with pytest.raises(VerificationError, match="Tantivy"):
+        publish_files(layout, MORE)
+
+    assert read_generation(layout) == before
+    monkeypatch.undo()
+    publish_files(layout, MORE)
+    assert disagreement(held_everywhere(layout), chunks_of(MORE)) == ""
 
 
 @pytest.mark.parametrize("planted", [KEY, "git/ghost"])

@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.graph.replacing import by_path, replaced
+from docindex_dagster.core.replacing import by_path, replaced
 
 
 def _table(*rows: str) -> pa.Table:
