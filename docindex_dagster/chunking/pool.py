@@ -1,4 +1,4 @@
-"""Parsing workers: spawned, reused for file after file, and replaced when a file crashes or hangs them."""
+"""Parsing workers: started once, reused for file after file, and replaced when a file crashes or hangs them."""
 
 import multiprocessing
 import os
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.util import Finalize
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ _MOST_WORKERS = 4
 _DOCUMENT = "doc"
 _GUARD = 'a script that indexes must do so below `if __name__ == "__main__":`, since each of these processes imports it'
 _BEFORE_CHILDREN_ARE_WAITED_FOR = 10  # any priority from 0
+_SAFE_PATH = "PYTHONSAFEPATH"
 # Pools that wait for work, by the number of their workers. Threads share them.
 _waiting: "dict[int, ProcessPool]" = {}
 _changing = Lock()
@@ -52,7 +53,7 @@ def _start_waiting() -> None:
     # Who needs a worker tries again, and says what is wrong. RuntimeError: this process ends already.
     with suppress(WorkerError, RuntimeError), _changing:
         if not any(map(_is_active, _waiting)):
-            pool = _spawn(1)
+            pool = _started(1)
             _keep(1, pool)
             pool.schedule(_load)
 
@@ -157,7 +158,7 @@ def _pool(workers: int) -> "Iterator[ProcessPool]":
     """
     with _changing:
         count = min((count for count in _waiting if count >= workers and _is_active(count)), default=0)
-        pool = _waiting.pop(count) if count else _spawn(workers)
+        pool = _waiting.pop(count) if count else _started(workers)
     is_kept = False
     try:
         yield pool
@@ -189,7 +190,7 @@ def _close_waiting() -> None:
             _close(_waiting.popitem()[1])
 
 
-def _spawn(workers: int) -> "ProcessPool":
+def _started(workers: int) -> "ProcessPool":
     """Start workers that Ctrl-C in their terminal does not reach, from their first instruction: we end them.
 
     Pebble lets them ignore the signal, but only once they have imported all that they need. An interrupt waits until
@@ -197,8 +198,11 @@ def _spawn(workers: int) -> "ProcessPool":
     """
     from pebble import ProcessPool
 
-    # Spawned, not forked: the parent may have lancedb's threads.
-    pool = ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"), initializer=_start_worker)
+    # Not forked from this process, which may have lancedb's threads, but from one that did nothing but to load what
+    # workers need, so that each need not load it again.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["docindex_dagster.chunking.worker"])
+    pool = ProcessPool(max_workers=workers, context=context, initializer=_start_worker)
     try:
         with ThreadPoolExecutor(1) as starter:  # Python interrupts the main thread alone
             starter.submit(_start, pool).result()
@@ -213,10 +217,29 @@ def _spawn(workers: int) -> "ProcessPool":
 
 def _start(pool: "ProcessPool") -> None:
     """Start a pool with SIGINT blocked, as the processes and threads that this one starts inherit it."""
-    resource_tracker.ensure_running()  # it is started before the first worker, and unblocks the signal
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    with _nothing_from_this_folder():
+        resource_tracker.ensure_running()  # it is started before the first worker, and unblocks the signal
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        forkserver.ensure_running()
     if not pool.active:  # which starts it
         raise WorkerError("the processes that parse files cannot be started")
+
+
+@contextmanager
+def _nothing_from_this_folder() -> Iterator[None]:
+    """Let a process of `python -c` that is started import no module from the folder that it is started in.
+
+    That is often a source, which may have a `struct.py` of its own.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def _start_worker() -> None:

@@ -64,10 +64,12 @@ class Definition:
 
     def add(self, parts: "_Parts") -> None:
         """Take over what one match captured, unless an earlier one did."""
-        bodies = [node.start_byte for node in parts.get("body", ())]
-        self.body = min(bodies if self.body is None else [*bodies, self.body], default=None)
-        self.start = min([self.start, *(node.start_byte for node in parts.get("part", ()))])
-        self.end = max([self.end, *(node.end_byte for node in parts.get("part", ()))])
+        for node in parts.get("body", ()):
+            start = node.start_byte
+            self.body = start if self.body is None else min(start, self.body)
+        for node in parts.get("part", ()):
+            self.start = min(self.start, node.start_byte)
+            self.end = max(self.end, node.end_byte)
         self.parameters = self.parameters or parts.get("parameters", [])
         self.returns = self.returns or parts.get("return", [])
         self.docstring = self.docstring or _first(parts, "docstring")

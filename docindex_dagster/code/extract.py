@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +28,7 @@ _PATH_SEPARATORS = frozenset({"::", "\\", "."})
 _OPERATOR = re.compile(r"\W+")
 _PLAIN_PATH = re.compile(r"[$#\w.:\\~<>, *&]+")
 _SIGNATURE_END = re.compile(r" ?(?:=>|->|[{:=;,])$")
+_SIGNATURE_ENDS = ("=>", "->", "{", ":", "=", ";", ",")
 _SIGNS = re.compile(rb"[^\w\s]+")
 _CALLED_PATH = re.compile(r"[@$\w]+[?!']*(?:(?:\??\.|::|->|\\)~?[$\w]+[?!']*)*")
 _LAST_NAME = re.compile(r"[$\w]+[?!']*$")
@@ -40,6 +42,8 @@ _RUBBLE = 5000  # tokens
 _BLANKS_LIMIT = 1000  # bytes
 _HEAD_LIMIT = 4000  # bytes of a head that a signature is made from
 _CALLED_LIMIT = 300  # bytes of what is called
+_SHORT = 100  # bytes of a text that others may repeat
+_MOST_TEXTS = 10_000  # what is made of these is remembered
 
 
 class Call(NamedTuple):
@@ -113,16 +117,23 @@ def _calls(captures: Captures, source: bytes) -> Iterator[Call]:
 
 def _called(source: bytes, node: "Node") -> str | None:
     """The path that a node is, or the last name in it; None where it has none. What is long is no path."""
-    start = max(node.start_byte, node.end_byte - _CALLED_LIMIT)
-    text = _without_type_arguments(one_line(source[start : node.end_byte]))
-    if start == node.start_byte and _CALLED_PATH.fullmatch(text):
+    end = node.end_byte
+    start = max(node.start_byte, end - _CALLED_LIMIT)
+    return _path(source[start:end], is_whole=start == node.start_byte)
+
+
+@lru_cache(maxsize=_MOST_TEXTS)
+def _path(written: bytes, *, is_whole: bool) -> str | None:
+    """The path that a text is, if it is whole, or the last name in it."""
+    text = _without_type_arguments(one_line(written))
+    if is_whole and _CALLED_PATH.fullmatch(text):
         return text
     last = _LAST_NAME.search(text)
     return last[0] if last else None
 
 
 def _without_type_arguments(path: str) -> str:
-    shorter = _TYPE_ARGUMENTS.sub("", path)
+    shorter = _TYPE_ARGUMENTS.sub("", path) if "<" in path else path
     while shorter != path:
         path, shorter = shorter, _TYPE_ARGUMENTS.sub("", shorter)
     return path
@@ -132,7 +143,14 @@ def _symbols(captures: Captures, source: bytes) -> tuple[Symbol, ...]:
     leads = find_leads(captures, source)
     spans = [_span(definition, leads, source) for definition in captures.definitions]
     spans.sort(key=lambda span: (span.start, -span.end, span.definition.name.start_byte))
-    reader = _Reader(source, captures, [match.start() for match in re.finditer(b"\n", source)])
+    reader = _Reader(
+        source,
+        _InOrder.of(captures.comments),
+        _InOrder.of(captures.decorators),
+        _InOrder.of(captures.docstrings),
+        captures.doc_comments,
+        _newlines(source),
+    )
     open_symbols: list[Symbol] = []
     found: list[Symbol] = []
     for span in spans:
@@ -175,7 +193,10 @@ class _Reader:
     """Makes symbols from definitions."""
 
     source: bytes
-    captures: Captures
+    comments: "_InOrder"
+    decorators: "_InOrder"
+    docstrings: "_InOrder"
+    doc_comments: frozenset[int]
     newlines: list[int]
 
     def symbol(self, span: _Span, outer: Symbol | None) -> Symbol:
@@ -213,8 +234,8 @@ class _Reader:
         body = min(body, definition.start + _HEAD_LIMIT)
         name = definition.name
         holes = [
-            *_between(self.captures.comments, definition.start, body),
-            *_between(self.captures.decorators, definition.start, definition.head_end),
+            *self.comments.between(definition.start, body),
+            *self.decorators.between(definition.start, definition.head_end),
         ]
         parts, at = [], definition.start
         for hole in sorted(holes, key=attrgetter("start_byte")):
@@ -224,7 +245,8 @@ class _Reader:
         if name.start_byte >= body:  # typedef struct {…} name
             parts.append(self.source[name.start_byte : name.end_byte])
         head = b" ".join(part for part in parts if part)
-        return _SIGNATURE_END.sub("", one_line(head))
+        line = one_line(head)
+        return _SIGNATURE_END.sub("", line) if line.endswith(_SIGNATURE_ENDS) else line
 
     def _parameters(self, node: "Node") -> tuple[str, ...]:
         bracket = node.children[0] if node.children else node
@@ -243,21 +265,26 @@ class _Reader:
         return text.strip()
 
     def _decorators(self, span: _Span) -> "list[Node]":
-        return _between(self.captures.decorators, span.start, span.definition.head_end)
+        return self.decorators.between(span.start, span.definition.head_end)
 
     def _docstring(self, span: _Span) -> str | None:
-        above = _between(self.captures.docstrings, span.start, span.definition.start)
+        above = self.docstrings.between(span.start, span.definition.start)
         literal = span.definition.docstring or next(iter(above), None)
         if literal is not None:
             return docstring_text(self.source[literal.start_byte : literal.end_byte])
-        comments = [node for node in span.leads if node.start_byte in self.captures.doc_comments]
+        comments = [node for node in span.leads if node.start_byte in self.doc_comments]
         return comment_text([self.source[node.start_byte : node.end_byte] for node in comments])
 
     def _line(self, node: "Node") -> str:
-        return one_line(self.source[node.start_byte : node.end_byte])
+        written = self.source[node.start_byte : node.end_byte]
+        return _short_line(written) if len(written) <= _SHORT else one_line(written)
 
 
-def _name_path(written: str) -> list[str]:
+_short_line = lru_cache(maxsize=_MOST_TEXTS)(one_line)
+
+
+@lru_cache(maxsize=_MOST_TEXTS)
+def _name_path(written: str) -> Sequence[str]:
     """`A::B<T>::f` is A, B, f."""
     operator = _OPERATOR_NAME.fullmatch(written)
     if operator:
@@ -297,7 +324,24 @@ def _listed(bracket: "Node") -> Iterator[tuple[int, int]]:
             span = (span[0] if span else node.start_byte, node.end_byte)
 
 
-def _between(nodes: "list[Node]", start: int, end: int) -> "list[Node]":
-    """Of nodes in file order, those that start in a span."""
-    first = bisect_left(nodes, start, key=attrgetter("start_byte"))
-    return nodes[first : bisect_left(nodes, end, key=attrgetter("start_byte"))]
+class _InOrder(NamedTuple):
+    """Nodes in file order, and where they start."""
+
+    nodes: "list[Node]"
+    starts: list[int]
+
+    @classmethod
+    def of(cls, nodes: "list[Node]") -> "_InOrder":
+        return cls(nodes, [node.start_byte for node in nodes])
+
+    def between(self, start: int, end: int) -> "list[Node]":
+        """Those that start in a span."""
+        return self.nodes[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
+
+
+def _newlines(source: bytes) -> list[int]:
+    """Where lines end."""
+    import numpy as np
+
+    ends: list[int] = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n")).tolist()
+    return ends

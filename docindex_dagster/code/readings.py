@@ -51,6 +51,12 @@ _PLACELESS = re.compile(
     rb"|(?<=[*&>])(?P<nullability>\s*\b\w*_[Nn](?:onnull|ullable)\b)",
     re.MULTILINE,
 )
+# Where one may begin: behind what ends like one of these words or is a sign, on a line of its own, or behind a type.
+# Each of these begins with a class of characters, by which `re` skips most of a text; an alternation of all does not.
+_BEFORE_PLACELESS = re.compile(rb"[)&stnle](?=\s+(?:[A-Z][A-Z0-9_]{4}|\[\[))")
+_PLACELESS_WORDS = (b"class", b"struct", b"union", b"const", b"final", b"noexcept", b"override")
+_PLACELESS_LINE = re.compile(rb"[A-Z](?<=^.)[A-Z0-9_]{4,}(?=[ \t]*\r?$)", re.MULTILINE)
+_BEFORE_NULLABILITY = re.compile(rb"[*&>](?=\s*\w*_[Nn](?:onnull|ullable)\b)")
 _MACRO_CALL = re.compile(
     rb"(?:" + _APART + rb")|\b(?P<macro>[A-Z][A-Z0-9_]{4,}[ \t]*\()|[()]", re.MULTILINE | re.DOTALL
 )
@@ -75,10 +81,24 @@ class _Conditional:
 
 def without_placeless(source: bytes) -> bytes:
     """C or C++ without macros that stand where the language has a place for none, whatever they are."""
-    found = bytearray(source)
-    for match in _PLACELESS.finditer(source):
-        _blank(found, *match.span(match.lastgroup or 0))
+    found, last = bytearray(source), 0
+    for start in sorted({*_placeless_starts(source)}):
+        if start >= last and (match := _PLACELESS.match(source, start)):
+            _blank(found, *match.span(match.lastgroup or 0))
+            last = match.end()
     return bytes(found)
+
+
+def _placeless_starts(source: bytes) -> Iterator[int]:
+    """Where what stands without a place may begin, and a few places besides."""
+    for before in _BEFORE_PLACELESS.finditer(source):
+        end = before.end()
+        yield end - next((len(word) for word in _PLACELESS_WORDS if source.endswith(word, 0, end)), 1)
+    for line in _PLACELESS_LINE.finditer(source):
+        yield line.start()
+    if b"onnull" in source or b"ullable" in source:
+        for before in _BEFORE_NULLABILITY.finditer(source):
+            yield before.end()
 
 
 def without_macros(source: bytes, broken: Spans) -> bytes:

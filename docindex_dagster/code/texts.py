@@ -6,9 +6,10 @@ from inspect import cleandoc
 _DOCSTRING_LIMIT = 2000
 _LINE_LIMIT = 300
 
-_SPACE_AFTER_BRACKET = re.compile(r"(?<=[(\[]) | (?=[)\]])")
-_COMMA_BEFORE_BRACKET = re.compile(r",(?= [)\]}])")
+# Of texts with single spaces: commas before closing brackets, and spaces inside of brackets.
+_BRACKETS = ((", )", " )"), (", ]", " ]"), (", }", " }"), ("( ", "("), ("[ ", "["), (" )", ")"), (" ]", "]"))
 _BLOCK_COMMENT = re.compile(r"(?:/\*+!?|--\[=*\[|\{-+[ \t]*[|^]?)(.*?)(?:\**/|\]=*\]|-+\})\s*", re.DOTALL)
+_OPENING = re.compile(r"/\*+!?")
 _STAR = re.compile(r"^[ \t]*\*[ \t]?", re.MULTILINE)
 _LINE_MARK = re.compile(r"^[ \t]*(?://[/!]?|#+!?|--+(?:[ \t]*[|^](?=\s))?) ?", re.MULTILINE)
 _DIRECTIVE = re.compile(r"//[a-z]+:\S*")  # for a tool: //go:build
@@ -20,7 +21,8 @@ def one_line(source: bytes, limit: int = _LINE_LIMIT) -> str:
     """Collapse white space, and cut what is longer than `limit` characters."""
     text = " ".join(source[: 8 * limit].decode("utf-8", "ignore").split())
     if " " in text:
-        text = _SPACE_AFTER_BRACKET.sub("", _COMMA_BEFORE_BRACKET.sub("", text))
+        for written, plain in _BRACKETS:
+            text = text.replace(written, plain)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -38,10 +40,19 @@ def docstring_text(literal: bytes) -> str | None:
 
 
 def _without_marks(comment: str) -> str:
-    block = _BLOCK_COMMENT.fullmatch(comment)
-    if block:
-        return cleandoc(_STAR.sub("", block[1]))
+    body = _body_of_block(comment)
+    if body is not None:
+        return cleandoc(_STAR.sub("", body))
     return "" if _DIRECTIVE.match(comment) else _LINE_MARK.sub("", comment).rstrip()
+
+
+def _body_of_block(comment: str) -> str | None:
+    """What is written in a comment of several lines; None for other comments."""
+    opening, closed = _OPENING.match(comment), comment.rstrip()
+    if opening and closed.endswith("*/"):  # most by far: the expression below looks for the end at each character
+        return closed[opening.end() : -1].rstrip("*")
+    block = _BLOCK_COMMENT.fullmatch(comment)
+    return block[1] if block else None
 
 
 def _limited(text: str) -> str | None:

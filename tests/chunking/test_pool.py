@@ -191,6 +191,36 @@ def test_a_script_without_a_main_guard_gets_an_error_and_does_not_wait_for_itsel
     assert 'below `if __name__ == "__main__":`' in last
 
 
+WITH_GUARD = """
+from pathlib import Path
+from tests.chunking.test_pool import cut
+
+if __name__ == "__main__":
+    cut(str(Path.cwd()))
+"""
+
+
+def test_a_source_with_modules_of_its_own_runs_none_of_them(tmp_path):
+    source, script = tmp_path / "source", tmp_path / "elsewhere" / "script.py"
+    for folder in (source, script.parent):
+        folder.mkdir()
+    for name in ("struct.py", "numpy.py", "docindex_dagster.py"):
+        (source / name).write_text("import os; os.write(2, b'run')\n")
+    script.write_text(WITH_GUARD)
+
+    ended = subprocess.run(
+        [sys.executable, script],
+        check=False,
+        cwd=source,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def cut(root: str) -> None:
     """What a run that Dagster launched does in a process of its own."""
     assert chunk([job(Path(root), "page.md")], workers=1)

@@ -40,6 +40,7 @@ _WRAPPERS = frozenset(
     {"pointer_declarator", "array_declarator", "init_declarator", "reference_declarator", "attributed_declarator"}
 )
 _FUNCTIONS = frozenset({"function_declarator", "abstract_function_declarator"})
+_FUNCTIONS_OR_LAMBDAS = _FUNCTIONS | {"lambda_declarator"}
 _NO_CLASS = frozenset({"primitive_type", "placeholder_type_specifier", "sized_type_specifier", "enum_specifier"})
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _MOST_HELD = 12  # elements of a collection
@@ -62,7 +63,7 @@ def declared(declaration: "Node", reader: Reader) -> "Found":
 def function_declarator(node: "Node | None") -> "Node | None":
     """The declarator of a function, as opposed to a pointer to one."""
     *_, node = _inwards(node)
-    if node is None or node.type not in _FUNCTIONS | {"lambda_declarator"}:
+    if node is None or node.type not in _FUNCTIONS_OR_LAMBDAS:
         return None
     inner = node.child_by_field_name("declarator")
     return None if inner is not None and inner.type == "parenthesized_declarator" else node

@@ -7,6 +7,7 @@ from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import TypeRef
 
 _TAGS = re.compile(r"@(?:phpstan-|psalm-)?(param|return)\s+")
+_NO_BRACKET = re.compile(r"[^\s<({]*(?=\s)")
 _VARIABLE = re.compile(r"\s*(?:\.\.\.)?(\$\w+)")
 _PLAIN = re.compile(
     r"(?:array|bool|boolean|callable|float|int|integer|iterable|mixed|never|null|object|resource|scalar|string|void|"
@@ -44,6 +45,8 @@ def _class_in(written: str) -> TypeRef | None:
 
 def _type_at(text: str, start: int) -> tuple[str, int]:
     """What stands before the first blank that is in no bracket."""
+    if plain := _NO_BRACKET.match(text, start):
+        return plain[0], plain.end()
     depth = 0
     for at in range(start, len(text)):
         character = text[at]

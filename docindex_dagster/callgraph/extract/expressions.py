@@ -119,7 +119,10 @@ class Reader:
         rule = self.rules.get(kind)
         if rule is None:
             return self.constants.get(kind, UNKNOWN)
-        if kind not in self.leaves and (depth > _SHALLOW or not self.may_be_repeated(node)):
+        # As `may_be_repeated` says: this is asked of most nodes.
+        if kind not in self.leaves and (
+            depth > _SHALLOW or self.syntax.is_placed or node.end_byte - node.start_byte > _SHORT
+        ):
             return rule(node, self, depth)
         key = (kind, node.text)
         known = self.texts.get(key)

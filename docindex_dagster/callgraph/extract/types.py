@@ -17,6 +17,7 @@ _WORDS = re.compile(
 )
 _NOTHING = re.compile(r"^(?:None|null|undefined|nil|void|var|auto)$")
 _ARRAY = re.compile(r"^(?:\[\w*\])+\s*([^\[\]\s].*)$|^(.*?)(?:\[\d*\])+$", re.DOTALL)
+_PLAIN = re.compile(r"[\w.]+(?:<[\w.,<>: ]*>)?")  # in no notation but that of names and their arguments
 _MAP = re.compile(r"^map\[([^\]]*)\](.*)$", re.DOTALL)
 # Of Kotlin and Swift.
 _ARROW = re.compile(r"^\(?(?:([\w.<>?, ]+)\.)?\(([^()]*)\) ?(?:async )?(?:throws )?-> ?.*$", re.DOTALL)
@@ -54,7 +55,7 @@ def declared_name(written: str) -> str:
     return found.name if found else ""
 
 
-def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911, PLR0912 one case a way to write a type
+def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911 one case a way to write a type
     text = _WORDS.sub(" ", text).replace("&", " ").replace("*", " ").strip(" ?!.:")
     if not text or depth > 5 or _NOTHING.match(text):  # noqa: PLR2004 no one writes deeper ones
         return None
@@ -71,6 +72,22 @@ def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911, PLR0
     if len(parts) != 1:
         return _one_of(parts, depth)
     text = parts[0].strip()
+    if not _PLAIN.fullmatch(text) and (known := _in_notation(text, depth)):
+        return known
+    name = _NAME.match(text)
+    if name is None:
+        inner = text.strip("()[] ")
+        return _type(inner, depth + 1) if inner != text else None
+    rest = text[name.end() :].strip()
+    if rest[:1] == "[" and rest[-1:] == "]" and name[0].rpartition(".")[2] == "Union":
+        return _one_of(_split(rest[1:-1], ","), depth)
+    if rest[:1] in {"<", "["} and rest[-1:] in {">", "]"}:
+        return _generic(name[0], _split(rest[1:-1], ","), depth)
+    return TypeRef(name[0]) if not rest or rest.startswith(("=", ",", "{", "(")) else _last_word(text, depth)
+
+
+def _in_notation(text: str, depth: int) -> TypeRef | None:
+    """A type in the notation of a language: a map, array, function or channel; None for any other."""
     if mapping := _MAP.match(text):
         return _generic("map", [mapping[1], mapping[2]], depth)
     if array := _ARRAY.match(text):
@@ -83,16 +100,7 @@ def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911, PLR0
         return _generic("Array", [slice_[1]], depth)
     if channel := _CHANNEL.match(text):
         return _generic("chan", [channel[1]], depth)
-    name = _NAME.match(text)
-    if name is None:
-        inner = text.strip("()[] ")
-        return _type(inner, depth + 1) if inner != text else None
-    rest = text[name.end() :].strip()
-    if rest[:1] == "[" and rest[-1:] == "]" and name[0].rpartition(".")[2] == "Union":
-        return _one_of(_split(rest[1:-1], ","), depth)
-    if rest[:1] in {"<", "["} and rest[-1:] in {">", "]"}:
-        return _generic(name[0], _split(rest[1:-1], ","), depth)
-    return TypeRef(name[0]) if not rest or rest.startswith(("=", ",", "{", "(")) else _last_word(text, depth)
+    return None
 
 
 def _one_of(parts: Iterable[str], depth: int) -> TypeRef | None:
@@ -148,6 +156,8 @@ def _generic(name: str, arguments: list[str], depth: int) -> TypeRef:
 
 def _split(text: str, mark: str) -> list[str]:
     """Cut at the marks that stand in no bracket."""
+    if mark not in text:
+        return [text]
     parts, depth = [""], 0
     for character in text:
         depth += (character in "<[({") - (character in ">])}")
