@@ -158,6 +158,9 @@ class Table:
         for query in self.queries:
             query.close()
         self.queries.clear()
+        self.reads, self._uses = [], []
+        self._at_level, self._of_file, self._partial = {}, {}, {}
+        self._cycles, self._trail = Cycles(), Trail()
 
     def looked(self) -> list[int]:
         """The keys that were looked at since the start, sorted."""
