@@ -41,7 +41,8 @@ _LEVEL = 2  # times that callers are asked, one after the other
 _DEPTH = 60  # of queries that lead to queries
 _STEPS = 30_000  # in cycles, a file
 _STEPS_A_LOOK = 256  # at the clock
-_MOST_GOALS = 300_000
+_MOST_GOALS = 400_000  # counted by all arguments under which they are asked for
+_NOT_MET = object()
 _UNANSWERED = 1_000  # levels, more than there are
 
 TIME_OUT = "time-out: "
@@ -71,30 +72,32 @@ class Goal(Answer):
     It stands for both wherever they are a key, since arguments are slow to hash.
     """
 
-    __slots__ = ("arguments", "query")
+    __slots__ = ("arguments", "is_new", "query")
 
     def __init__(self, query: "Query[Any, Any]", arguments: tuple[Any, ...]) -> None:
         self.query, self.arguments, self.asked = query, arguments, _UNANSWERED
+        self.is_new = True  # nothing followed it yet
 
 
 class Query(Generic[_P, _Found]):
     """A function whose answers are tabled; `none` is its answer where it leads back to itself, or too deep."""
 
-    __slots__ = ("find", "goals", "name", "none", "table")
+    __slots__ = ("find", "goals", "name", "none", "same", "table")
 
     def __init__(self, table: "Table", name: str, none: _Found) -> None:
         self.table, self.name, self.none = table, name, none
         self.goals: dict[tuple[Any, ...], Goal] = {}  # by their arguments
         self.find: Callable[_P, _Found] = self._unanswered
+        self.same: Callable[_P, tuple[Any, ...]] | None = None  # the arguments under which some others are answered
         table.queries.append(self)
 
-    def answered_by(self, find: Callable[_P, _Found]) -> None:
-        """Name the function that finds the answer."""
-        self.find = find
+    def answered_by(self, find: Callable[_P, _Found], same: Callable[_P, tuple[Any, ...]] | None = None) -> None:
+        """Name the function that finds the answer; `same` gives one for all arguments that mean the same."""
+        self.find, self.same = find, same
 
     def close(self) -> None:
         """Let go of all answers, and of the function that finds them."""
-        self.goals, self.find = {}, self._unanswered
+        self.goals, self.find, self.same = {}, self._unanswered, None
 
     def __call__(self, *arguments: _P.args, **_: _P.kwargs) -> _Found:
         """What is found.
@@ -104,12 +107,21 @@ class Query(Generic[_P, _Found]):
         """
         table, goal = self.table, self.goals.get(arguments)
         if goal is None:
-            goal = self.goals[arguments] = Goal(self, arguments)
-        elif goal.asked <= table.level and table.takes(goal):
+            goal = self._added(arguments)
+        if goal.asked <= table.level and table.takes(goal):
             known: _Found = goal.found
             return known
         found: _Found = table.unsettled(goal)
         return found
+
+    def _added(self, arguments: tuple[Any, ...]) -> Goal:
+        """The goal of arguments that were not asked for before."""
+        same = arguments if self.same is None else self.same(*arguments)
+        goal = self.goals.get(same)
+        if goal is None:
+            goal = self.goals[same] = Goal(self, same)
+        self.goals[arguments] = goal
+        return goal
 
     def _unanswered(self, *_: _P.args, **__: _P.kwargs) -> _Found:
         raise NotImplementedError(f"nothing answers {self.name}")
@@ -207,6 +219,19 @@ class Table:
     def unsettled(self, goal: Goal) -> Any:
         """What is found where no answer is tabled that holds for all levels."""
         depth, key = len(self._active), (self.level, goal)
+        if goal.is_new:
+            goal.is_new = False
+        elif (met := self._met(goal, key, depth)) is not _NOT_MET:
+            return met
+        if depth > _DEPTH:
+            self._trail.followed.append(key)
+            self._is_cut = True
+            self._is_pure = False
+            return goal.query.none
+        return self._followed(goal, key, depth)
+
+    def _met(self, goal: Goal, key: _Key, depth: int) -> Any:
+        """What is found without following a goal, which may have an answer for one level or file, or be followed."""
         answer = self._at_level.get(key)
         if answer is not None:
             self._is_short = True
@@ -225,15 +250,10 @@ class Table:
             self._head = min(self._head, self._active[key])
             self._is_pure = False
             return goal.query.none
-        if depth > _DEPTH:
-            self._trail.followed.append(key)
-            self._is_cut = True
-            self._is_pure = False
-            return goal.query.none
-        for cycle in self._cycles.of(key):
+        for cycle in self._cycles.of(key) if depth <= _DEPTH else ():
             if self._is_same(cycle, depth):
                 return self._taken(cycle, depth)
-        return self._followed(goal, key, depth)
+        return _NOT_MET
 
     def _is_same(self, cycle: Cycle, depth: int) -> bool:
         """Whether a cycle would be the same again if it were followed, to its end."""
