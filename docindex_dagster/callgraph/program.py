@@ -73,9 +73,12 @@ class Index:
 
     def find(self, key: int) -> list[str]:
         """The paths that offer a key, in their order."""
-        begin = bisect_left(self._pairs, key << _HALF)
-        end = bisect_left(self._pairs, (key + 1) << _HALF, begin)
-        return [self.paths[pair & _LOWER] for pair in self._pairs[begin:end]]
+        pairs = self._pairs
+        begin = bisect_left(pairs, key << _HALF)
+        if begin == len(pairs) or pairs[begin] >> _HALF != key:
+            return []
+        end = bisect_left(pairs, (key + 1) << _HALF, begin)
+        return [self.paths[pair & _LOWER] for pair in pairs[begin:end]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +147,7 @@ class Program:
         self.units = Read(units, table)
         self.modules = modules
         self._led: dict[_Key, tuple[frozenset[int], tuple[str, ...]]] = {}
+        self._is_defined: dict[_Key, bool] = {}
 
         def lookup(sort: str) -> Lookup[Any]:
             return Lookup(sort, index, units, table)
@@ -167,6 +171,16 @@ class Program:
     def sharing(self, family: str, place: str) -> list[str]:
         """The paths of the files in a folder or namespace whose names meet."""
         return [path for path, _ in self._sharing.get(family, place)]
+
+    def is_defined(self, family: str, full: str) -> bool:
+        """Whether anything but namespaces has a full name."""
+        found = self.full.get(family, full)
+        if not found:
+            return False
+        known = self._is_defined.get((family, full))
+        if known is None:
+            known = self._is_defined[family, full] = any(one.kind != "module" for _, one in found)
+        return known
 
     def is_namespace(self, family: str, name: str) -> bool:
         """Whether a file adds to a namespace, or to one in it."""

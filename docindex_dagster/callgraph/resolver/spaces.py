@@ -45,18 +45,17 @@ def _namespace(q: Queries, unit: Unit, full: str) -> list[Value]:
 
 def _seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
     """The definitions of a full name that a file sees; specialisations are named in many ways."""
-    if "<" not in full and not q.program.named.get(unit.rules.family, full.rpartition(".")[2]):
+    family = unit.rules.family
+    if "<" not in full and not q.program.named.get(family, full.rpartition(".")[2]):
         return ()
-    return q.seen(unit, full)
+    if unit.rules.sharing != "included":
+        return q.in_files(q.program.full, unit, full)
+    return q.seen(unit, full) if q.program.is_defined(family, full) else ()
 
 
 def seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
-    """The definitions of a full name that a file sees."""
-    is_included = unit.rules.sharing == "included"
-    if is_included and all(one.kind == "module" for _, one in q.program.full.get(unit.rules.family, full)):
-        return ()  # a namespace, or nothing
-    found = q.in_files(q.program.full, unit, full)
-    return _visible(q, unit, full, found) if is_included else found
+    """The definitions of a full name that a file sees by what it includes."""
+    return _visible(q, unit, full, q.in_files(q.program.full, unit, full))
 
 
 def _visible(q: Queries, unit: Unit, full: str, found: Sequence[Part]) -> Sequence[Part]:
