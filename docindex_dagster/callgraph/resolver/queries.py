@@ -54,6 +54,8 @@ class Queries:
     in_namespace: Callable[[Value, str], list[Value]]
     # What the name of a type stands for at a place.
     type_names: Callable[[Unit, str, str], Values]
+    # The same in C and C++.
+    included_types: Callable[[Unit, str, str], Values]
     # Something of a declared type; the mapping has the values of type parameters.
     typed: Callable[[Unit, str, TypeRef, Mapping[str, Value] | None], list[Value]]
     # What a call of a value gives.
@@ -107,8 +109,10 @@ class Queries:
         self.seen: Query[[Unit, str], Sequence[Part]] = Query(table, "seen", ())
         # The class of a full name, which may be in a namespace that the file uses.
         self.classes_at: Query[[Unit, str], Values] = Query(table, "classes at", NONE)
-        # What the name of a type stands for, in C and C++.
-        self.included_types: Query[[Unit, str, str], Values] = Query(table, "included types", NONE)
+        # What the name of a type stands for at a place in C and C++, but for those of the language.
+        self.types_named: Query[[Unit, str, str], Values] = Query(table, "types named", NONE)
+        # The parameters of the class templates around a place, by its qualified name.
+        self.template_parameters: Query[[Unit, str], frozenset[str]] = Query(table, "template parameters", frozenset())
         # What a call of a kind may reach at a place, whatever it gives.
         self.reached: Query[[Unit, str, str, Expression], Values] = Query(table, "reached", NONE)
         # What runs where a class, or the object of its name, is called by its name.

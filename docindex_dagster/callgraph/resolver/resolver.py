@@ -44,7 +44,7 @@ _ANSWERS: Mapping[ModuleType, str] = {
     namespaces: "extensions in_namespace of_namespace",
     results: "elements result returned",
     scopes: "bound top",
-    spaces: "classes_at included_types seen",
+    spaces: "classes_at included_types seen template_parameters types_named",
     types: "type_names typed",
 }
 # Those that mean the same at several places, each by the function that gives the outermost of these.

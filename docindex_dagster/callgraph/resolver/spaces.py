@@ -228,26 +228,59 @@ def _outwards(space: str) -> Iterator[str]:
 def included_types(q: Queries, unit: Unit, scope: str, name: str) -> Values:
     """What the name of a type stands for at a place, in what a file includes or in the language."""
     first = name.partition(".")[0]
-    found = () if first == "std" else distinct(_types_named(q, unit, scope, name))
+    found = q.types_named(unit, scope, name) if first != "std" and _may_be_type(q, unit, scope, name) else ()
     return found or tuple(external(name) for _ in builtin(first, unit.rules))
 
 
-def _types_named(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value]:
+def _may_be_type(q: Queries, unit: Unit, scope: str, name: str) -> bool:
+    """Whether anything of the program can have the name of a type, which most have not: `int`, `size_t`, `T`."""
+    if "<" in name:
+        return True
+    written = (name, *_imported_names(unit, name))
+    is_named = any(q.program.named.get(unit.rules.family, one.rpartition(".")[2]) for one in written)
+    return is_named or name in q.template_parameters(unit, _space_at(unit, scope))
+
+
+def template_parameters(q: Queries, unit: Unit, space: str) -> frozenset[str]:
+    """The parameters of the class templates around a place."""
+    return frozenset(
+        one.name
+        for _, owners in _spaces_around(q, unit, space)
+        for owner in owners
+        for one in q.unit(owner.path).parameters.get(owner.name, ())
+    )
+
+
+def types_named(q: Queries, unit: Unit, scope: str, name: str) -> Values:
     """What a name of a type stands for at a place: no variable or function of the name."""
-    around = unit.definitions.get(scope)
-    first, _, rest = name.partition(".")
-    imported = (_joined(one.module, one.member, rest) for one in unit.imports.get(first, ()))
-    names = [name, *imported, *(f"{directive}.{name}" for directive in unit.directives)]
-    for space in _outwards(enclosing_space(q, unit, around.qualified if around else scope)):
-        owners = q.classes_at(unit, space) if space and unit.language == "cpp" else ()
+    names = [name, *_imported_names(unit, name), *(f"{directive}.{name}" for directive in unit.directives)]
+    for space, owners in _spaces_around(q, unit, _space_at(unit, scope)):
         several = chain(
             (_given_types(q, owner, name) for owner in owners),
             (_types_of(q, unit, _joined(space, written)) for written in names),
             (_inherited_types(q, owner, name) for owner in owners),
         )
         if found := next(filter(None, several), None):
-            return found
+            return distinct(found)
     return ()
+
+
+def _imported_names(unit: Unit, name: str) -> list[str]:
+    """The names that one has where it is imported from."""
+    first, _, rest = name.partition(".")
+    return [_joined(one.module, one.member, rest) for one in unit.imports.get(first, ())]
+
+
+def _space_at(unit: Unit, scope: str) -> str:
+    """The namespace, class or function that a place is in."""
+    around = unit.definitions.get(scope)
+    return around.qualified if around else scope
+
+
+def _spaces_around(q: Queries, unit: Unit, space: str) -> Iterator[tuple[str, Values]]:
+    """What is around a place, the innermost first, each with the class that it is in C++."""
+    for outer in _outwards(enclosing_space(q, unit, space)):
+        yield outer, q.classes_at(unit, outer) if outer and unit.language == "cpp" else ()
 
 
 def _given_types(q: Queries, owner: Value, name: str) -> list[Value]:
