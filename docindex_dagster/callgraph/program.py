@@ -13,10 +13,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from docindex_dagster.callgraph.dependencies.tabling import Table
+from docindex_dagster.callgraph.dependencies.tabling import Memo, Table
 from docindex_dagster.callgraph.fingerprints import key_of
 from docindex_dagster.callgraph.ir import Assignment, CallSite, Decorator, Definition, Fill
 from docindex_dagster.callgraph.modules import Modules
+from docindex_dagster.callgraph.nesting import TYPES
 from docindex_dagster.callgraph.offers import Offers, Taker, stem
 from docindex_dagster.callgraph.units import Unit
 
@@ -147,7 +148,6 @@ class Program:
         self.units = Read(units, table)
         self.modules = modules
         self._led: dict[_Key, tuple[frozenset[int], tuple[str, ...]]] = {}
-        self._is_defined: dict[_Key, bool] = {}
 
         def lookup(sort: str) -> Lookup[Any]:
             return Lookup(sort, index, units, table)
@@ -167,20 +167,30 @@ class Program:
         self._sharing: Lookup[str] = lookup("sharing")
         self._spaces: Lookup[str] = lookup("spaces")
         self._everywhere: Lookup[str] = lookup("everywhere")
+        # Whether anything but namespaces has a full name.
+        self.is_defined = Memo(table, self._is_defined)
+        # Whether a definition, variable or namespace has it.
+        self.is_anything = Memo(table, self._is_anything)
+        # Whether a type has a name.
+        self.is_type = Memo(table, self._is_type)
 
     def sharing(self, family: str, place: str) -> list[str]:
         """The paths of the files in a folder or namespace whose names meet."""
         return [path for path, _ in self._sharing.get(family, place)]
 
-    def is_defined(self, family: str, full: str) -> bool:
-        """Whether anything but namespaces has a full name."""
-        found = self.full.get(family, full)
-        if not found:
-            return False
-        known = self._is_defined.get((family, full))
-        if known is None:
-            known = self._is_defined[family, full] = any(one.kind != "module" for _, one in found)
-        return known
+    def has_last(self, family: str, full: str) -> bool:
+        """Whether anything has the last part of a full name; specialisations of templates are named in many ways."""
+        return "<" in full or bool(self.named.get(family, full.rpartition(".")[2]))
+
+    def _is_defined(self, family: str, full: str) -> bool:
+        return self.has_last(family, full) and any(one.kind != "module" for _, one in self.full.get(family, full))
+
+    def _is_anything(self, family: str, full: str) -> bool:
+        is_named = self.is_defined(family, full) or bool(self.variables.get(family, full))
+        return is_named or self.is_namespace(family, full)
+
+    def _is_type(self, family: str, name: str) -> bool:
+        return any(one.kind in TYPES for _, one in self.named.get(family, name))
 
     def is_namespace(self, family: str, name: str) -> bool:
         """Whether a file adds to a namespace, or to one in it."""

@@ -116,7 +116,10 @@ class Query(Generic[_P, _Found]):
 
     def _added(self, arguments: tuple[Any, ...]) -> Goal:
         """The goal of arguments that were not asked for before."""
-        same = arguments if self.same is None else self.same(*arguments)
+        if self.same is None:
+            goal = self.goals[arguments] = Goal(self, arguments)
+            return goal
+        same = self.same(*arguments)
         goal = self.goals.get(same)
         if goal is None:
             goal = self.goals[same] = Goal(self, same)
@@ -350,6 +353,29 @@ class Table:
         if self._head >= depth and trail.steps - steps >= FEWEST_STEPS:
             course = Course(self._lowest, self._is_cut, self._is_short)
             self._cycles.remember(key, trail.cycle(begin, answer, depth, course))
+
+
+class Memo(Generic[_P, _Found]):
+    """A function of the program that asks no query: what it looked at is all that its answer has to remember."""
+
+    __slots__ = ("_find", "_known", "_table")
+
+    def __init__(self, table: Table, find: Callable[_P, _Found]) -> None:
+        self._table, self._find = table, find
+        self._known: dict[tuple[Any, ...], tuple[Sequence[int], _Found]] = {}  # by arguments
+
+    def __call__(self, *arguments: _P.args, **_: _P.kwargs) -> _Found:
+        """What is found."""
+        table, known = self._table, self._known.get(arguments)
+        if known is None:
+            reads, table.reads = table.reads, []
+            try:
+                found = self._find(*arguments)
+                known = self._known[arguments] = _once(table.reads), found
+            finally:
+                table.reads = reads
+        table.reads += known[0]
+        return known[1]
 
 
 def _once(read: list[_Item]) -> Sequence[_Item]:

@@ -81,6 +81,8 @@ class Queries:
 
     def __init__(self, program: Program, table: Table) -> None:
         self.program, self.table = program, table
+        # The file of a path, which is noted as one that was looked at.
+        self.unit: Callable[[str], Unit] = program.units.__getitem__
         # What an expression may stand for at a place.
         self.values: Query[[Unit, str, Expression], Values] = Query(table, "values", NONE)
         # What something has under a name.
@@ -199,10 +201,6 @@ class Queries:
     def is_bare(self, value: Value) -> bool:
         """Whether something is a function that takes nothing."""
         return value.kind == "function" and not self.program.units[value.path].parameters.get(value.name)
-
-    def unit(self, path: str) -> Unit:
-        """The file of a path, which is noted as one that was looked at."""
-        return self.program.units[path]
 
     def definition(self, value: Value) -> Definition:
         """What a function, class or object is defined by."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from docindex_dagster.callgraph.ir import ROOT, THIS, Attribute, Definition, Instance, Name, TypeRef
-from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS
+from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, TYPES
 from docindex_dagster.callgraph.offers import full_name, with_parents
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors
 from docindex_dagster.callgraph.resolver.queries import Part, Queries
@@ -17,7 +17,6 @@ from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_ASSIGNED = 60  # places that put something into a field
-_TYPES = CLASSES | {"type"}
 
 
 def in_space(q: Queries, unit: Unit, full: str) -> list[Value]:
@@ -28,6 +27,8 @@ def in_space(q: Queries, unit: Unit, full: str) -> list[Value]:
         full = full.removeprefix(f"{ROOT}.")
         if is_included and "." not in full:
             return looked_up(q, unit, "", full)
+    if is_included and not q.program.is_anything(rules.family, full):
+        return []
     found: list[Value] = []
     for other, one in _seen(q, unit, full):
         if one.kind != "module" or rules.has_open_classes:
@@ -44,13 +45,11 @@ def _namespace(q: Queries, unit: Unit, full: str) -> list[Value]:
 
 
 def _seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
-    """The definitions of a full name that a file sees; specialisations are named in many ways."""
+    """The definitions of a full name that a file sees."""
     family = unit.rules.family
-    if "<" not in full and not q.program.named.get(family, full.rpartition(".")[2]):
-        return ()
-    if unit.rules.sharing != "included":
-        return q.in_files(q.program.full, unit, full)
-    return q.seen(unit, full) if q.program.is_defined(family, full) else ()
+    if unit.rules.sharing == "included":
+        return q.seen(unit, full) if q.program.is_defined(family, full) else ()
+    return q.in_files(q.program.full, unit, full) if q.program.has_last(family, full) else ()
 
 
 def seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
@@ -237,8 +236,8 @@ def _may_be_type(q: Queries, unit: Unit, scope: str, name: str) -> bool:
     if "<" in name:
         return True
     written = (name, *_imported_names(unit, name))
-    is_named = any(q.program.named.get(unit.rules.family, one.rpartition(".")[2]) for one in written)
-    return is_named or name in q.template_parameters(unit, _space_at(unit, scope))
+    is_type = any(q.program.is_type(unit.rules.family, one.rpartition(".")[2]) for one in written)
+    return is_type or name in q.template_parameters(unit, _space_at(unit, scope))
 
 
 def template_parameters(q: Queries, unit: Unit, space: str) -> frozenset[str]:
@@ -297,7 +296,7 @@ def _given_types(q: Queries, owner: Value, name: str) -> list[Value]:
 
 
 def _types_of(q: Queries, unit: Unit, full: str) -> list[Value]:
-    types = [item for item in _seen(q, unit, full) if item[1].kind in _TYPES]
+    types = [item for item in _seen(q, unit, full) if item[1].kind in TYPES]
     classes = [item for item in types if item[1].kind in CLASSES]
     return [value for other, one in classes or types for value in q.defined(other, one, Resolution.PACKAGE)]
 
@@ -307,7 +306,7 @@ def _inherited_types(q: Queries, owner: Value, name: str) -> list[Value]:
         if ancestor.kind == "class":
             unit = q.unit(ancestor.path)
             inside = unit.children_of(unit.definitions[ancestor.name].qualified, name)
-            if found := [one for one in inside if one.kind in _TYPES]:
+            if found := [one for one in inside if one.kind in TYPES]:
                 return q.all_defined(unit, found, Resolution.INHERITED)
     return []
 
