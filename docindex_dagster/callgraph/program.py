@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from docindex_dagster.callgraph.units import Unit
 
 _Key = tuple[str, str]
 _Found = TypeVar("_Found")
+_Asked = Callable[[str, str], bool]  # of a family of languages and a name
 _PLACES = frozenset({"crate", "self", "super"})  # of Rust: relative to the importer
 _PARTS = re.compile(r"[/.:\\]+")
 _HALF, _LOWER = 32, 0xFFFFFFFF
@@ -167,30 +169,18 @@ class Program:
         self._sharing: Lookup[str] = lookup("sharing")
         self._spaces: Lookup[str] = lookup("spaces")
         self._everywhere: Lookup[str] = lookup("everywhere")
+        # Whether anything has the last part of a full name; specialisations of templates are named in many ways.
+        self.has_last = Memo(table, partial(_has_last, self.named))
         # Whether anything but namespaces has a full name.
-        self.is_defined = Memo(table, self._is_defined)
+        self.is_defined = Memo(table, partial(_is_defined, self.has_last, self.full))
         # Whether a definition, variable or namespace has it.
-        self.is_anything = Memo(table, self._is_anything)
+        self.is_anything = Memo(table, partial(_is_anything, self.is_defined, self.variables, self._spaces))
         # Whether a type has a name.
-        self.is_type = Memo(table, self._is_type)
+        self.is_type = Memo(table, partial(_is_type, self.named))
 
     def sharing(self, family: str, place: str) -> list[str]:
         """The paths of the files in a folder or namespace whose names meet."""
         return [path for path, _ in self._sharing.get(family, place)]
-
-    def has_last(self, family: str, full: str) -> bool:
-        """Whether anything has the last part of a full name; specialisations of templates are named in many ways."""
-        return "<" in full or bool(self.named.get(family, full.rpartition(".")[2]))
-
-    def _is_defined(self, family: str, full: str) -> bool:
-        return self.has_last(family, full) and any(one.kind != "module" for _, one in self.full.get(family, full))
-
-    def _is_anything(self, family: str, full: str) -> bool:
-        is_named = self.is_defined(family, full) or bool(self.variables.get(family, full))
-        return is_named or self.is_namespace(family, full)
-
-    def _is_type(self, family: str, name: str) -> bool:
-        return any(one.kind in TYPES for _, one in self.named.get(family, name))
 
     def is_namespace(self, family: str, name: str) -> bool:
         """Whether a file adds to a namespace, or to one in it."""
@@ -230,6 +220,22 @@ class Program:
         """Whether there is a folder."""
         self.table.reads.append(key_of("module", "", stem(path)))
         return path in self.modules.folders
+
+
+def _has_last(named: Lookup[Definition], family: str, full: str) -> bool:
+    return "<" in full or bool(named.get(family, full.rpartition(".")[2]))
+
+
+def _is_defined(has_last: _Asked, listed: Lookup[Definition], family: str, full: str) -> bool:
+    return has_last(family, full) and any(one.kind != "module" for _, one in listed.get(family, full))
+
+
+def _is_anything(is_defined: _Asked, variables: Lookup[str], spaces: Lookup[str], family: str, full: str) -> bool:
+    return is_defined(family, full) or bool(variables.get(family, full)) or bool(spaces.get(family, full))
+
+
+def _is_type(named: Lookup[Definition], family: str, name: str) -> bool:
+    return any(one.kind in TYPES for _, one in named.get(family, name))
 
 
 def _module_names(importer: str, module: str) -> set[str]:
