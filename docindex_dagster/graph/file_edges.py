@@ -52,6 +52,7 @@ class FileEdges:
     source: str
     nodes: dict[str, Node] = field(default_factory=dict)
     triples: dict[tuple[str, str, str], Triple] = field(default_factory=dict)
+    _scopes: dict[str, _Place] = field(default_factory=dict)
 
     def collect(self) -> None:
         """Read the whole file."""
@@ -200,8 +201,12 @@ class FileEdges:
         return unit.definitions[value.name].kind in {"interface", "trait"} and unit.language != "rust"
 
     def _scope(self, scope: str) -> _Place:
-        definition = self.unit.definitions.get(scope)
-        return (self.unit.path, "file") if definition is None else self._symbol(self.unit, definition)
+        place = self._scopes.get(scope)
+        if place is None:
+            definition = self.unit.definitions.get(scope)
+            place = (self.unit.path, "file") if definition is None else self._symbol(self.unit, definition)
+            self._scopes[scope] = place
+        return place
 
     def _target(self, value: Value) -> _Place:
         if value.kind in {"external", "external object"}:

@@ -34,7 +34,6 @@ from docindex_dagster.callgraph.dependencies.cycles import (
 
 _P = ParamSpec("_P")
 _Found = TypeVar("_Found")
-_Item = TypeVar("_Item")
 _Arguments = TypeVarTuple("_Arguments")
 _Key = tuple[int, "Goal"]  # the level, and what is asked at it
 _LEVEL = 2  # times that callers are asked, one after the other
@@ -293,12 +292,12 @@ class Table:
             self._active[key] = depth
             found = goal.query.find(*goal.arguments)
             del self._active[key]
-            parts = found, _once(self.reads), _once(self._uses), self._reach - depth, self.level - self._lowest
             answer: Answer = goal
             if self._is_short or not self._is_pure:
-                answer = Answer(*parts)
-            else:
-                goal.found, goal.reads, goal.uses, goal.height, goal.asked = parts
+                answer = Answer(found, (), (), 0, 0)
+            answer.found, answer.height, answer.asked = found, self._reach - depth, self.level - self._lowest
+            answer.reads = tuple(set(self.reads)) if len(self.reads) > 1 else tuple(self.reads)
+            answer.uses = tuple(set(self._uses)) if len(self._uses) > 1 else tuple(self._uses)
             uses.append(answer)
             if not self._is_pure:
                 self._store_of_cycle(key, depth, answer, begin)
@@ -371,12 +370,8 @@ class Memo(Generic[_P, _Found]):
             reads, table.reads = table.reads, []
             try:
                 found = self._find(*arguments)
-                known = self._known[arguments] = _once(table.reads), found
+                known = self._known[arguments] = tuple(set(table.reads)), found
             finally:
                 table.reads = reads
         table.reads += known[0]
         return known[1]
-
-
-def _once(read: list[_Item]) -> Sequence[_Item]:
-    return tuple(set(read)) if len(read) > 1 else tuple(read)

@@ -233,11 +233,11 @@ def included_types(q: Queries, unit: Unit, scope: str, name: str) -> Values:
 
 def _may_be_type(q: Queries, unit: Unit, scope: str, name: str) -> bool:
     """Whether anything of the program can have the name of a type, which most have not: `int`, `size_t`, `T`."""
-    if "<" in name:
+    family = unit.rules.family
+    if "<" in name or q.program.is_type(family, name.rpartition(".")[2]):
         return True
-    written = (name, *_imported_names(unit, name))
-    is_type = any(q.program.is_type(unit.rules.family, one.rpartition(".")[2]) for one in written)
-    return is_type or name in q.template_parameters(unit, _space_at(unit, scope))
+    is_imported = any(q.program.is_type(family, one.rpartition(".")[2]) for one in _imported_names(unit, name))
+    return is_imported or name in q.template_parameters(unit, _space_at(unit, scope))
 
 
 def template_parameters(q: Queries, unit: Unit, space: str) -> frozenset[str]:
