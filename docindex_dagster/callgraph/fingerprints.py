@@ -17,6 +17,12 @@ def key_of(*parts: str) -> int:
     return zlib.crc32("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 
+def keys_of(sort: str, languages: str) -> Callable[[str], int]:
+    """The keys of names, for what is looked up in one table of all files."""
+    begin = key_of(sort, languages, "")
+    return lambda name: zlib.crc32(name.encode("utf-8", "surrogatepass"), begin)
+
+
 def plain(part: Any) -> Any:
     """A statement without the place at which it stands; of an expression or type the fingerprint, which it keeps."""
     if isinstance(part, tuple):

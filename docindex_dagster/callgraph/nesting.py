@@ -6,6 +6,7 @@ from docindex_dagster.callgraph.ir import Definition
 from docindex_dagster.callgraph.languages.lua_tables import TABLE
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
+TYPES = CLASSES | {"type"}
 FUNCTIONS = frozenset({"function", "method", "macro"})
 _PROTOTYPE = ".prototype"
 

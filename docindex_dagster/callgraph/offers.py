@@ -9,7 +9,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
-from docindex_dagster.callgraph.fingerprints import fingerprint, key_of, plain
+from docindex_dagster.callgraph.fingerprints import fingerprint, keys_of, plain
 from docindex_dagster.callgraph.ir import (
     Assignment,
     Attribute,
@@ -206,8 +206,9 @@ class Offers:
         tables += [("module", "", dict.fromkeys((*unit.path.split("/")[:-1], stem(unit.path))))]
         found: dict[int, int] = {}
         for sort, languages, table in tables:
+            key_of = keys_of(sort, languages)
             for name, listed in table.items():
-                key = key_of(sort, languages, name)
+                key = key_of(name)
                 found[key] = fingerprint((found.get(key), listed), once)
         return found
 

@@ -8,20 +8,23 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from docindex_dagster.callgraph.dependencies.tabling import Table
+from docindex_dagster.callgraph.dependencies.tabling import Memo, Table
 from docindex_dagster.callgraph.fingerprints import key_of
 from docindex_dagster.callgraph.ir import Assignment, CallSite, Decorator, Definition, Fill
 from docindex_dagster.callgraph.modules import Modules
+from docindex_dagster.callgraph.nesting import TYPES
 from docindex_dagster.callgraph.offers import Offers, Taker, stem
 from docindex_dagster.callgraph.units import Unit
 
 _Key = tuple[str, str]
 _Found = TypeVar("_Found")
+_Asked = Callable[[str, str], bool]  # of a family of languages and a name
 _PLACES = frozenset({"crate", "self", "super"})  # of Rust: relative to the importer
 _PARTS = re.compile(r"[/.:\\]+")
 _HALF, _LOWER = 32, 0xFFFFFFFF
@@ -73,9 +76,12 @@ class Index:
 
     def find(self, key: int) -> list[str]:
         """The paths that offer a key, in their order."""
-        begin = bisect_left(self._pairs, key << _HALF)
-        end = bisect_left(self._pairs, (key + 1) << _HALF, begin)
-        return [self.paths[pair & _LOWER] for pair in self._pairs[begin:end]]
+        pairs = self._pairs
+        begin = bisect_left(pairs, key << _HALF)
+        if begin == len(pairs) or pairs[begin] >> _HALF != key:
+            return []
+        end = bisect_left(pairs, (key + 1) << _HALF, begin)
+        return [self.paths[pair & _LOWER] for pair in pairs[begin:end]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +169,14 @@ class Program:
         self._sharing: Lookup[str] = lookup("sharing")
         self._spaces: Lookup[str] = lookup("spaces")
         self._everywhere: Lookup[str] = lookup("everywhere")
+        # Whether anything has the last part of a full name; specialisations of templates are named in many ways.
+        self.has_last = Memo(table, partial(_has_last, self.named))
+        # Whether anything but namespaces has a full name.
+        self.is_defined = Memo(table, partial(_is_defined, self.has_last, self.full))
+        # Whether a definition, variable or namespace has it.
+        self.is_anything = Memo(table, partial(_is_anything, self.is_defined, self.variables, self._spaces))
+        # Whether a type has a name.
+        self.is_type = Memo(table, partial(_is_type, self.named))
 
     def sharing(self, family: str, place: str) -> list[str]:
         """The paths of the files in a folder or namespace whose names meet."""
@@ -206,6 +220,22 @@ class Program:
         """Whether there is a folder."""
         self.table.reads.append(key_of("module", "", stem(path)))
         return path in self.modules.folders
+
+
+def _has_last(named: Lookup[Definition], family: str, full: str) -> bool:
+    return "<" in full or bool(named.get(family, full.rpartition(".")[2]))
+
+
+def _is_defined(has_last: _Asked, listed: Lookup[Definition], family: str, full: str) -> bool:
+    return has_last(family, full) and any(one.kind != "module" for _, one in listed.get(family, full))
+
+
+def _is_anything(is_defined: _Asked, variables: Lookup[str], spaces: Lookup[str], family: str, full: str) -> bool:
+    return is_defined(family, full) or bool(variables.get(family, full)) or bool(spaces.get(family, full))
+
+
+def _is_type(named: Lookup[Definition], family: str, name: str) -> bool:
+    return any(one.kind in TYPES for _, one in named.get(family, name))
 
 
 def _module_names(importer: str, module: str) -> set[str]:

@@ -31,7 +31,7 @@ from docindex_dagster.graph.triple import EXTERNAL, FROM_PARSE, PACKAGE, UNRESOL
 
 _SYMBOLS = frozenset({"function", "class"})
 OVERRIDING = "overrides what is called"
-_NAMING = Name | NameOrCall | Implicit | Attribute | Function
+_NAMING = frozenset({Name, NameOrCall, Implicit, Attribute, Function})
 _Place = tuple[str, str]  # a node and its type
 _Statement = Definition | Import | CallSite | Decorator | Base | Assignment | Parameter
 
@@ -52,6 +52,7 @@ class FileEdges:
     source: str
     nodes: dict[str, Node] = field(default_factory=dict)
     triples: dict[tuple[str, str, str], Triple] = field(default_factory=dict)
+    _scopes: dict[str, _Place] = field(default_factory=dict)
 
     def collect(self) -> None:
         """Read the whole file."""
@@ -132,17 +133,17 @@ class FileEdges:
         for value in overriding:
             self._add(caller, "may_call", self._target(value), call, value=value, among=len(overriding))
         if not targets and call.kind != "read":
-            name = last_name(call.callee) or "computed"
-            reason = self.resolver.reason(self.unit, call)
-            self._add(caller, "calls", (f"{UNRESOLVED}:{name}", UNRESOLVED), call, reason=reason)
+            target = f"{UNRESOLVED}:{last_name(call.callee) or 'computed'}", UNRESOLVED
+            if (caller[0], "calls", target[0]) not in self.triples:
+                self._add(caller, "calls", target, call, reason=self.resolver.reason(self.unit, call))
         for argument in call.arguments:
-            if isinstance(argument.value, _NAMING):
+            if type(argument.value) in _NAMING:
                 self._refer(call, argument.value)
 
     def _called(self, call: CallSite, value: Value) -> None:
         """What else follows from a call that reaches a symbol of the source."""
-        owner = self.unit.class_around(call.scope)
-        if value.kind == "class" and owner is not None and not self._is(owner, value):
+        owner = self.unit.class_around(call.scope) if value.kind == "class" else None
+        if owner is not None and not self._is(owner, value):
             self._add(self._symbol(self.unit, owner), "uses", self._target(value), call, value=value)
         if self.unit.is_test and call.scope and not self.resolver.program.units[value.path].is_test:
             self._add(self._scope(call.scope), "tests", self._target(value), call, value=value)
@@ -176,16 +177,19 @@ class FileEdges:
 
     def _declared(self, one: Assignment | Parameter) -> None:
         """A class uses the types that it holds and takes; a function refers to those that it takes."""
-        owner = self.unit.class_around(one.scope)
-        for value in self.resolver.values(self.unit, one.scope, one.value):
-            for found in (value, *value.held):
-                if found.kind != "object":
-                    continue
-                target = self._target(found)
-                if owner is None:
-                    self._add(self._scope(one.scope), "references", target, one, value=found)
-                elif not self._is(owner, found):
-                    self._add(self._symbol(self.unit, owner), "uses", target, one, value=found)
+        objects = [
+            found
+            for value in self.resolver.values(self.unit, one.scope, one.value)
+            for found in (value, *value.held)
+            if found.kind == "object"
+        ]
+        owner = self.unit.class_around(one.scope) if objects else None
+        for found in objects:
+            target = self._target(found)
+            if owner is None:
+                self._add(self._scope(one.scope), "references", target, one, value=found)
+            elif not self._is(owner, found):
+                self._add(self._symbol(self.unit, owner), "uses", target, one, value=found)
 
     def _is(self, definition: Definition, value: Value) -> bool:
         return (self.unit.path, definition.id) == (value.path, value.name)
@@ -197,8 +201,12 @@ class FileEdges:
         return unit.definitions[value.name].kind in {"interface", "trait"} and unit.language != "rust"
 
     def _scope(self, scope: str) -> _Place:
-        definition = self.unit.definitions.get(scope)
-        return (self.unit.path, "file") if definition is None else self._symbol(self.unit, definition)
+        place = self._scopes.get(scope)
+        if place is None:
+            definition = self.unit.definitions.get(scope)
+            place = (self.unit.path, "file") if definition is None else self._symbol(self.unit, definition)
+            self._scopes[scope] = place
+        return place
 
     def _target(self, value: Value) -> _Place:
         if value.kind in {"external", "external object"}:

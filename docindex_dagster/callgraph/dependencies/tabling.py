@@ -34,14 +34,14 @@ from docindex_dagster.callgraph.dependencies.cycles import (
 
 _P = ParamSpec("_P")
 _Found = TypeVar("_Found")
-_Item = TypeVar("_Item")
 _Arguments = TypeVarTuple("_Arguments")
 _Key = tuple[int, "Goal"]  # the level, and what is asked at it
 _LEVEL = 2  # times that callers are asked, one after the other
 _DEPTH = 60  # of queries that lead to queries
 _STEPS = 30_000  # in cycles, a file
 _STEPS_A_LOOK = 256  # at the clock
-_MOST_GOALS = 300_000
+_MOST_GOALS = 400_000  # counted by all arguments under which they are asked for
+_NOT_MET = object()
 _UNANSWERED = 1_000  # levels, more than there are
 
 TIME_OUT = "time-out: "
@@ -71,30 +71,32 @@ class Goal(Answer):
     It stands for both wherever they are a key, since arguments are slow to hash.
     """
 
-    __slots__ = ("arguments", "query")
+    __slots__ = ("arguments", "is_new", "query")
 
     def __init__(self, query: "Query[Any, Any]", arguments: tuple[Any, ...]) -> None:
         self.query, self.arguments, self.asked = query, arguments, _UNANSWERED
+        self.is_new = True  # nothing followed it yet
 
 
 class Query(Generic[_P, _Found]):
     """A function whose answers are tabled; `none` is its answer where it leads back to itself, or too deep."""
 
-    __slots__ = ("find", "goals", "name", "none", "table")
+    __slots__ = ("find", "goals", "name", "none", "same", "table")
 
     def __init__(self, table: "Table", name: str, none: _Found) -> None:
         self.table, self.name, self.none = table, name, none
         self.goals: dict[tuple[Any, ...], Goal] = {}  # by their arguments
         self.find: Callable[_P, _Found] = self._unanswered
+        self.same: Callable[_P, tuple[Any, ...]] | None = None  # the arguments under which some others are answered
         table.queries.append(self)
 
-    def answered_by(self, find: Callable[_P, _Found]) -> None:
-        """Name the function that finds the answer."""
-        self.find = find
+    def answered_by(self, find: Callable[_P, _Found], same: Callable[_P, tuple[Any, ...]] | None = None) -> None:
+        """Name the function that finds the answer; `same` gives one for all arguments that mean the same."""
+        self.find, self.same = find, same
 
     def close(self) -> None:
         """Let go of all answers, and of the function that finds them."""
-        self.goals, self.find = {}, self._unanswered
+        self.goals, self.find, self.same = {}, self._unanswered, None
 
     def __call__(self, *arguments: _P.args, **_: _P.kwargs) -> _Found:
         """What is found.
@@ -104,12 +106,24 @@ class Query(Generic[_P, _Found]):
         """
         table, goal = self.table, self.goals.get(arguments)
         if goal is None:
-            goal = self.goals[arguments] = Goal(self, arguments)
-        elif goal.asked <= table.level and table.takes(goal):
+            goal = self._added(arguments)
+        if goal.asked <= table.level and table.takes(goal):
             known: _Found = goal.found
             return known
         found: _Found = table.unsettled(goal)
         return found
+
+    def _added(self, arguments: tuple[Any, ...]) -> Goal:
+        """The goal of arguments that were not asked for before."""
+        if self.same is None:
+            goal = self.goals[arguments] = Goal(self, arguments)
+            return goal
+        same = self.same(*arguments)
+        goal = self.goals.get(same)
+        if goal is None:
+            goal = self.goals[same] = Goal(self, same)
+        self.goals[arguments] = goal
+        return goal
 
     def _unanswered(self, *_: _P.args, **__: _P.kwargs) -> _Found:
         raise NotImplementedError(f"nothing answers {self.name}")
@@ -158,6 +172,9 @@ class Table:
         for query in self.queries:
             query.close()
         self.queries.clear()
+        self.reads, self._uses = [], []
+        self._at_level, self._of_file, self._partial = {}, {}, {}
+        self._cycles, self._trail = Cycles(), Trail()
 
     def looked(self) -> list[int]:
         """The keys that were looked at since the start, sorted."""
@@ -204,6 +221,19 @@ class Table:
     def unsettled(self, goal: Goal) -> Any:
         """What is found where no answer is tabled that holds for all levels."""
         depth, key = len(self._active), (self.level, goal)
+        if goal.is_new:
+            goal.is_new = False
+        elif (met := self._met(goal, key, depth)) is not _NOT_MET:
+            return met
+        if depth > _DEPTH:
+            self._trail.followed.append(key)
+            self._is_cut = True
+            self._is_pure = False
+            return goal.query.none
+        return self._followed(goal, key, depth)
+
+    def _met(self, goal: Goal, key: _Key, depth: int) -> Any:
+        """What is found without following a goal, which may have an answer for one level or file, or be followed."""
         answer = self._at_level.get(key)
         if answer is not None:
             self._is_short = True
@@ -222,15 +252,10 @@ class Table:
             self._head = min(self._head, self._active[key])
             self._is_pure = False
             return goal.query.none
-        if depth > _DEPTH:
-            self._trail.followed.append(key)
-            self._is_cut = True
-            self._is_pure = False
-            return goal.query.none
-        for cycle in self._cycles.of(key):
+        for cycle in self._cycles.of(key) if depth <= _DEPTH else ():
             if self._is_same(cycle, depth):
                 return self._taken(cycle, depth)
-        return self._followed(goal, key, depth)
+        return _NOT_MET
 
     def _is_same(self, cycle: Cycle, depth: int) -> bool:
         """Whether a cycle would be the same again if it were followed, to its end."""
@@ -267,12 +292,12 @@ class Table:
             self._active[key] = depth
             found = goal.query.find(*goal.arguments)
             del self._active[key]
-            parts = found, _once(self.reads), _once(self._uses), self._reach - depth, self.level - self._lowest
             answer: Answer = goal
             if self._is_short or not self._is_pure:
-                answer = Answer(*parts)
-            else:
-                goal.found, goal.reads, goal.uses, goal.height, goal.asked = parts
+                answer = Answer(found, (), (), 0, 0)
+            answer.found, answer.height, answer.asked = found, self._reach - depth, self.level - self._lowest
+            answer.reads = tuple(set(self.reads)) if len(self.reads) > 1 else tuple(self.reads)
+            answer.uses = tuple(set(self._uses)) if len(self._uses) > 1 else tuple(self._uses)
             uses.append(answer)
             if not self._is_pure:
                 self._store_of_cycle(key, depth, answer, begin)
@@ -329,5 +354,24 @@ class Table:
             self._cycles.remember(key, trail.cycle(begin, answer, depth, course))
 
 
-def _once(read: list[_Item]) -> Sequence[_Item]:
-    return tuple(set(read)) if len(read) > 1 else tuple(read)
+class Memo(Generic[_P, _Found]):
+    """A function of the program that asks no query: what it looked at is all that its answer has to remember."""
+
+    __slots__ = ("_find", "_known", "_table")
+
+    def __init__(self, table: Table, find: Callable[_P, _Found]) -> None:
+        self._table, self._find = table, find
+        self._known: dict[tuple[Any, ...], tuple[Sequence[int], _Found]] = {}  # by arguments
+
+    def __call__(self, *arguments: _P.args, **_: _P.kwargs) -> _Found:
+        """What is found."""
+        table, known = self._table, self._known.get(arguments)
+        if known is None:
+            reads, table.reads = table.reads, []
+            try:
+                found = self._find(*arguments)
+                known = self._known[arguments] = tuple(set(table.reads)), found
+            finally:
+                table.reads = reads
+        table.reads += known[0]
+        return known[1]

@@ -21,7 +21,7 @@ def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     """What a call reaches: functions, classes of which it makes an object, and what is external."""
     rules = unit.rules
     kind, callee = call.kind if isinstance(call, CallSite) else "decorator", callee_of(call)
-    found = q.reached(unit, _hoisted(q, unit, call.scope, kind, callee), kind, callee)
+    found = q.reached(unit, call.scope, kind, callee)
     if rules.has_labels:
         found = tuple(one for value in found for one in _labelled(q, value, call))
     if rules.is_curried and not arguments_of(call):  # what callers give is called where it is applied
@@ -37,8 +37,14 @@ def callee_of(call: CallSite | Decorator) -> Expression:
     return call.value.callee if isinstance(call.value, Call) else call.value
 
 
+def outermost(
+    q: Queries, unit: Unit, scope: str, kind: str, callee: Expression
+) -> tuple[Unit, str, str, Expression]:
+    """A call at the outermost place where it reaches the same."""
+    return unit, _hoisted(q, unit, scope, kind, callee), kind, callee
+
+
 def _hoisted(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> str:
-    """The outermost place where a call reaches the same."""
     rules = unit.rules
     if not scope or (rules.has_open_dispatch and rules.has_implicit_members):
         return scope

@@ -18,7 +18,12 @@ from docindex_dagster.callgraph.resolver.values import Value, Values, collection
 from docindex_dagster.callgraph.units import Unit
 
 
-def evaluated(q: Queries, unit: Unit, scope: str, expression: ir.Expression) -> Values:
+def outermost(q: Queries, unit: Unit, scope: str, expression: ir.Expression) -> tuple[Unit, str, ir.Expression]:
+    """An expression at the outermost place where it means the same."""
+    return unit, q.hoisted(unit, scope, expression), expression
+
+
+def values(q: Queries, unit: Unit, scope: str, expression: ir.Expression) -> Values:
     """What an expression stands for at a place; nothing where it is unknown."""
     rule = _RULES.get(type(expression))
     return distinct(rule(q, unit, scope, expression)) if rule is not None else ()
@@ -28,10 +33,10 @@ def _attribute(q: Queries, unit: Unit, scope: str, expression: ir.Attribute) -> 
     of, name, rules = expression.of, expression.name, unit.rules
     if rules.globals_name and of is ir.Name(rules.globals_name):
         return [*shared(q, unit, name)] or q.values(unit, ir.FILE, ir.Name(name))
-    values = q.read(unit, scope, of)
+    owners = q.read(unit, scope, of)
     if rules.separates_kinds and name in rules.callers:
-        values = (*values, *_functions_held(q, unit, scope, of))
-    return q.members_of(unit, scope, values, name) or tested(q, unit, scope, of, name)
+        owners = (*owners, *_functions_held(q, unit, scope, of))
+    return q.members_of(unit, scope, owners, name) or tested(q, unit, scope, of, name)
 
 
 def _functions_held(q: Queries, unit: Unit, scope: str, of: ir.Expression) -> Iterable[Value]:
@@ -50,9 +55,9 @@ def _call(q: Queries, unit: Unit, scope: str, expression: ir.Call) -> Iterable[V
 
 
 def _element(q: Queries, unit: Unit, scope: str, expression: ir.Element) -> Iterable[Value]:
-    values = q.read(unit, scope, expression.of)
+    held_by = q.read(unit, scope, expression.of)
     is_optional = unit.rules.has_optionals and expression.of is not ir.THIS
-    return [found for value in values for found in q.elements(value) or ([value] if is_optional else [])]
+    return [found for value in held_by for found in q.elements(value) or ([value] if is_optional else [])]
 
 
 def _literal(q: Queries, unit: Unit, _: str, expression: ir.Literal) -> Iterable[Value]:

@@ -40,10 +40,14 @@ class Hoisting:
 
     def of(self, scope: str, expression: Expression) -> str:
         """The outermost scope, up to the class where members need no object, where an expression means the same."""
+        outer = self._outer.get(scope)
+        if outer is None:
+            outer = self._outer[scope] = self._outermost(scope)
+        if outer.scope == outer.this == scope:
+            return scope
         root = head(expression)
         if not isinstance(root, (Name, Instance)):
             return scope
-        outer = self._outer.get(scope) or self._outer.setdefault(scope, self._outermost(scope))
         if isinstance(root, Instance):
             return outer.scope if outer.is_for(root.type) else scope
         if root.text == "this":

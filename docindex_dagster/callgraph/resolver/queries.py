@@ -18,7 +18,6 @@ from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
 MOST_CALLERS = 40  # that are asked what they give for a parameter
-_MOST_HOISTED = 300_000  # expressions
 BASE_KINDS = frozenset({"class", "external", "function", "literal", "record", "object"})
 PATH_WORDS = frozenset({"this", "super", "crate"})
 
@@ -55,6 +54,8 @@ class Queries:
     in_namespace: Callable[[Value, str], list[Value]]
     # What the name of a type stands for at a place.
     type_names: Callable[[Unit, str, str], Values]
+    # The same in C and C++.
+    included_types: Callable[[Unit, str, str], Values]
     # Something of a declared type; the mapping has the values of type parameters.
     typed: Callable[[Unit, str, TypeRef, Mapping[str, Value] | None], list[Value]]
     # What a call of a value gives.
@@ -80,8 +81,10 @@ class Queries:
 
     def __init__(self, program: Program, table: Table) -> None:
         self.program, self.table = program, table
-        # What an expression stands for, at the outermost place where it means the same.
-        self.evaluated: Query[[Unit, str, Expression], Values] = Query(table, "evaluated", NONE)
+        # The file of a path, which is noted as one that was looked at.
+        self.unit: Callable[[str], Unit] = program.units.__getitem__
+        # What an expression may stand for at a place.
+        self.values: Query[[Unit, str, Expression], Values] = Query(table, "values", NONE)
         # What something has under a name.
         self.member: Query[[Value, str], Values] = Query(table, "member", NONE)
         # What a collection, or what can be read like one, holds.
@@ -108,30 +111,29 @@ class Queries:
         self.seen: Query[[Unit, str], Sequence[Part]] = Query(table, "seen", ())
         # The class of a full name, which may be in a namespace that the file uses.
         self.classes_at: Query[[Unit, str], Values] = Query(table, "classes at", NONE)
-        # What the name of a type stands for, in C and C++.
-        self.included_types: Query[[Unit, str, str], Values] = Query(table, "included types", NONE)
+        # What the name of a type stands for at a place in C and C++, but for those of the language.
+        self.types_named: Query[[Unit, str, str], Values] = Query(table, "types named", NONE)
+        # The parameters of the class templates around a place, by its qualified name.
+        self.template_parameters: Query[[Unit, str], frozenset[str]] = Query(table, "template parameters", frozenset())
         # What a call of a kind may reach at a place, whatever it gives.
         self.reached: Query[[Unit, str, str, Expression], Values] = Query(table, "reached", NONE)
         # What runs where a class, or the object of its name, is called by its name.
         self.applied: Query[[Value], Values] = Query(table, "applied", NONE)
         self._hoisting: dict[Unit, Hoisting] = {}
-        self._hoisted: dict[tuple[Unit, str, Expression], str] = {}
         self.member_names: dict[tuple[str, str], frozenset[str]] = {}  # of classes, by path and id
         self.namespaces: dict[str, Sequence[str]] = {}  # that a file sees without an import, by its path
 
-    def answer(self, name: str, find: Callable[..., Any]) -> None:
-        """Name the function that answers a query."""
+    def answer(self, name: str, find: Callable[..., Any], same: Callable[..., tuple[Any, ...]] | None = None) -> None:
+        """Name the function that answers a query, and that which gives the arguments under which it is answered."""
         query = vars(self).get(name)
         if isinstance(query, Query):
-            query.answered_by(find)
+            query.answered_by(find, same)
         else:
             setattr(self, name, find)
 
     def start(self) -> None:
         """Begin with a file: what is looked at from here on is looked at for it."""
         self.table.start()
-        if len(self._hoisted) > _MOST_HOISTED:
-            self._hoisted, self._hoisting = {}, {}
 
     def looked(self) -> list[int]:
         """The keys of all that was looked at since the start, sorted."""
@@ -141,10 +143,6 @@ class Queries:
         """Let go of all answers. They hold one another, and Python takes long to find that nothing else holds them."""
         self.table.close()
         vars(self).clear()
-
-    def values(self, unit: Unit, scope: str, expression: Expression) -> Values:
-        """What an expression may stand for at a place."""
-        return self.evaluated(unit, self.hoisted(unit, scope, expression) if scope else scope, expression)
 
     def each(self, unit: Unit, scope: str, expressions: Iterable[Expression]) -> list[Value]:
         """What some expressions may stand for at a place."""
@@ -166,12 +164,12 @@ class Queries:
 
     def hoisted(self, unit: Unit, scope: str, expression: Expression) -> str:
         """The outermost place where an expression means the same."""
-        key = unit, scope, expression
-        found = self._hoisted.get(key)
-        if found is None:
-            hoisting = self._hoisting.get(unit) or self._hoisting.setdefault(unit, Hoisting(unit))
-            found = self._hoisted[key] = hoisting.of(scope, expression)
-        return found
+        if not scope:
+            return scope
+        hoisting = self._hoisting.get(unit)
+        if hoisting is None:
+            hoisting = self._hoisting[unit] = Hoisting(unit)
+        return hoisting.of(scope, expression)
 
     def callees(self, unit: Unit, scope: str, expression: Expression) -> Values:
         """What an expression stands for where it is called."""
@@ -203,10 +201,6 @@ class Queries:
     def is_bare(self, value: Value) -> bool:
         """Whether something is a function that takes nothing."""
         return value.kind == "function" and not self.program.units[value.path].parameters.get(value.name)
-
-    def unit(self, path: str) -> Unit:
-        """The file of a path, which is noted as one that was looked at."""
-        return self.program.units[path]
 
     def definition(self, value: Value) -> Definition:
         """What a function, class or object is defined by."""

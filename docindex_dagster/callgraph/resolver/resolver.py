@@ -5,9 +5,10 @@ that follow from what is assigned, class hierarchies, what functions return, and
 What that does not settle stays unresolved: a wrong edge is worse than none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
+from typing import Any
 
 from docindex_dagster.callgraph.dependencies.tabling import Table
 from docindex_dagster.callgraph.program import Program
@@ -36,16 +37,18 @@ _ANSWERS: Mapping[ModuleType, str] = {
     classes: "applied",
     definitions: "defined",
     dispatch: "implementations may_reach",
-    evaluate: "evaluated",
+    evaluate: "values",
     hierarchy: "ancestor_names bases derived direct_bases impls owner parts",
     imports: "import_targets in_module made offered packages path_word used_in visible",
     members: "member members_of",
     namespaces: "extensions in_namespace of_namespace",
     results: "elements result returned",
     scopes: "bound top",
-    spaces: "classes_at included_types seen",
+    spaces: "classes_at included_types seen template_parameters types_named",
     types: "type_names typed",
 }
+# Those that mean the same at several places, each by the function that gives the outermost of these.
+_OUTERMOST: Mapping[str, Callable[..., tuple[Any, ...]]] = {"values": evaluate.outermost, "reached": calls.outermost}
 
 
 def resolver(program: Program, table: Table) -> Queries:
@@ -53,5 +56,6 @@ def resolver(program: Program, table: Table) -> Queries:
     q = Queries(program, table)
     for part, names in _ANSWERS.items():
         for name in names.split():
-            q.answer(name, partial(getattr(part, name), q))
+            outermost = _OUTERMOST.get(name)
+            q.answer(name, partial(getattr(part, name), q), partial(outermost, q) if outermost else None)
     return q

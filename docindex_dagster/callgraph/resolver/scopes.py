@@ -49,7 +49,7 @@ def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
     if is_included:
         return spaces.looked_up(q, unit, spaces.enclosing_space(q, unit, space), name) or builtin(name, rules)
     if scope != FILE:
-        return q.evaluated(unit, FILE, wanted)
+        return q.values(unit, FILE, wanted)
     return outermost(q, unit, wanted) if rules.separates_kinds else _in_file(q, unit, name)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from docindex_dagster.callgraph.ir import ROOT, THIS, Attribute, Definition, Instance, Name, TypeRef
-from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS
+from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, TYPES
 from docindex_dagster.callgraph.offers import full_name, with_parents
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors
 from docindex_dagster.callgraph.resolver.queries import Part, Queries
@@ -17,7 +17,6 @@ from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_ASSIGNED = 60  # places that put something into a field
-_TYPES = CLASSES | {"type"}
 
 
 def in_space(q: Queries, unit: Unit, full: str) -> list[Value]:
@@ -28,6 +27,8 @@ def in_space(q: Queries, unit: Unit, full: str) -> list[Value]:
         full = full.removeprefix(f"{ROOT}.")
         if is_included and "." not in full:
             return looked_up(q, unit, "", full)
+    if is_included and not q.program.is_anything(rules.family, full):
+        return []
     found: list[Value] = []
     for other, one in _seen(q, unit, full):
         if one.kind != "module" or rules.has_open_classes:
@@ -44,19 +45,16 @@ def _namespace(q: Queries, unit: Unit, full: str) -> list[Value]:
 
 
 def _seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
-    """The definitions of a full name that a file sees; specialisations are named in many ways."""
-    if "<" not in full and not q.program.named.get(unit.rules.family, full.rpartition(".")[2]):
-        return ()
-    return q.seen(unit, full)
+    """The definitions of a full name that a file sees."""
+    family = unit.rules.family
+    if unit.rules.sharing == "included":
+        return q.seen(unit, full) if q.program.is_defined(family, full) else ()
+    return q.in_files(q.program.full, unit, full) if q.program.has_last(family, full) else ()
 
 
 def seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
-    """The definitions of a full name that a file sees."""
-    is_included = unit.rules.sharing == "included"
-    if is_included and all(one.kind == "module" for _, one in q.program.full.get(unit.rules.family, full)):
-        return ()  # a namespace, or nothing
-    found = q.in_files(q.program.full, unit, full)
-    return _visible(q, unit, full, found) if is_included else found
+    """The definitions of a full name that a file sees by what it includes."""
+    return _visible(q, unit, full, q.in_files(q.program.full, unit, full))
 
 
 def _visible(q: Queries, unit: Unit, full: str, found: Sequence[Part]) -> Sequence[Part]:
@@ -229,26 +227,59 @@ def _outwards(space: str) -> Iterator[str]:
 def included_types(q: Queries, unit: Unit, scope: str, name: str) -> Values:
     """What the name of a type stands for at a place, in what a file includes or in the language."""
     first = name.partition(".")[0]
-    found = () if first == "std" else distinct(_types_named(q, unit, scope, name))
+    found = q.types_named(unit, scope, name) if first != "std" and _may_be_type(q, unit, scope, name) else ()
     return found or tuple(external(name) for _ in builtin(first, unit.rules))
 
 
-def _types_named(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value]:
+def _may_be_type(q: Queries, unit: Unit, scope: str, name: str) -> bool:
+    """Whether anything of the program can have the name of a type, which most have not: `int`, `size_t`, `T`."""
+    family = unit.rules.family
+    if "<" in name or q.program.is_type(family, name.rpartition(".")[2]):
+        return True
+    is_imported = any(q.program.is_type(family, one.rpartition(".")[2]) for one in _imported_names(unit, name))
+    return is_imported or name in q.template_parameters(unit, _space_at(unit, scope))
+
+
+def template_parameters(q: Queries, unit: Unit, space: str) -> frozenset[str]:
+    """The parameters of the class templates around a place."""
+    return frozenset(
+        one.name
+        for _, owners in _spaces_around(q, unit, space)
+        for owner in owners
+        for one in q.unit(owner.path).parameters.get(owner.name, ())
+    )
+
+
+def types_named(q: Queries, unit: Unit, scope: str, name: str) -> Values:
     """What a name of a type stands for at a place: no variable or function of the name."""
-    around = unit.definitions.get(scope)
-    first, _, rest = name.partition(".")
-    imported = (_joined(one.module, one.member, rest) for one in unit.imports.get(first, ()))
-    names = [name, *imported, *(f"{directive}.{name}" for directive in unit.directives)]
-    for space in _outwards(enclosing_space(q, unit, around.qualified if around else scope)):
-        owners = q.classes_at(unit, space) if space and unit.language == "cpp" else ()
+    names = [name, *_imported_names(unit, name), *(f"{directive}.{name}" for directive in unit.directives)]
+    for space, owners in _spaces_around(q, unit, _space_at(unit, scope)):
         several = chain(
             (_given_types(q, owner, name) for owner in owners),
             (_types_of(q, unit, _joined(space, written)) for written in names),
             (_inherited_types(q, owner, name) for owner in owners),
         )
         if found := next(filter(None, several), None):
-            return found
+            return distinct(found)
     return ()
+
+
+def _imported_names(unit: Unit, name: str) -> list[str]:
+    """The names that one has where it is imported from."""
+    first, _, rest = name.partition(".")
+    return [_joined(one.module, one.member, rest) for one in unit.imports.get(first, ())]
+
+
+def _space_at(unit: Unit, scope: str) -> str:
+    """The namespace, class or function that a place is in."""
+    around = unit.definitions.get(scope)
+    return around.qualified if around else scope
+
+
+def _spaces_around(q: Queries, unit: Unit, space: str) -> Iterator[tuple[str, Values]]:
+    """What is around a place, the innermost first, each with the class that it is in C++."""
+    for outer in _outwards(enclosing_space(q, unit, space)):
+        yield outer, q.classes_at(unit, outer) if outer and unit.language == "cpp" else ()
 
 
 def _given_types(q: Queries, owner: Value, name: str) -> list[Value]:
@@ -265,7 +296,7 @@ def _given_types(q: Queries, owner: Value, name: str) -> list[Value]:
 
 
 def _types_of(q: Queries, unit: Unit, full: str) -> list[Value]:
-    types = [item for item in _seen(q, unit, full) if item[1].kind in _TYPES]
+    types = [item for item in _seen(q, unit, full) if item[1].kind in TYPES]
     classes = [item for item in types if item[1].kind in CLASSES]
     return [value for other, one in classes or types for value in q.defined(other, one, Resolution.PACKAGE)]
 
@@ -275,7 +306,7 @@ def _inherited_types(q: Queries, owner: Value, name: str) -> list[Value]:
         if ancestor.kind == "class":
             unit = q.unit(ancestor.path)
             inside = unit.children_of(unit.definitions[ancestor.name].qualified, name)
-            if found := [one for one in inside if one.kind in _TYPES]:
+            if found := [one for one in inside if one.kind in TYPES]:
                 return q.all_defined(unit, found, Resolution.INHERITED)
     return []
 
