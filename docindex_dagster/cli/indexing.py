@@ -61,7 +61,7 @@ def index(
     is_plain = not (full or verify or run)
     summaries = _handed_over(settings, wanted, quiet=json) if is_plain else {}
     left = {key: names for key, names in wanted.items() if key not in summaries}
-    settled = _settled(settings, left, quiet=json) if is_plain else {}
+    settled = _settled(settings, left, quiet=json) if is_plain and left else {}
     unsettled = {key: names for key, names in left.items() if key not in settled}
     if unsettled:
         made = index_sources(settings, unsettled, full=full, verify=verify, quiet=json)
@@ -250,8 +250,6 @@ def _file(argument: str) -> tuple[str, str] | None:
     Raises:
         SourceError: the file lies in no source, or is not to be indexed.
     """
-    from docindex_dagster.sources.why import why as explain
-
     file = normal(argument)
     settings = load_settings(by_url=False)
     source = registry.containing(settings, file)
@@ -264,6 +262,8 @@ def _file(argument: str) -> tuple[str, str] | None:
             f"{argument} lies in no source: index its folder with `docindex index {folder}`, or declare it alone with "
             f"`docindex source add {folder} --include {file.name}`"
         )
+    from docindex_dagster.sources.why import why as explain
+
     explanation = explain(source, file)
     if explanation.skipped_reason:
         raise SourceError(f"{source.key}: {explanation.sentence}")

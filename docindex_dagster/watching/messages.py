@@ -72,8 +72,8 @@ _ANSWERS: Mapping[str, type[Answer]] = {
 
 def state_of(settings: Settings) -> str:
     """A hash of what a run depends on but for the files: this installation and user, the settings, the environment."""
-    vendors = (f"{one.provider.upper()}_" for one in (settings.embedding, settings.llm))
-    variables = sorted(item for item in os.environ.items() if item[0].startswith((*_VARIABLES, *vendors)))
+    names = (*_VARIABLES, *(f"{one.provider.upper()}_" for one in (settings.embedding, settings.llm)))
+    variables = sorted(item for item in os.environ.items() if item[0].startswith(names))
     installation = (docindex_dagster.__version__, docindex_dagster.__file__, sys.prefix)
     values = json.dumps(settings.model_dump(exclude=set(_UNREAD)), sort_keys=True, default=_plain)
     return digest_parts(*installation, str(os.getuid()), platform.node(), values, json.dumps(variables))
