@@ -362,7 +362,7 @@ def index_that_waits(root: Path) -> Iterator["subprocess.Popen[str]"]:
     with exclusive(lock, "a test", lambda _: None):
         command = docindex(root, "index", "notes")
         assert "indexing notes" in command.stderr.readline()
-        assert "library/notes: waiting for a test" in command.stderr.readline()
+        assert "library/notes: waiting for another run of this source (a test)" in command.stderr.readline()
         yield command
 
 
@@ -370,6 +370,7 @@ def test_where_it_is_killed_the_command_does_the_work_itself(root):
     with watched(root) as watcher:
         with index_that_waits(root) as command:
             watcher.kill()
+            watcher.wait(PATIENCE_S)
             assert "the process that watches this project has ended" in command.stderr.readline()
         out, errors = command.communicate(timeout=PATIENCE_S)
     assert command.returncode == 0, errors
