@@ -43,7 +43,10 @@ def index(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Bring the index up to date: only what changed is chunked and embedded again."""
+    """Bring the index up to date: only what changed is chunked and embedded again.
+
+    Where docindex watch runs, that process does the work, which is quicker.
+    """
     _check_options(sources or (), full=full, verify=verify)
     wanted: dict[str, set[str]] = {}  # the names of files by source; none for all of it
     added: list[str] = []
