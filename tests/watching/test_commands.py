@@ -39,7 +39,7 @@ TOML = '[[source]]\nkind = "library"\npath = "notes"\n'
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch) -> Path:
+def root(tmp_path: Path, monkeypatch) -> Path:
     for name in ("DAGSTER_HOME", "DOCINDEX_HOME"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "notes").mkdir()
@@ -279,7 +279,8 @@ def test_a_wait_for_the_file_system_ends_with_a_command_and_forgets_nothing(tmp_
 
 
 def test_a_command_that_waited_for_a_run_gets_what_it_did(settings, commands):
-    clients, runs = [], []
+    clients: list[Client] = []
+    runs: list[str] = []
 
     def index(of: Settings, key: str) -> bool:
         runs.append(key)
