@@ -1,10 +1,10 @@
 """As fast as the fastest? `peers SEMBLE CORPUS...`: indexing and searching beside semble, a whole process each.
 
 Each corpus is copied, and each tool indexes the copy with the words of our static model: cold, with nothing changed,
-after an edit of one file, and a search. The tools take turns, a repetition each, so that both meet the same machine;
-medians are shown, and in parentheses their ratio to semble's. semble indexes in the process that searches: its times
-are those of `semble search`, ours of `docindex index`, or of a search. Where `rg` is, a literal search is timed beside
-it.
+after an edit of one file, the same while `docindex watch` runs, and a search. The tools take turns, a repetition each,
+so that both meet the same machine; medians are shown, and in parentheses their ratio to semble's. semble indexes in the
+process that searches: its times are those of `semble search`, ours of `docindex index`, or of a search. Where `rg` is,
+a literal search is timed beside it.
 
 SEMBLE is the command, in an environment of its own: README.md says how to install it.
 """
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +28,8 @@ from docindex_dagster.core.settings import CONFIG_NAME
 _REPETITIONS = 5
 _QUESTION = "where is a connection closed after an error"
 _WORD = "return"
-_CASES = ("cold", "nothing changed", "one file", "search")
+_WATCHED = "one file, `watch` running"
+_CASES = ("cold", "nothing changed", "one file", _WATCHED, "search")
 _DOCINDEX = (sys.executable, "-m", "docindex_dagster.cli")
 _EXPORT = """
 import sys, numpy, tokenizers
@@ -78,6 +80,11 @@ class Race:
             self._semble(case, cache)
             self._docindex(case, "docindex", project, "index")
             self._docindex(case, "docindex, no graph", without, "index")
+        for tool, folder in (("docindex", project), ("docindex, no graph", without)):
+            with self._watched(folder):
+                self._edit()
+                self._docindex(_WATCHED, tool, folder, "index")
+        self._semble(_WATCHED, cache)
         self._semble("search", cache)
         for tool, folder in (("docindex", project), ("docindex, no graph", without)):
             self._docindex("search", tool, folder, "search", _QUESTION, "-k", "5")
@@ -98,6 +105,19 @@ class Race:
                 ratio = f" ({statistics.median(seconds) / statistics.median(theirs):.2f})" if is_compared else ""
                 cells.append(median + ratio)
             yield f"| {self.corpus.name} | {tool} | {' | '.join(cells)} |"
+
+    @contextmanager
+    def _watched(self, project: Path) -> Iterator[None]:
+        """Let `docindex watch` run, which has indexed an edit before."""
+        subprocess.run([*_DOCINDEX, "index"], cwd=project, check=True, capture_output=True)
+        with subprocess.Popen([*_DOCINDEX, "watch"], cwd=project, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                _read_line(process)  # what is watched
+                self._edit()
+                _read_line(process)  # what was indexed
+                yield
+            finally:
+                process.kill()
 
     def _semble(self, case: str, cache: Path) -> None:
         model = {"SEMBLE_CACHE_LOCATION": str(cache), "SEMBLE_MODEL_NAME": str(self.model), "HF_HUB_OFFLINE": "1"}
@@ -136,6 +156,11 @@ class Race:
             file.write(f"\n// zebrafinch{self.edits}\n")
 
 
+def _read_line(process: "subprocess.Popen[str]") -> None:
+    if process.stdout is None or not process.stdout.readline():
+        raise SystemExit("docindex watch has ended")
+
+
 _SUFFIXES = (".py", ".go", ".rs", ".c", ".cc", ".h", ".java", ".ts", ".js", ".rb", ".php", ".cs")
 
 
@@ -147,7 +172,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=_REPETITIONS)
     arguments = parser.parse_args()
     semble = arguments.semble.absolute()
-    print(f"| corpus | tool | {' | '.join(_CASES)} | literal search |\n|---|---|---|---|---|---|---|", flush=True)
+    print(f"| corpus | tool | {' | '.join(_CASES)} | literal search |\n|{'---|' * (len(_CASES) + 3)}", flush=True)
     with tempfile.TemporaryDirectory(prefix="docindex-peers-") as folder:
         model = _model(semble, Path(folder, "model"))
         for corpus in arguments.corpora:

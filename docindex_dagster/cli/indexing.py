@@ -5,24 +5,20 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, beginning, completion, console, progress
-from docindex_dagster.cli.asking import check_folder
 from docindex_dagster.cli.common import Json, Yes, has_record, listed, name_in, normal
 from docindex_dagster.cli.project import chosen, load_settings
-from docindex_dagster.cli.sources import remove
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
-from docindex_dagster.sources import edit, registry, withdrawn
+from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.sources.model import Source
-
-if TYPE_CHECKING:
-    from docindex_dagster.pipeline.current import Settled
+from docindex_dagster.status.summary import summary_of, summary_of_settled
 
 _INTERRUPTED = "interrupted; what was searchable still is, and the next run goes on from here"
 _ELSEWHERE = "not followed any more; its run goes on, and so do those of further sources: see the Dagster UI"
@@ -47,7 +43,10 @@ def index(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Bring the index up to date: only what changed is chunked and embedded again."""
+    """Bring the index up to date: only what changed is chunked and embedded again.
+
+    Where docindex watch runs, that process does the work, which is quicker.
+    """
     _check_options(sources or (), full=full, verify=verify)
     wanted: dict[str, set[str]] = {}  # the names of files by source; none for all of it
     added: list[str] = []
@@ -62,14 +61,17 @@ def index(
             added += keys if is_new and not is_parent_of_libraries(argument) else []
     settings = load_settings(by_url=False)
     wanted = wanted or _all(settings)
-    settled = {} if full or verify or run else _settled(settings, wanted, quiet=json)
-    unsettled = {key: names for key, names in wanted.items() if key not in settled}
+    is_plain = not (full or verify or run)
+    summaries = _handed_over(settings, wanted, quiet=json) if is_plain else {}
+    left = {key: names for key, names in wanted.items() if key not in summaries}
+    settled = _settled(settings, left, quiet=json) if is_plain and left else {}
+    unsettled = {key: names for key, names in left.items() if key not in settled}
     if unsettled:
         made = index_sources(settings, unsettled, full=full, verify=verify, quiet=json)
-    else:
-        made = []
+        summaries |= {summary["source"]: summary for summary in made}
+    elif left:  # else the process that watches does it
         _keep_up(settings)
-    summaries = {summary["source"]: summary for summary in made} | settled
+    summaries |= settled
     if json:
         console.as_json([summaries[key] for key in wanted])
     failed = [key for key, summary in summaries.items() if not summary["succeeded"]]
@@ -101,6 +103,8 @@ def _names_file(argument: str) -> bool:
 
 def _take_back(settings: Settings, key: str) -> None:
     """Undo that a source was declared for a run that could not even reach it: later runs would fail, too."""
+    from docindex_dagster.cli.sources import remove
+
     layout = Layout(settings.home)
     was_reached = layout.table("discovered_files", key).exists() or layout.repository(key).exists()
     if was_reached or settings.storage.url is not None:  # another machine may have reached it
@@ -133,6 +137,18 @@ def _taken_out(settings: Settings) -> set[str]:
     return launch.taken_out(settings)
 
 
+def _handed_over(
+    settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet: bool
+) -> dict[str, dict[str, Any]]:
+    """Summaries of the sources that a process which watches the project did; it does them whole."""
+    from docindex_dagster.cli.handing_over import handed_over
+
+    def show(summary: Mapping[str, Any]) -> None:
+        _show(summary, quiet=quiet, report_failure=console.failure)
+
+    return handed_over(settings, wanted, show, quiet=quiet) if settings.storage.url is None else {}
+
+
 def _settled(settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet: bool) -> dict[str, dict[str, Any]]:
     """Summaries of the sources that are wanted whole and of which a run would find nothing to do.
 
@@ -152,7 +168,7 @@ def _settled(settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet
         except (DocindexError, OSError):  # of which a run says what it is
             one = None
         if one is not None:
-            found[key] = _summary_of_settled(key, one, time.monotonic() - started)
+            found[key] = summary_of_settled(key, one, time.monotonic() - started)
             if not quiet:
                 console.out.print(sentence_of(found[key]))
     return found
@@ -211,18 +227,22 @@ def _index_sources(
             except KeyboardInterrupt:
                 console.failure(f"{key}: {_ELSEWHERE if key in asked else _INTERRUPTED}")
                 raise typer.Exit(INTERRUPTED) from None
-            for warning in outcome.warnings:
-                console.warning(f"{key}: {warning}")
-            for reason in outcome.failures:
-                report_failure(f"{key}: {reason}")
             summaries.append(summary_of(key, outcome, time.monotonic() - started))
-            if outcome.succeeded and not quiet:
-                console.out.print(sentence_of(summaries[-1]))
+            _show(summaries[-1], quiet=quiet, report_failure=report_failure)
             if not asked:  # not only at the end: each source leaves a part of the table
                 maintenance.bring_up_to_date(layout)
         if not asked:
             link_files.bring_up_to_date(layout)
     return summaries
+
+
+def _show(summary: Mapping[str, Any], *, quiet: bool, report_failure: Callable[[str], None]) -> None:
+    for warning in summary["warnings"]:
+        console.warning(f"{summary['source']}: {warning}")
+    for reason in summary["failures"]:
+        report_failure(f"{summary['source']}: {reason}")
+    if summary["succeeded"] and not quiet:
+        console.out.print(sentence_of(summary))
 
 
 def _file(argument: str) -> tuple[str, str] | None:
@@ -233,8 +253,6 @@ def _file(argument: str) -> tuple[str, str] | None:
     Raises:
         SourceError: the file lies in no source, or is not to be indexed.
     """
-    from docindex_dagster.sources.why import why as explain
-
     file = normal(argument)
     settings = load_settings(by_url=False)
     source = registry.containing(settings, file)
@@ -247,6 +265,8 @@ def _file(argument: str) -> tuple[str, str] | None:
             f"{argument} lies in no source: index its folder with `docindex index {folder}`, or declare it alone with "
             f"`docindex source add {folder} --include {file.name}`"
         )
+    from docindex_dagster.sources.why import why as explain
+
     explanation = explain(source, file)
     if explanation.skipped_reason:
         raise SourceError(f"{source.key}: {explanation.sentence}")
@@ -278,6 +298,8 @@ def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
     around = registry.containing(settings, folder) if folder.is_dir() else None
     if around is not None:
         return [around.key], False
+    from docindex_dagster.cli.asking import check_folder
+
     check_folder(settings, folder, yes=yes)
     return _declare(argument), True
 
@@ -298,6 +320,8 @@ def _children(settings: Settings, folder: Path) -> list[str] | None:
 
 
 def _declare(place: str) -> list[str]:
+    from docindex_dagster.sources import edit
+
     root = chosen(by_url=False).root
     keys = edit.declare(root, place)
     for key in keys:
@@ -305,46 +329,7 @@ def _declare(place: str) -> list[str]:
     return keys
 
 
-def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
-    """What is shown of a run."""
-    return {
-        "source": key,
-        "run_id": outcome.run_id,
-        "succeeded": outcome.succeeded,
-        "failures": list(outcome.failures),
-        "warnings": list(outcome.warnings),
-        "files": outcome.number("discovered_files", "files"),
-        "skipped": outcome.number("discovered_files", "skipped"),
-        "fallbacks": outcome.number("chunks", "fallbacks"),
-        "chunks": outcome.number("chunks", "dagster/partition_row_count"),
-        "added": outcome.number("lancedb_table", "added"),
-        "changed": outcome.number("lancedb_table", "changed"),
-        "removed": outcome.number("lancedb_table", "removed"),
-        "embedded": outcome.number("embeddings", "embedded"),
-        "seconds": round(seconds, 2),
-    }
-
-
-def _summary_of_settled(key: str, settled: "Settled", seconds: float) -> dict[str, Any]:
-    """The same of a source of which a run would have found nothing to do."""
-    published = settled.publication.source
-    nothing = dict.fromkeys(("added", "changed", "removed", "embedded"), 0)
-    return {
-        "source": key,
-        "run_id": None,
-        "succeeded": True,
-        "failures": [],
-        "warnings": [],
-        "files": settled.files["skipped_reason"].null_count,
-        "skipped": settled.files.num_rows - settled.files["skipped_reason"].null_count,
-        "fallbacks": published.fallbacks,
-        "chunks": published.chunks,
-        **nothing,
-        "seconds": round(seconds, 2),
-    }
-
-
-def sentence_of(summary: dict[str, Any]) -> str:
+def sentence_of(summary: Mapping[str, Any]) -> str:
     """The summary of a run that succeeded, as a line."""
     changes = ", ".join(f"{summary[name]:,} {name}" for name in ("added", "changed", "removed") if summary[name])
     files, chunks = console.count(summary["files"], "file"), console.count(summary["chunks"], "chunk")

@@ -55,7 +55,7 @@ def _failed(reason: str) -> Mapping[str, Any]:
 
 def _indexed(settings: Settings, order: Order) -> dict[str, Any]:
     from docindex_dagster.cli import launch
-    from docindex_dagster.cli.indexing import summary_of
+    from docindex_dagster.status.summary import summary_of
 
     request, started = order.request, time.monotonic()
     with launch.instance(settings) as instance:

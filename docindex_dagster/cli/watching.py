@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from docindex_dagster.cli import completion, console, progress
-from docindex_dagster.cli.indexing import sentence_of, summary_of
+from docindex_dagster.cli.indexing import sentence_of
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core import events, interrupts
 from docindex_dagster.core.errors import DocindexError, SourceError, first_line, is_debugging
@@ -24,9 +24,12 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources import registry
+from docindex_dagster.status.summary import summary_of
 
 if TYPE_CHECKING:
     import dagster as dg
+
+    from docindex_dagster.watching.commands import Commands
 
 _LONGEST_END_S = 10.0  # that a run under way is waited for; a run that is cut off is made up for by the next
 _AGAIN_S = 5.0
@@ -50,6 +53,7 @@ def watch(
     First it brings up to date what changed before. Many edits at once are one run, which the Dagster UI shows like any
     other. An edit of docindex.toml counts at once.
     """
+    from docindex_dagster.watching.commands import Commands
     from docindex_dagster.watching.loop import Watch
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -57,11 +61,16 @@ def watch(
         settings = load_project()
         named = _chosen(settings, sources or ())
         with ExitStack() as stack:
-            if not named:  # for those that would watch as well
-                stack.enter_context(exclusive_if_free(Layout(settings.home).watch_lock, f"process {os.getpid()}"))
-            runner = stack.enter_context(closing(_Runner(settings, as_json=json)))
+            lock = Layout(settings.home).watch_lock
+            # For those that would watch as well.
+            is_alone = not named and stack.enter_context(exclusive_if_free(lock, f"process {os.getpid()}"))
+            commands = Commands()
+            runner = stack.enter_context(closing(_Runner(settings, commands, as_json=json)))
             check_interrupt = stack.enter_context(interrupts.noted())
-            watching = stack.enter_context(closing(Watch(settings, named, runner.index, _show_line, poll=poll)))
+            watching = Watch(settings, named, runner.index, _show_line, poll=poll, commands=commands)
+            stack.enter_context(closing(watching))
+            if is_alone:
+                stack.enter_context(_listening(settings, commands))
             _greet(*watching.counts, to_errors=json)
             while not watching.is_idle:
                 watching.step()
@@ -108,11 +117,15 @@ def _follow(settings: Settings, ending: Event) -> None:
 
 def _index_edits(settings: Settings, ending: Event) -> None:
     """Until the end, as `docindex watch` does."""
+    from docindex_dagster.watching.commands import Commands
     from docindex_dagster.watching.loop import Watch
 
     with ExitStack() as stack:
-        runner = stack.enter_context(closing(_Runner(settings, out=console.err)))
-        watching = stack.enter_context(closing(Watch(settings, (), runner.index, _show_line, poll=False)))
+        commands = Commands()
+        runner = stack.enter_context(closing(_Runner(settings, commands, out=console.err)))
+        watching = Watch(settings, (), runner.index, _show_line, poll=False, commands=commands)
+        stack.enter_context(closing(watching))
+        stack.enter_context(_listening(settings, commands))
         _greet(*watching.counts, to_errors=True)
         while not watching.is_idle and not ending.is_set():
             watching.step()
@@ -120,6 +133,21 @@ def _index_edits(settings: Settings, ending: Event) -> None:
             _preload(settings)
         while not ending.is_set():
             watching.step()
+
+
+@contextmanager
+def _listening(settings: Settings, commands: "Commands") -> Iterator[None]:
+    """Take the requests of `docindex index` for as long as the block runs, where the system lets us."""
+    from docindex_dagster.watching.listener import Listener
+
+    try:
+        listener = Listener(Layout(settings.home).watch_socket, commands)
+    except OSError as error:
+        console.err.print(f"`docindex index` works by itself, since it cannot ask this process ({error.strerror})")
+        yield
+        return
+    with closing(listener):
+        yield
 
 
 def _chosen(settings: Settings, arguments: Sequence[str]) -> tuple[str, ...]:
@@ -172,7 +200,10 @@ def _show_line(line: str) -> None:
 class _Runner:
     """Runs the job of Dagster for one source after the other, and prints a line for each run."""
 
-    def __init__(self, settings: Settings, *, as_json: bool = False, out: Console = console.out) -> None:
+    def __init__(
+        self, settings: Settings, commands: "Commands", *, as_json: bool = False, out: Console = console.out
+    ) -> None:
+        self._commands = commands
         self._as_json = as_json
         self._out = out
         self._begun: set[str] = set()
@@ -203,9 +234,10 @@ class _Runner:
         from docindex_dagster.cli import launch
 
         started = time.monotonic()
+        launcher: launch.Launcher = "command line" if self._commands.served == key else "watch"
         try:
-            with self._showing(key):
-                outcome = launch.index(settings, key, self._open(settings), launched_by="watch")
+            with self._showing(key), self._commands.running(key):
+                outcome = launch.index(settings, key, self._open(settings), launched_by=launcher)
         except Exception as error:
             if is_debugging():
                 raise
@@ -216,7 +248,9 @@ class _Runner:
             console.warning(f"{key}: {warning}")
         for reason in outcome.failures:
             console.failure(f"{key}: {reason}")
-        self._print(summary_of(key, outcome, time.monotonic() - started))
+        summary = summary_of(key, outcome, time.monotonic() - started)
+        self._commands.note(summary)
+        self._print(summary)
         return outcome.succeeded
 
     def _showing(self, key: str) -> AbstractContextManager[None]:

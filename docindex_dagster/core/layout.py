@@ -276,6 +276,11 @@ class Layout:
         return self.home / "locks" / "watch.lock"
 
     @property
+    def watch_socket(self) -> Path:
+        """Where the process that holds the `watch_lock` listens for commands."""
+        return self.home / "locks" / "watch.sock"
+
+    @property
     def jobs_lock(self) -> Path:
         """Held by the server that works on the jobs."""
         return self.home / "locks" / "jobs.lock"

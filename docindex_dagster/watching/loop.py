@@ -15,8 +15,12 @@ from threading import Thread
 from docindex_dagster.core.errors import DocindexError, SettingsError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
+from docindex_dagster.pipeline.current import settled
 from docindex_dagster.sources import noise, registry, withdrawn
+from docindex_dagster.status.summary import summary_of_settled
 from docindex_dagster.stores import link_files, maintenance
+from docindex_dagster.watching.commands import Command, Commands
+from docindex_dagster.watching.messages import state_of
 from docindex_dagster.watching.notifier import Notifier, PathEvent
 from docindex_dagster.watching.watched import Watched
 
@@ -36,7 +40,16 @@ Report = Callable[[str], None]
 class Watch:
     """Watches sources and indexes those that change."""
 
-    def __init__(self, settings: Settings, named: Collection[str], index: Index, report: Report, *, poll: bool) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        named: Collection[str],
+        index: Index,
+        report: Report,
+        *,
+        poll: bool,
+        commands: Commands | None = None,
+    ) -> None:
         """Begin to watch; nothing is indexed yet.
 
         Args:
@@ -45,6 +58,7 @@ class Watch:
             index: brings a source up to date, and says whether it could.
             report: shows the user a line.
             poll: look at the files again and again, where the system reports none.
+            commands: those that wait for what they ask for; `index` has to note in it how each run ended.
 
         Raises:
             WatchError: the system does not let us.
@@ -54,6 +68,7 @@ class Watch:
         self._named = named
         self._index = index
         self._report = report
+        self._commands = commands or Commands()
         self._notifier = Notifier(poll=poll)
         self._config_folder = os.path.realpath(settings.root)
         self._is_config_wrong = False
@@ -83,7 +98,10 @@ class Watch:
             KeyboardInterrupt: a signal came.
             WatchError: the system does not let us watch any more.
         """
-        self._take(self._notifier.wait(_TICK_S if self.is_idle else 0.0))
+        if (command := self._commands.first()) is not None:
+            self._serve(command, command.left[0])
+            return
+        self._take(self._notifier.wait(_TICK_S if self.is_idle else 0.0, self._commands.have_come))
         self._check_places()
         self._ask_again()
         if self.is_idle:
@@ -111,6 +129,7 @@ class Watch:
 
     def _declare(self) -> None:
         """Watch what the settings declare now, and look at all of it."""
+        self._commands.set_state(state_of(self._settings))
         before = self._watched
         self._watched = {
             key: before[key] if key in before and before[key].source == source else Watched(source)
@@ -221,16 +240,46 @@ class Watch:
                 self._report(f"{key}: {error}")
         if found is None:
             self._rest(time.monotonic() - started)
-        elif self._index(self._settings, key):
+        else:
+            self._run(watched, found)
+
+    def _run(self, watched: Watched, found: str | None) -> None:
+        """Index a source whose fingerprint is `found`."""
+        key = watched.source.key
+        if self._index(self._settings, key):
             watched.note_success(found)
             self._tidy_at = time.monotonic() + _QUIET_S
         else:
             wait = watched.note_failure(found)
             self._report(f"{key} is tried again when it changes, or in {wait / 60:.0f} min")
 
+    def _serve(self, command: Command, key: str) -> None:
+        """Bring a source up to date for which a command asks, and answer it."""
+        if (watched := self._watched.get(key)) is None:
+            self._commands.refuse(command, f"{key} is not watched")
+            return
+        started = time.monotonic()
+        try:
+            found = watched.look(self._settings)
+            is_out = key in withdrawn.all_of(Layout(self._settings.home))
+            now = None if found is not None or is_out else settled(self._settings, watched.source)
+        except (DocindexError, OSError) as error:
+            self._commands.refuse(command, str(error))
+            return
+        if now is None:
+            command.summaries.pop(key, None)
+            with self._commands.serving(key):
+                self._run(watched, watched.seen if found is None else found)
+        elif key not in command.summaries:
+            command.summaries[key] = summary_of_settled(key, now, time.monotonic() - started)
+        if key in command.summaries:
+            self._commands.answer(command, command.summaries[key])
+        else:
+            self._commands.refuse(command, f"{key} could not be indexed")
+
     def _rest(self, took: float) -> None:
         self._round_at = time.monotonic() + max(_ROUND_S, took * _ROUND_SHARE)
-        time.sleep(min(took * _REST, _LONGEST_REST_S))
+        self._commands.have_come.wait(min(took * _REST, _LONGEST_REST_S))
 
     def _is_taken_out(self, key: str) -> bool:
         """Whether a user took it out of the index, and it is not named here."""

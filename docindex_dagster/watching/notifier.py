@@ -1,6 +1,7 @@
 """The events of the file system: which paths changed in a set of folders, gathered until they pause."""
 
 from collections.abc import Set as AbstractSet
+from threading import Event
 from typing import NamedTuple
 
 # The loop of `watchfiles.watch` waits for the same time at each turn, and cannot change what it watches.
@@ -58,8 +59,8 @@ class Notifier:
             before.close()
         return True
 
-    def wait(self, timeout_s: float) -> list[PathEvent] | None:
-        """Return what happened; nothing after the time-out, and None where it is not known what it was.
+    def wait(self, timeout_s: float, unless: Event) -> list[PathEvent] | None:
+        """Return what happened; nothing after the time-out, or once `unless` is set, and None where it is not known.
 
         Raises:
             KeyboardInterrupt: a signal came.
@@ -67,7 +68,8 @@ class Notifier:
         """
         if self._open is None:
             raise AssertionError("nothing is watched")
-        found = _taken(self._open, _LONGEST_MS, _PAUSE_MS, 1 if self._missed else max(1, round(timeout_s * 1000)))
+        timeout_ms = 1 if self._missed else max(1, round(timeout_s * 1000))
+        found = _taken(self._open, _LONGEST_MS, _PAUSE_MS, timeout_ms, _Stop(unless))
         if found is None:
             self._open.close()
             self._open = self._opened(self._folders)
@@ -103,9 +105,30 @@ def _places_of(folders: AbstractSet[str]) -> dict[str, Place]:
     return {folder: place for folder, place in found.items() if place is not None}
 
 
-def _taken(notifier: RustNotify, longest_ms: int, pause_ms: int, timeout_ms: int) -> set[tuple[int, str]] | None:
+class _StoppedError(Exception):
+    """What is waited for need not be waited for any more."""
+
+
+class _Stop:
+    """Ends a wait of the library's. Were it answered "yes", it would forget what has happened until then."""
+
+    def __init__(self, event: Event) -> None:
+        self._event = event
+
+    def is_set(self) -> bool:
+        """Whether the event is set; it never says so."""
+        if self._event.is_set():
+            raise _StoppedError
+        return False
+
+
+def _taken(
+    notifier: RustNotify, longest_ms: int, pause_ms: int, timeout_ms: int, stop: _Stop | None = None
+) -> set[tuple[int, str]] | None:
     try:
-        found = notifier.watch(longest_ms, pause_ms, timeout_ms, None)
+        found = notifier.watch(longest_ms, pause_ms, timeout_ms, stop)
+    except _StoppedError:
+        return set()
     except WatchfilesRustInternalError:  # such as a name that is not UTF-8
         return None
     if found == "signal":

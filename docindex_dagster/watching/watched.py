@@ -52,11 +52,11 @@ class Watched:
             return None
         return found
 
-    def note_success(self, seen: str) -> None:
+    def note_success(self, seen: str | None) -> None:
         """Remember that this is indexed."""
         self.seen, self.failures, self.retry_at, self.problem = seen, 0, math.inf, ""
 
-    def note_failure(self, seen: str) -> float:
+    def note_failure(self, seen: str | None) -> float:
         """Remember what could not be indexed; returns in how many seconds it is tried again, ever less often."""
         self.seen = seen
         wait = min(_FIRST_RETRY_S * (1 << self.failures), _LAST_RETRY_S)

@@ -1,0 +1,98 @@
+"""`docindex index` where a process watches the project: that one does the work, with all loaded that it takes."""
+
+import socket
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import typer
+
+from docindex_dagster.cli import INTERRUPTED, console, progress
+from docindex_dagster.core import events
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.watching.messages import (
+    LONGEST_LINE,
+    Answer,
+    Ended,
+    Refused,
+    Request,
+    Taken,
+    answer_in,
+    line_of,
+    name_of,
+    state_of,
+)
+
+_PATIENCE_S = 2.0  # for the first answer, which a process gives whatever else it does
+_GONE = "the process that watches this project has ended; what it left is done here"
+_LEFT = "interrupted; the process that watches this project goes on with it"
+
+
+def handed_over(
+    settings: Settings, keys: Collection[str], show: Callable[[Mapping[str, Any]], None], *, quiet: bool
+) -> dict[str, dict[str, Any]]:
+    """Let the process that watches the project bring sources up to date, and show what it does.
+
+    Args:
+        settings: of the project.
+        keys: of the sources, in their order.
+        show: what shows the summary of a source.
+        quiet: as for `progress.shown`.
+
+    Returns:
+        The summaries of those that it did, by their keys: none where nobody watches, or with other settings.
+
+    Raises:
+        Exit: the user does not want to wait.
+    """
+    done: dict[str, dict[str, Any]] = {}
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            answers = _answers(connection, settings, keys)
+            if not isinstance(next(answers, None), Taken):
+                return {}
+            for number, key in enumerate(keys, start=1):
+                started = time.monotonic()
+                position = f"{number} of {len(keys)}" if len(keys) > 1 else ""
+                with progress.shown(key, position, quiet=quiet):
+                    end = _end(answers)
+                if isinstance(end, Refused):
+                    break
+                if end is None or end.summary.get("source") != key:
+                    console.err.print(_GONE)
+                    break
+                done[key] = {**end.summary, "seconds": round(time.monotonic() - started, 2)}
+                show(done[key])
+    except KeyboardInterrupt:
+        console.failure(_LEFT)
+        raise typer.Exit(INTERRUPTED) from None
+    return done
+
+
+def _end(answers: Iterator[Answer]) -> Ended | Refused | None:
+    """How the work on a source ended; None where that is not known. What happens until then is announced."""
+    for answer in answers:
+        match answer:
+            case Ended() | Refused():
+                return answer
+            case Taken():
+                return None
+            case event:
+                events.emit(event)
+    return None
+
+
+def _answers(connection: socket.socket, settings: Settings, keys: Collection[str]) -> Iterator[Answer]:
+    """What is answered to the request; nothing more once the other process is gone, or makes no sense."""
+    try:
+        connection.settimeout(_PATIENCE_S)
+        with name_of(Layout(settings.home).watch_socket) as name:
+            connection.connect(name)
+        connection.sendall(line_of(Request(state_of(settings), tuple(keys))))
+        with connection.makefile("rb") as lines:
+            while line := lines.readline(LONGEST_LINE):
+                yield answer_in(line)
+                connection.settimeout(None)
+    except (OSError, ValueError):
+        return

@@ -1,0 +1,45 @@
+"""What a run made of a source, in the numbers that `docindex index` shows."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from docindex_dagster.pipeline.current import Settled
+
+
+def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
+    """What is shown of a run."""
+    return {
+        "source": key,
+        "run_id": outcome.run_id,
+        "succeeded": outcome.succeeded,
+        "failures": list(outcome.failures),
+        "warnings": list(outcome.warnings),
+        "files": outcome.number("discovered_files", "files"),
+        "skipped": outcome.number("discovered_files", "skipped"),
+        "fallbacks": outcome.number("chunks", "fallbacks"),
+        "chunks": outcome.number("chunks", "dagster/partition_row_count"),
+        "added": outcome.number("lancedb_table", "added"),
+        "changed": outcome.number("lancedb_table", "changed"),
+        "removed": outcome.number("lancedb_table", "removed"),
+        "embedded": outcome.number("embeddings", "embedded"),
+        "seconds": round(seconds, 2),
+    }
+
+
+def summary_of_settled(key: str, settled: "Settled", seconds: float) -> dict[str, Any]:
+    """The same of a source of which a run would have found nothing to do."""
+    published = settled.publication.source
+    nothing = dict.fromkeys(("added", "changed", "removed", "embedded"), 0)
+    return {
+        "source": key,
+        "run_id": None,
+        "succeeded": True,
+        "failures": [],
+        "warnings": [],
+        "files": settled.files["skipped_reason"].null_count,
+        "skipped": settled.files.num_rows - settled.files["skipped_reason"].null_count,
+        "fallbacks": published.fallbacks,
+        "chunks": published.chunks,
+        **nothing,
+        "seconds": round(seconds, 2),
+    }
