@@ -22,7 +22,7 @@ FAILING = "shelf-that-fails"
 
 
 @dg.asset(partitions_def=SHELVES, check_specs=[dg.AssetCheckSpec(name, asset="words") for name in ("sorted", "unique")])
-def words() -> dg.MaterializeResult:
+def words() -> dg.MaterializeResult[None]:
     checks = [dg.AssetCheckResult(passed=name == "sorted", check_name=name) for name in ("sorted", "unique")]
     return dg.MaterializeResult(metadata={"count": 3}, check_results=checks)
 
@@ -174,7 +174,7 @@ def test_the_databases_hold_the_rows_that_dagster_would_have_written(tmp_path):
 def entries(tmp_path) -> list[dg.EventLogEntry]:
     """The events of a run."""
     with opened(tmp_path / "run") as instance:
-        return instance.all_logs(run(instance).run_id)
+        return list(instance.all_logs(run(instance).run_id))
 
 
 @contextmanager
