@@ -56,10 +56,3 @@ def test_another_run_gets_what_the_table_holds(tmp_path, run_id):
     damage(manager)
     with pytest.raises(StoreError, match="materialise it first"):
         loaded(manager, other or None)
-
-
-def test_what_was_made_is_let_go_of_with_the_manager_of_a_run(tmp_path):
-    assert StageTables(home=str(tmp_path))._made == {}
-    first = StageTables(home=str(tmp_path))
-    stored(first, "this run")
-    assert first._with_updated_values({})._made == {}

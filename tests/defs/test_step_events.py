@@ -22,7 +22,7 @@ FAILING = "shelf-that-fails"
 
 
 @dg.asset(partitions_def=SHELVES, check_specs=[dg.AssetCheckSpec(name, asset="words") for name in ("sorted", "unique")])
-def words() -> dg.MaterializeResult:
+def words() -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster would read it as outputs
     checks = [dg.AssetCheckResult(passed=name == "sorted", check_name=name) for name in ("sorted", "unique")]
     return dg.MaterializeResult(metadata={"count": 3}, check_results=checks)
 
@@ -174,7 +174,7 @@ def test_the_databases_hold_the_rows_that_dagster_would_have_written(tmp_path):
 def entries(tmp_path) -> list[dg.EventLogEntry]:
     """The events of a run."""
     with opened(tmp_path / "run") as instance:
-        return instance.all_logs(run(instance).run_id)
+        return list(instance.all_logs(run(instance).run_id))
 
 
 @contextmanager
@@ -227,6 +227,49 @@ def test_what_is_gathered_is_written_when_the_log_is_closed(tmp_path, entries):
     log.dispose()
 
     assert as_others_see(tmp_path, entries[0].run_id) == entries[:1]
+
+
+def test_the_ends_of_steps_and_whatever_is_rare_are_written_when_they_are_stored(tmp_path, entries):
+    log = EventLogStorage(str(tmp_path / "log"))
+    written = set()
+    for place, entry in enumerate(entries, 1):
+        log.store_event(entry)
+        if as_others_see(tmp_path, entry.run_id) == entries[:place]:
+            written.add(entry.dagster_event_type)
+    log.dispose()
+
+    assert written >= {KINDS.RUN_START, KINDS.STEP_START, KINDS.STEP_SUCCESS, KINDS.RUN_SUCCESS, None}
+    assert not written & {KINDS.STEP_OUTPUT, KINDS.ASSET_MATERIALIZATION, KINDS.ASSET_CHECK_EVALUATION}
+
+
+def test_an_event_without_a_run_is_written_when_it_is_stored(tmp_path):
+    with opened(tmp_path) as instance:
+        instance.report_runless_asset_event(dg.AssetMaterialization("atlas"))
+        assert len(as_others_see(tmp_path, RUNLESS_RUN_ID)) == 1
+
+
+def test_a_run_knows_what_it_has_made_since_it_last_asked(tmp_path):
+    asked: list[tuple[str, str]] = []
+
+    def ask(context: dg.AssetExecutionContext) -> None:
+        (record,) = context.instance.get_asset_records([words.key])
+        (made,) = context.instance.fetch_materializations(words.key, limit=1).records
+        assert record.asset_entry.last_materialization_record.run_id == made.run_id
+        asked.append((context.run.run_id, made.run_id))
+
+    @dg.asset(partitions_def=SHELVES)
+    def before(context: dg.AssetExecutionContext) -> None:
+        ask(context)
+
+    @dg.asset(partitions_def=SHELVES, deps=[before, words])
+    def after(context: dg.AssetExecutionContext) -> None:
+        ask(context)
+
+    with opened(tmp_path) as instance:
+        first = run(instance).run_id
+        second = dg.materialize([before, words, after], instance=instance, partition_key="a").run_id
+
+    assert asked == [(second, first), (second, second)]
 
 
 def test_each_check_names_the_materialisation_of_its_own_run(tmp_path):
