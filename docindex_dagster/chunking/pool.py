@@ -1,4 +1,4 @@
-"""Parsing workers: started once, reused for file after file, and replaced when a file crashes or hangs them."""
+"""Parsing workers: spawned, reused for file after file, and replaced when a file crashes or hangs them."""
 
 import multiprocessing
 import os
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import resource_tracker
 from multiprocessing.util import Finalize
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -53,7 +53,7 @@ def _start_waiting() -> None:
     # Who needs a worker tries again, and says what is wrong. RuntimeError: this process ends already.
     with suppress(WorkerError, RuntimeError), _changing:
         if not any(map(_is_active, _waiting)):
-            pool = _started(1)
+            pool = _spawn(1)
             _keep(1, pool)
             pool.schedule(_load)
 
@@ -158,7 +158,7 @@ def _pool(workers: int) -> "Iterator[ProcessPool]":
     """
     with _changing:
         count = min((count for count in _waiting if count >= workers and _is_active(count)), default=0)
-        pool = _waiting.pop(count) if count else _started(workers)
+        pool = _waiting.pop(count) if count else _spawn(workers)
     is_kept = False
     try:
         yield pool
@@ -190,7 +190,7 @@ def _close_waiting() -> None:
             _close(_waiting.popitem()[1])
 
 
-def _started(workers: int) -> "ProcessPool":
+def _spawn(workers: int) -> "ProcessPool":
     """Start workers that Ctrl-C in their terminal does not reach, from their first instruction: we end them.
 
     Pebble lets them ignore the signal, but only once they have imported all that they need. An interrupt waits until
@@ -198,11 +198,8 @@ def _started(workers: int) -> "ProcessPool":
     """
     from pebble import ProcessPool
 
-    # Not forked from this process, which may have lancedb's threads, but from one that did nothing but to load what
-    # workers need, so that each need not load it again.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["docindex_dagster.chunking.worker"])
-    pool = ProcessPool(max_workers=workers, context=context, initializer=_start_worker)
+    # Spawned, not forked: the parent may have lancedb's threads.
+    pool = ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"), initializer=_start_worker)
     try:
         with ThreadPoolExecutor(1) as starter:  # Python interrupts the main thread alone
             starter.submit(_start, pool).result()
@@ -220,9 +217,8 @@ def _start(pool: "ProcessPool") -> None:
     with _nothing_from_this_folder():
         resource_tracker.ensure_running()  # it is started before the first worker, and unblocks the signal
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        forkserver.ensure_running()
-    if not pool.active:  # which starts it
-        raise WorkerError("the processes that parse files cannot be started")
+        if not pool.active:  # which starts it
+            raise WorkerError("the processes that parse files cannot be started")
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911 one c
     return TypeRef(name[0]) if not rest or rest.startswith(("=", ",", "{", "(")) else _last_word(text, depth)
 
 
-def _in_notation(text: str, depth: int) -> TypeRef | None:
+def _in_notation(text: str, depth: int) -> TypeRef | None:  # noqa: PLR0911 one case a notation
     """A type in the notation of a language: a map, array, function or channel; None for any other."""
     if mapping := _MAP.match(text):
         return _generic("map", [mapping[1], mapping[2]], depth)
