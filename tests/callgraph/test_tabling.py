@@ -141,9 +141,15 @@ def test_an_error_leaves_the_table_as_it_was():
 
 
 def test_arguments_that_mean_the_same_are_answered_once():
-    table, found = Table(), []
+    table = Table()
     query: Query[[str], str] = Query(table, "lower", "")
-    query.answered_by(lambda name: found.append(name) or name, lambda name: (name.lower(),))
+    found: list[str] = []
+
+    def find(name: str) -> str:
+        found.append(name)
+        return name
+
+    query.answered_by(find, lambda name: (name.lower(),))
     table.start()
 
     assert [query("One"), query("ONE"), query("one")] == ["one"] * 3
@@ -151,7 +157,8 @@ def test_arguments_that_mean_the_same_are_answered_once():
 
 
 def test_what_asks_no_query_is_worked_out_once_and_read_each_time():
-    table, found = Table(), []
+    table = Table()
+    found: list[int] = []
 
     def find(key: int) -> int:
         found.append(key)
