@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docindex_dagster.callgraph.dependencies.tabling import Memo, Table
-from docindex_dagster.callgraph.fingerprints import key_of
+from docindex_dagster.callgraph.fingerprints import key_of, keys_of
 from docindex_dagster.callgraph.ir import Assignment, CallSite, Decorator, Definition, Fill
 from docindex_dagster.callgraph.modules import Modules
 from docindex_dagster.callgraph.nesting import TYPES
@@ -122,12 +122,13 @@ class Lookup(Generic[_Found]):
     units: Units
     table: Table
     _known: dict[_Key, tuple[int, list[tuple[str, _Found]]]] = field(default_factory=dict)
+    _keys_of: dict[str, Callable[[str], int]] = field(default_factory=dict)  # by family
 
     def get(self, family: str, name: str) -> Sequence[tuple[str, _Found]]:
         """What there is, each with its path."""
         known = self._known.get((family, name))
         if known is None:
-            hashed = key_of(self.sort, family, name)
+            hashed = self._keys(family)(name)
             found = [
                 (path, one)
                 for path in self.index.find(hashed)
@@ -137,6 +138,12 @@ class Lookup(Generic[_Found]):
             known = self._known[family, name] = hashed, found
         self.table.reads.append(known[0])
         return known[1]
+
+    def _keys(self, family: str) -> Callable[[str], int]:
+        keys = self._keys_of.get(family)
+        if keys is None:
+            keys = self._keys_of[family] = keys_of(self.sort, family)
+        return keys
 
 
 class Program:
@@ -165,10 +172,11 @@ class Program:
         self.variables: Lookup[str] = lookup("variables")
         self.stored: Lookup[Assignment] = lookup("stored")
         self.tops: Lookup[str] = lookup("tops")
-        self._forwards: Lookup[str] = lookup("forwards")
         self._sharing: Lookup[str] = lookup("sharing")
         self._spaces: Lookup[str] = lookup("spaces")
         self._everywhere: Lookup[str] = lookup("everywhere")
+        # The paths of the files that declare a function of a full name.
+        self.declaring = Memo(table, partial(_declaring, lookup("forwards")))
         # Whether anything has the last part of a full name; specialisations of templates are named in many ways.
         self.has_last = Memo(table, partial(_has_last, self.named))
         # Whether anything but namespaces has a full name.
@@ -185,10 +193,6 @@ class Program:
     def is_namespace(self, family: str, name: str) -> bool:
         """Whether a file adds to a namespace, or to one in it."""
         return bool(self._spaces.get(family, name))
-
-    def declaring(self, family: str, name: str) -> frozenset[str]:
-        """The paths of the files that declare a function of a full name."""
-        return frozenset(path for path, _ in self._forwards.get(family, name))
 
     def everywhere(self, family: str) -> list[str]:
         """The namespaces that all files of a language use."""
@@ -220,6 +224,10 @@ class Program:
         """Whether there is a folder."""
         self.table.reads.append(key_of("module", "", stem(path)))
         return path in self.modules.folders
+
+
+def _declaring(forwards: Lookup[str], family: str, full: str) -> frozenset[str]:
+    return frozenset(path for path, _ in forwards.get(family, full))
 
 
 def _has_last(named: Lookup[Definition], family: str, full: str) -> bool:

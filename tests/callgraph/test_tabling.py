@@ -1,6 +1,6 @@
 """Queries are answered once, with what was read for it; another file takes an answer only where it finds the same."""
 
-from docindex_dagster.callgraph.dependencies.tabling import Query, Table
+from docindex_dagster.callgraph.dependencies.tabling import Memo, Query, Table
 
 
 class Asked:
@@ -138,3 +138,38 @@ def test_an_error_leaves_the_table_as_it_was():
             asked.ask("one", key=7)
 
     assert asked.table.looked() == [5, 7]
+
+
+def test_arguments_that_mean_the_same_are_answered_once():
+    table = Table()
+    query: Query[[str], str] = Query(table, "lower", "")
+    found: list[str] = []
+
+    def find(name: str) -> str:
+        found.append(name)
+        return name
+
+    query.answered_by(find, lambda name: (name.lower(),))
+    table.start()
+
+    assert [query("One"), query("ONE"), query("one")] == ["one"] * 3
+    assert found == ["one"]
+
+
+def test_what_asks_no_query_is_worked_out_once_and_read_each_time():
+    table = Table()
+    found: list[int] = []
+
+    def find(key: int) -> int:
+        found.append(key)
+        table.reads.append(key)
+        return key + 1
+
+    memo = Memo(table, find)
+    for _ in range(2):
+        table.start()
+        table.reads.append(9)
+
+        assert memo(7) == 8
+        assert table.looked() == [7, 9]
+    assert found == [7]

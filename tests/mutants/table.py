@@ -258,6 +258,7 @@ MUTANTS = (
     Mutant("variables of files", "a variable of another file", f"{SPACES}:_variable", []),
     Mutant("stored functions", "what functions put into a variable", f"{SPACES}:_assigned_outside", []),
     Mutant("templates", "what a template is used with", f"{SPACES}:_given_types", []),
+    Mutant("template parameters", "names that only templates know", f"{SPACES}:template_parameters", NONE),
     Mutant("inherited types", "a type in a base class", f"{SPACES}:_inherited_types", []),
     Mutant("tests with fixtures", "TEST_F is a member of its fixture", f"{PARTS}.hoisting:_WITH_FIXTURE", NONE),
     Mutant("members by namespaces", "a method outside of its class", f"{SPACES}:enclosing_space", Argument(2)),

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple
+from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple, cast
 
 from docindex_dagster.callgraph.dependencies.cycles import (
     FEWEST_STEPS,
@@ -87,7 +87,7 @@ class Query(Generic[_P, _Found]):
         self.table, self.name, self.none = table, name, none
         self.goals: dict[tuple[Any, ...], Goal] = {}  # by their arguments
         self.find: Callable[_P, _Found] = self._unanswered
-        self.same: Callable[_P, tuple[Any, ...]] | None = None  # the arguments under which some others are answered
+        self.same: Callable[..., tuple[Any, ...]] | None = None  # the arguments under which some others are answered
         table.queries.append(self)
 
     def answered_by(self, find: Callable[_P, _Found], same: Callable[_P, tuple[Any, ...]] | None = None) -> None:
@@ -115,13 +115,8 @@ class Query(Generic[_P, _Found]):
 
     def _added(self, arguments: tuple[Any, ...]) -> Goal:
         """The goal of arguments that were not asked for before."""
-        if self.same is None:
-            goal = self.goals[arguments] = Goal(self, arguments)
-            return goal
-        same = self.same(*arguments)
-        goal = self.goals.get(same)
-        if goal is None:
-            goal = self.goals[same] = Goal(self, same)
+        same = arguments if self.same is None else self.same(*arguments)
+        goal = self.goals.get(same) or self.goals.setdefault(same, Goal(self, same))
         self.goals[arguments] = goal
         return goal
 
@@ -360,7 +355,7 @@ class Memo(Generic[_P, _Found]):
     __slots__ = ("_find", "_known", "_table")
 
     def __init__(self, table: Table, find: Callable[_P, _Found]) -> None:
-        self._table, self._find = table, find
+        self._table, self._find = table, cast("Callable[..., _Found]", find)
         self._known: dict[tuple[Any, ...], tuple[Sequence[int], _Found]] = {}  # by arguments
 
     def __call__(self, *arguments: _P.args, **_: _P.kwargs) -> _Found:

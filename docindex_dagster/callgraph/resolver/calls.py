@@ -37,9 +37,7 @@ def callee_of(call: CallSite | Decorator) -> Expression:
     return call.value.callee if isinstance(call.value, Call) else call.value
 
 
-def outermost(
-    q: Queries, unit: Unit, scope: str, kind: str, callee: Expression
-) -> tuple[Unit, str, str, Expression]:
+def outermost(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> tuple[Unit, str, str, Expression]:
     """A call at the outermost place where it reaches the same."""
     return unit, _hoisted(q, unit, scope, kind, callee), kind, callee
 

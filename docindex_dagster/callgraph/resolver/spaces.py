@@ -62,15 +62,16 @@ def _visible(q: Queries, unit: Unit, full: str, found: Sequence[Part]) -> Sequen
     visible = q.visible(unit)
     near = [item for item in found if item[0].path in visible]
     declaring = q.program.declaring(unit.rules.family, full)
+    declared = declaring & visible
+    if near and not declared:
+        return near
     far = [
         (other, one)
         for other, one in found
         if other.path not in visible and not one.is_local and one.kind in FUNCTIONS and not is_forward(other, one)
     ]
-    if declaring & visible:
-        return near + _linked(q, declaring & visible, far)
-    if near:
-        return near
+    if declared:
+        return near + _linked(q, declared, far)
     classes = [item for item in found if item[1].kind in CLASSES]
     if _is_of_one_file(classes):
         return classes
