@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import pytest
 
-from docindex_dagster.cli import handing_over, launch
+from docindex_dagster.cli import handing_over, launch, watching
 from docindex_dagster.core import events
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive, holder
@@ -395,3 +395,17 @@ def test_an_interrupted_command_waits_no_more_and_the_work_goes_on(root):
         os.kill(watcher.pid, signal.SIGINT)
         assert watcher.wait(PATIENCE_S) == 0
     assert not Layout(load_settings(root).home).watch_socket.exists()
+
+
+def test_what_fails_without_a_summary_is_left_to_the_command(settings, commands):
+    with closing(Watch(settings, (), lambda *_: False, lambda _: None, poll=False, commands=commands)) as watch:
+        client = waiting(commands, KEY, state=state_of(settings))
+        watch.step()
+        assert [type(one) for one in client.rest()] == [Taken, Refused]
+
+
+def test_where_the_system_lets_nobody_listen_a_line_says_so(settings, commands, capfd):
+    Layout(settings.home).watch_socket.mkdir(parents=True)
+    with watching._listening(settings, commands):
+        pass
+    assert capfd.readouterr().err.startswith("`docindex index` works by itself, since it cannot ask this process (")
