@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.chunker import ChunkOptions
 from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
+from docindex_dagster.core.child import safe_path
 from docindex_dagster.core.errors import WorkerError
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _MOST_WORKERS = 4
 _DOCUMENT = "doc"
 _GUARD = 'a script that indexes must do so below `if __name__ == "__main__":`, since each of these processes imports it'
 _BEFORE_CHILDREN_ARE_WAITED_FOR = 10  # any priority from 0
-_SAFE_PATH = "PYTHONSAFEPATH"
 # Pools that wait for work, by the number of their workers. Threads share them.
 _waiting: "dict[int, ProcessPool]" = {}
 _changing = Lock()
@@ -214,28 +214,11 @@ def _spawn(workers: int) -> "ProcessPool":
 
 def _start(pool: "ProcessPool") -> None:
     """Start a pool with SIGINT blocked, as the processes and threads that this one starts inherit it."""
-    with _nothing_from_this_folder():
+    with safe_path():
         resource_tracker.ensure_running()  # it is started before the first worker, and unblocks the signal
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         if not pool.active:  # which starts it
             raise WorkerError("the processes that parse files cannot be started")
-
-
-@contextmanager
-def _nothing_from_this_folder() -> Iterator[None]:
-    """Let a process of `python -c` that is started import no module from the folder that it is started in.
-
-    That is often a source, which may have a `struct.py` of its own.
-    """
-    before = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_SAFE_PATH]
-        else:
-            os.environ[_SAFE_PATH] = before
 
 
 def _start_worker() -> None:

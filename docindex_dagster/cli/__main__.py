@@ -1,11 +1,14 @@
 """The process of a command: `docindex`, and `python -m docindex_dagster.cli`."""
 
+import os
+
 from docindex_dagster.cli import main
 from docindex_dagster.cli.ending import run
 
 
 def command() -> None:
     """Run the command line, and end the process."""
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # for its processes: the folder may be a source with a `struct.py`
     run(main)
 
 

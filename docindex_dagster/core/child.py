@@ -6,7 +6,8 @@ Parsing has processes that stay and may crash; they are not here.
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from threading import Thread
@@ -15,6 +16,7 @@ from typing import TypeVar
 from docindex_dagster.core import events
 
 Result = TypeVar("Result")
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def result_of(work: Callable[[], Result]) -> Result:
@@ -46,12 +48,31 @@ def result_of(work: Callable[[], Result]) -> Result:
 
 def _start(process: "multiprocessing.context.SpawnProcess") -> None:
     """Start a process that Ctrl-C in the terminal does not reach: it ends with this one."""
-    resource_tracker.ensure_running()  # it unblocks the signal
+    with safe_path():
+        resource_tracker.ensure_running()  # it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        process.start()
+        with safe_path():
+            process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def safe_path() -> Iterator[None]:
+    """Let the Python of a process that is started here import no module from the folder that it is started in.
+
+    That is often a source, which may have a `struct.py` of its own.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def _work(work: Callable[[], object], sender: Connection) -> None:

@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -84,3 +86,31 @@ def _until(condition) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
+
+
+SCRIPT = """
+from docindex_dagster.core.child import result_of
+
+if __name__ == "__main__":
+    print(result_of(list))
+"""
+
+
+def test_a_folder_with_modules_of_its_own_runs_none_of_them(tmp_path):
+    source, script = tmp_path / "source", tmp_path / "elsewhere" / "script.py"
+    for folder in (source, script.parent):
+        folder.mkdir()
+    (source / "struct.py").write_text("import os; os.write(2, b'run')\n")
+    script.write_text(SCRIPT)
+
+    ended = subprocess.run(
+        [sys.executable, script],
+        check=False,
+        cwd=source,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_S,
+    )
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[]\n", "")
