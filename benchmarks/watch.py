@@ -1,17 +1,21 @@
-"""How long until an edit is found while `docindex watch` runs? `watch.py`.
+"""How long until an edit is found while `docindex watch` runs? `watch [FOLDER...]`.
 
-For a library and for a git work tree of 500 files: one file is edited once, and then twenty times, each with a word
-that is new, and the published index is asked for it until it is there. The watcher is a process of its own.
+For a library and for a git work tree of 500 files, or for a copy of each folder: one file is edited once, and then
+twenty times, each with a word that is new, and the published index is asked for it until it is there. The watcher is a
+process of its own.
 """
 
 import argparse
 import random
+import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from docindex_dagster.core.layout import Layout
@@ -23,6 +27,9 @@ from docindex_dagster.stores.reader import open_reader
 _FILES, _FOLDERS, _EDITS = 500, 25, 20
 _ASK_S = 0.01
 _PATIENCE_S = 60
+_HASHED = frozenset({".py", ".md"})
+_CODE = (".py", ".c", ".cc", ".go", ".java", ".js", ".php", ".rb", ".rs", ".ts")
+_USUAL_BYTES = 20_000
 
 
 def make(folder: Path) -> list[Path]:
@@ -71,11 +78,22 @@ def seconds_until_found(layout: Layout, word: str, started: float) -> float:
     raise SystemExit(f"{word} was not found within {_PATIENCE_S} s")
 
 
-def measure(kind: str) -> list[float]:
-    """The seconds that each edit took; the first one may have waited for what was still being loaded."""
+def copied(folder: Path, place: Path) -> list[Path]:
+    """Copy a folder; returns its files of code, the largest of a usual size first."""
+    shutil.copytree(folder, place, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    files = sorted((file for suffix in _CODE for file in place.rglob(f"*{suffix}") if file.is_file()), key=str)
+    usual = [file for file in files if file.stat().st_size < _USUAL_BYTES]
+    return sorted(usual, key=lambda file: file.stat().st_size, reverse=True)
+
+
+def measure(kind: str, fill: Callable[[Path], list[Path]]) -> tuple[int, list[float]]:
+    """The chunks there are, and the seconds that each edit took.
+
+    The first one may have waited for what was still being loaded.
+    """
     with tempfile.TemporaryDirectory(prefix="docindex-watch-") as folder:
         root = Path(folder)
-        files = make(root / "source")
+        files = fill(root / "source")
         if kind == "git":
             commit(root / "source")
         (root / CONFIG_NAME).write_text(f'[[source]]\nkind = "{kind}"\npath = "source"\n')
@@ -84,7 +102,9 @@ def measure(kind: str) -> list[float]:
         watcher = subprocess.Popen([*command, "watch", "--json"], cwd=root, stdout=subprocess.DEVNULL)
         try:
             time.sleep(15)  # it starts and loads what it needs
-            return [edit(Layout(root / ".docindex"), files[0], f"zebrafinch{number}") for number in range(_EDITS + 1)]
+            layout = Layout(root / ".docindex")
+            seconds = [edit(layout, files[0], f"zebrafinch{number}") for number in range(_EDITS + 1)]
+            return sum(one.chunks for one in open_reader(layout).generation.sources.values()), seconds
         finally:
             watcher.send_signal(signal.SIGINT)
             watcher.wait()
@@ -95,19 +115,23 @@ def edit(layout: Layout, file: Path, word: str) -> float:
     time.sleep(1)  # nobody saves more often than runs take
     text = file.read_text()
     started = time.perf_counter()
-    file.write_text(f"{text}\n# {word}\n")
+    file.write_text(f"{text}\n{'#' if file.suffix in _HASHED else '//'} {word}\n")
     return seconds_until_found(layout, word, started)
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    print("| source | first edit, s | median, s | worst, s |\n|---|---|---|---|")
-    for kind in ("library", "git"):
-        first, *seconds = measure(kind)
-        print(
-            f"| {kind}, {_FILES} files | {first:.2f} | {statistics.median(seconds):.2f} | {max(seconds):.2f} |",
-            flush=True,
-        )
+    """Print a row for each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER")
+    folders = parser.parse_args().folders
+    print("| source | chunks | first edit, s | median, s | worst, s |\n|---|---|---|---|---|")
+    measured: list[tuple[str, str, Callable[[Path], list[Path]]]]
+    measured = [(folder.name, "library", partial(copied, folder)) for folder in folders]
+    measured = measured or [(f"{kind}, {_FILES} files", kind, make) for kind in ("library", "git")]
+    for name, kind, fill in measured:
+        chunks, (first, *seconds) = measure(kind, fill)
+        median, worst = statistics.median(seconds), max(seconds)
+        print(f"| {name} | {chunks:,} | {first:.2f} | {median:.2f} | {worst:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
