@@ -56,7 +56,9 @@ def watch(
     from docindex_dagster.watching.commands import Commands
     from docindex_dagster.watching.loop import Watch
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A job in the background ignores SIGINT; Dagster handles SIGTERM as that one.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         settings = load_project()
         named = _chosen(settings, sources or ())

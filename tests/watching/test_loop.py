@@ -497,6 +497,25 @@ def test_the_command_records_a_run_of_dagster_and_ends_well_when_interrupted(pro
     assert recorded == [(second["run_id"], "SUCCESS"), (first["run_id"], "SUCCESS")]
 
 
+def test_as_a_job_in_the_background_the_command_ends_when_it_is_asked_to_after_a_run(project):
+    """A shell lets such a job ignore SIGINT, and Dagster lets both signals do the same."""
+
+    def ignore_interrupts() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    process = _command(
+        project, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=ignore_interrupts
+    )
+    try:
+        assert json.loads(process.stdout.readline())["added"] == 1
+        process.terminate()
+
+        assert process.wait(timeout=PATIENCE_S) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
 @pytest.mark.parametrize(
     ("declared", "arguments", "message"),
     [
