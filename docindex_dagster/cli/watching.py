@@ -191,7 +191,7 @@ def _preload(settings: Settings) -> None:
     from docindex_dagster import definitions
     from docindex_dagster.watching.preload import preload
 
-    definitions.build_definitions(settings.root)
+    definitions.definitions_of(settings.root).resolve_job_def("index_source")
     preload(settings)
 
 
