@@ -155,7 +155,8 @@ class _Run:
             extraction.write(self.home, self.domain, made)
             graph = with_follows(made.graph, spoken) if made.graph else None
         revision = write_folded(self.home, messages, cut)
-        rows = SourceRows(self.domain, chunks, embeddings, replace(made, graph=graph), revision)
+        whole = replace(made, graph=graph, references=revision)  # its edges come from what was said in which order, too
+        rows = SourceRows(self.domain, chunks, embeddings, whole, revision)
         with span("memory.publish"):
             found = _publish(self.home, rows, Model.of(embedder), plan)
         remove_unused(self.home, self.domain)
