@@ -63,7 +63,7 @@ def commit(folder: Path) -> None:
 
 def is_found(layout: Layout, word: str) -> bool:
     """Whether the published index holds a word."""
-    return any(word in hit.text for hit in search(open_reader(layout), word, NotImplemented, mode=Mode.BM25))
+    return bool(search(open_reader(layout), word, NotImplemented, mode=Mode.LITERAL, top_k=1))
 
 
 def seconds_until_found(layout: Layout, word: str, started: float) -> float:

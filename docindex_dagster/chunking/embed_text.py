@@ -10,6 +10,8 @@ from docindex_dagster.core.schemas import COMMIT_PATH, MESSAGE_PATH
 from docindex_dagster.documents.attribute_lists import readable
 
 _READ = ["text", "language", "has_code", "part_number"]
+COLUMNS = ("path", "qualified_name", "symbol_kind", "heading_path", "summary", *_READ)
+"""Those of chunks that decide what is embedded."""
 # A whole hash would be half of what a short message is embedded as.
 _MESSAGE = rf"^{re.escape(MESSAGE_PATH)}.*$"  # nor is the id of a message anything that it says
 _COMMIT = rf"^{re.escape(COMMIT_PATH)}([0-9a-f]{{12}})[0-9a-f]+$"

@@ -14,6 +14,7 @@ from threading import Thread
 from typing import TypeVar
 
 from docindex_dagster.core import events
+from docindex_dagster.core.garbage import give_back
 
 Result = TypeVar("Result")
 _SAFE_PATH = "PYTHONSAFEPATH"
@@ -79,6 +80,7 @@ def _work(work: Callable[[], object], sender: Connection) -> None:
     Thread(target=_end_with_parent, daemon=True).start()
     with events.listening(sender.send):
         result = work()
+    give_back()  # before the other process takes as much for the result
     sender.send((result,))
 
 

@@ -16,17 +16,27 @@ TABLES = "tables"
 """The key of the IO manager that keeps what stages make."""
 
 
-@dataclass(frozen=True, slots=True)
+# Of tables on the disk. What is larger, later steps read back: a run would hold all that it makes until its end.
+_MOST_HANDED_ON = 16 << 20
+
+
+@dataclass(slots=True)
 class Made:
     """The value of a stage on its way to the tables that keep it.
 
     Attributes:
-        value: for the next steps of this run.
+        value: for the next steps of this run; None once it was taken, since Dagster holds this until the run ends.
         written: waits until it is on the disk, says whether that was written, and raises why it could not be.
     """
 
     value: Any
     written: Callable[[], bool]
+
+    def take(self) -> tuple[Any, bool]:
+        """The value and whether it had to be written, and let go of both."""
+        value, is_written = self.value, self.written()
+        self.value, self.written = None, bool
+        return value, is_written
 
 
 class StageTables(dg.ConfigurableIOManager):
@@ -37,12 +47,13 @@ class StageTables(dg.ConfigurableIOManager):
 
     def handle_output(self, context: dg.OutputContext, obj: Made) -> None:
         """Wait until the tables are replaced as a whole, unless they held the same version already."""
-        is_rewritten = obj.written()
-        self._made[context.run_id, context.asset_key.path[-1]] = obj.value
+        value, is_rewritten = obj.take()
         storage = by_name()[context.asset_key.path[-1]].storage
         layout = Layout(Path(self.home))
         paths = [layout.table(table, context.partition_key) for table in (storage.tables if storage else ())]
         size = sum(path.stat().st_size for path in paths)
+        if size <= _MOST_HANDED_ON:
+            self._made[context.run_id, context.asset_key.path[-1]] = value
         context.add_output_metadata({"bytes": size, "table_rewritten": is_rewritten})
 
     def load_input(self, context: dg.InputContext) -> Any:

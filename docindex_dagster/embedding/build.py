@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from docindex_dagster.chunking.embed_text import COLUMNS as TEXT_COLUMNS
 from docindex_dagster.chunking.embed_text import embed_texts
 from docindex_dagster.core.errors import EmbeddingError, PartialEmbeddingError
 from docindex_dagster.core.events import Progress, emit
@@ -118,7 +119,7 @@ class _Fresh:
     embedder: Embedder
     keep: Keep
     hashes: pa.Array
-    rows: pa.Table  # chunks with these texts
+    rows: pa.Table  # what is embedded of chunks with these texts
     vectors: NDArray[np.float16]  # shape (texts, dimension)
 
     def embed(self, start: int, size: int) -> PartialEmbeddingError | None:
@@ -163,7 +164,8 @@ def _embed(chunks: pa.Table, known: pa.Table, embedder: Embedder, source: str, k
     missing = pc.unique(hashes.filter(pc.invert(pc.is_in(hashes, known["embed_text_hash"]))))
     total = len(missing)
     vectors = np.full((total, embedder.dimension), np.nan, np.float16)
-    fresh = _Fresh(embedder, keep, missing, chunks.take(pc.index_in(missing, hashes)), vectors)
+    texts = chunks.select(list(TEXT_COLUMNS)).take(pc.index_in(missing, hashes))
+    fresh = _Fresh(embedder, keep, missing, texts, vectors)
     size, threads = (embedder.batch_size, embedder.concurrency) if isinstance(embedder, Batched) else (_BATCH, 1)
     refused: list[PartialEmbeddingError] = []
     emit(Progress(source, "embeddings", 0, total, "texts"))

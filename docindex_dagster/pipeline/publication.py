@@ -22,6 +22,7 @@ from docindex_dagster.stores.staging import Model
 
 _NAME, _GRAPH = "stores", "knowledge_graph"
 _LANCE, _TANTIVY = "lancedb_table", "tantivy_index"
+_MOST_BESIDE = 10_000  # chunks
 _GOLDEN = "golden_query_finds_itself"
 _SAMPLE = ("path", "start_line", "chunk_type", "qualified_name")
 
@@ -34,11 +35,12 @@ def revision_of(run: SourceRun) -> str | None:
 def begin(run: SourceRun, chunks: pa.Table, embeddings: pa.Table) -> None:
     """Begin to write LanceDB and Tantivy while the graph is still extracted; nothing is published before it is there.
 
-    Not once anything is published: others would wait for that lock as long as for the graph.
+    Not once anything is published: others would wait for that lock as long as for the graph. Nor where there is much:
+    what writes takes memory as well as what extracts.
     """
-    is_long = run.ahead.is_begun(_GRAPH) and chunks.num_rows >= graph.CHUNKS_WORTH_A_PROCESS
+    is_worth_it = graph.CHUNKS_WORTH_A_PROCESS <= chunks.num_rows <= _MOST_BESIDE and run.ahead.is_begun(_GRAPH)
     is_ours = run.settings.storage.url is None and not run.is_publishing
-    if is_long and is_ours and not run.layout.current.exists():
+    if is_worth_it and is_ours and not run.layout.current.exists():
         rows = SourceRows(run.key, chunks, embeddings, run.ahead.promise(_GRAPH), revision_of(run))
         run.ahead.begin(_NAME, _made_of(rows), partial(_written, run, rows))
 

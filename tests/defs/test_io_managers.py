@@ -4,25 +4,28 @@ from pathlib import Path
 
 import dagster as dg
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.defs import io_managers
 from docindex_dagster.defs.io_managers import Made, StageTables
 from tests.defs.conftest import KEY
 
 MADE = tables.stamp(pa.table({"word": ["a", "b"]}), "1")
 
 
-def stored(manager: StageTables, run_id: str) -> dg.OutputContext:
+def stored(manager: StageTables, run_id: str, made: Made | None = None) -> dg.OutputContext:
     """The output of a run in which the chunks were made."""
     output = dg.build_output_context(
         name="result", step_key="chunks", run_id=run_id, asset_key=dg.AssetKey("chunks"), partition_key=KEY
     )
     path = Layout(Path(manager.home)).table("chunks", KEY)
     path.parent.mkdir(parents=True, exist_ok=True)
-    manager.handle_output(output, Made(MADE, lambda: tables.write(path, MADE)))
+    pq.write_table(MADE, path)
+    manager.handle_output(output, made or Made(MADE, lambda: True))
     return output
 
 
@@ -44,6 +47,16 @@ def test_a_later_step_of_the_same_run_gets_what_was_made(tmp_path):
     damage(manager)
 
     assert loaded(manager, output) is MADE
+
+
+def test_what_is_large_is_read_back_and_nothing_holds_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(io_managers, "_MOST_HANDED_ON", 0)
+    manager, made = StageTables(home=str(tmp_path)), Made(MADE, lambda: True)
+    output = stored(manager, "this run", made)
+
+    assert made.value is None
+    assert loaded(manager, output).equals(MADE)
+    assert loaded(manager, output) is not MADE
 
 
 @pytest.mark.parametrize("run_id", ["another run", None])
