@@ -20,6 +20,7 @@ from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.sources.classify import classify
+from tests.sources_of_code import run_in_a_source
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 OPTIONS = ChunkOptions(Sizes(), code_chars=1500)
@@ -201,22 +202,7 @@ if __name__ == "__main__":
 
 
 def test_a_source_with_modules_of_its_own_runs_none_of_them(tmp_path):
-    source, script = tmp_path / "source", tmp_path / "elsewhere" / "script.py"
-    for folder in (source, script.parent):
-        folder.mkdir()
-    for name in ("struct.py", "numpy.py", "docindex_dagster.py"):
-        (source / name).write_text("import os; os.write(2, b'run')\n")
-    script.write_text(WITH_GUARD)
-
-    ended = subprocess.run(
-        [sys.executable, script],
-        check=False,
-        cwd=source,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    ended = run_in_a_source(WITH_GUARD, tmp_path)
 
     assert (ended.returncode, ended.stderr) == (0, "")
 

@@ -3,8 +3,6 @@
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,6 +13,7 @@ import pytest
 from docindex_dagster.core import events
 from docindex_dagster.core.child import result_of
 from docindex_dagster.core.events import Event, Progress
+from tests.sources_of_code import run_in_a_source
 
 _PATIENCE_S = 60
 
@@ -97,20 +96,6 @@ if __name__ == "__main__":
 
 
 def test_a_folder_with_modules_of_its_own_runs_none_of_them(tmp_path):
-    source, script = tmp_path / "source", tmp_path / "elsewhere" / "script.py"
-    for folder in (source, script.parent):
-        folder.mkdir()
-    (source / "struct.py").write_text("import os; os.write(2, b'run')\n")
-    script.write_text(SCRIPT)
-
-    ended = subprocess.run(
-        [sys.executable, script],
-        check=False,
-        cwd=source,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=_PATIENCE_S,
-    )
+    ended = run_in_a_source(SCRIPT, tmp_path)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[]\n", "")
