@@ -81,11 +81,6 @@ _MOST_TRIPLES = 20_000  # that wait for their table
 _recent = RecentUnits()
 
 
-def forget_units() -> None:
-    """Let go of the units that are there for the next graph: for a process that makes none."""
-    _recent.clear()
-
-
 @gc_disabled()
 def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph:
     """The graph of a source with these chunks, which are sorted by path, and these references.

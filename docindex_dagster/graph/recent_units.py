@@ -51,12 +51,6 @@ class RecentUnits:
                 self._statements -= self._made.popitem(last=False)[1].statements
         return made.unit, made.offers
 
-    def clear(self) -> None:
-        """Let go of all units."""
-        with self._lock:
-            self._made.clear()
-            self._statements = 0
-
     def units(self, made_from: Mapping[str, str], make: Callable[[str], Unit]) -> Units:
         """The units of files, by what these are made from; one is taken from here, or made, when it is asked for."""
         offers: dict[str, Offers] = {}

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -74,21 +73,12 @@ def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table, before: E
 
 def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> _Counted:
     """The same by another process, since this one embeds meanwhile; where that fails, by this one."""
-    work = partial(_extracted_alone, run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
+    work = partial(extraction.extract, run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
     try:
         return _Counted.of(child.result_of(work))
     except ChildProcessError as error:
         run.notice(f"the graph is extracted once more: {error}")
         return _extracted(run, chunks, references, before)
-
-
-def _extracted_alone(*of_source: Any, **plan: Any) -> Extraction:
-    """A graph by a process that ends then: what it was made from takes more memory than all that the result needs."""
-    from docindex_dagster.graph.build import forget_units
-
-    extracted = extraction.extract(*of_source, **plan)
-    forget_units()
-    return extracted
 
 
 def _extract(run: SourceRun, inputs: Inputs) -> Outcome:

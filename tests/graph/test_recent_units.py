@@ -55,17 +55,6 @@ def test_one_that_is_larger_than_all_that_may_stay_is_given_and_does_not_stay():
     assert recent.get("large", lambda: unit(10))[0] is not large
 
 
-def test_none_is_there_any_more_once_they_were_let_go_of():
-    recent = RecentUnits(most=25)
-    first, _ = recent.get("first", lambda: unit(20))
-
-    recent.clear()
-
-    again, _ = recent.get("first", lambda: unit(20))
-    assert again is not first
-    assert recent.get("first", unit)[0] is again
-
-
 def test_units_give_what_a_file_offers_without_making_it_twice():
     recent, made = RecentUnits(), list[str]()
 
