@@ -77,6 +77,7 @@ def _removed(settings: Settings, order: Order) -> dict[str, Any]:
     from docindex_dagster.cli import launch
     from docindex_dagster.cli.sources import undeclare
     from docindex_dagster.sources import edit
+    from docindex_dagster.status.summary import end_of
 
     key, started = order.request.source, time.monotonic()
     edit.check_removable(settings.root, key)
@@ -84,11 +85,7 @@ def _removed(settings: Settings, order: Order) -> dict[str, Any]:
         outcome = launch.remove(settings, key, instance, run_id=order.id, launched_by="serve")
     was_declared = outcome.succeeded and undeclare(settings, key)
     return {
-        "source": key,
-        "run_id": outcome.run_id,
-        "succeeded": outcome.succeeded,
-        "failures": list(outcome.failures),
-        "warnings": list(outcome.warnings),
+        **end_of(key, outcome),
         "was_declared": was_declared,
         "seconds": round(time.monotonic() - started, 2),
     }

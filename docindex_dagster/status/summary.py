@@ -6,14 +6,21 @@ if TYPE_CHECKING:
     from docindex_dagster.pipeline.current import Settled
 
 
-def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
-    """What is shown of a run."""
+def end_of(key: str, outcome: Any) -> dict[str, Any]:
+    """How a run of a source ended, be it indexed or removed."""
     return {
         "source": key,
         "run_id": outcome.run_id,
         "succeeded": outcome.succeeded,
         "failures": list(outcome.failures),
         "warnings": list(outcome.warnings),
+    }
+
+
+def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
+    """What is shown of a run."""
+    return {
+        **end_of(key, outcome),
         "files": outcome.number("discovered_files", "files"),
         "skipped": outcome.number("discovered_files", "skipped"),
         "fallbacks": outcome.number("chunks", "fallbacks"),
