@@ -16,7 +16,7 @@ from docindex_dagster.core.events import Event, Notice, Progress, emit, listenin
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.graph import extraction
-from docindex_dagster.pipeline import graph
+from docindex_dagster.pipeline import graph, publication
 from docindex_dagster.pipeline.ahead import Ahead
 from docindex_dagster.pipeline.run import Ran, run_stages
 from docindex_dagster.pipeline.source_run import SourceRun
@@ -259,6 +259,23 @@ def test_where_searches_have_an_index_stores_wait_for_the_graph(project: Project
     for table in ("graph_nodes", "graph_triples"):
         project.layout.table(table, KEY).unlink()
     (project.notes / "another.py").write_text("def another():\n    return 1\n")
+    was_staged: list[bool] = []
+
+    def noted(work):
+        was_staged.append(staged.wait(0.5))
+        return work()
+
+    monkeypatch.setattr(child, "result_of", noted)
+    run(project, TinyEmbedder())
+
+    assert was_staged == [False]
+    assert staged.is_set()
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_large_stores_wait_for_the_graph(project: Project, staged: Flag, monkeypatch):
+    """Else there would have to be memory for both."""
+    monkeypatch.setattr(publication, "_MOST_BESIDE", 1)
     was_staged: list[bool] = []
 
     def noted(work):
