@@ -250,43 +250,44 @@ def test_the_first_stores_are_written_while_the_graph_is_extracted(project: Proj
     assert ran.publication.source.edges == edges(ran).num_rows > 0
 
 
-@pytest.mark.usefixtures("two_cores")
-def test_where_searches_have_an_index_stores_wait_for_the_graph(project: Project, staged: Flag, monkeypatch):
-    """Else publications of other sources would wait as long as for this graph."""
+@pytest.fixture
+def begun(staged: Flag, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the stages that a run begins ahead."""
+    names: list[str] = []
+    begin = Ahead.begin
+
+    def noted(ahead: Ahead, name: str, *work) -> None:
+        names.append(name)
+        begin(ahead, name, *work)
+
+    monkeypatch.setattr(Ahead, "begin", noted)
     monkeypatch.setattr(child, "result_of", lambda work: work())
+    return names
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_where_searches_have_an_index_stores_wait_for_the_graph(project: Project, begun: list[str]):
+    """Else publications of other sources would wait as long as for this graph."""
     run(project, TinyEmbedder())
-    staged.clear()
+    assert begun == ["knowledge_graph", "stores"]
+    begun.clear()
     for table in ("graph_nodes", "graph_triples"):
         project.layout.table(table, KEY).unlink()
     (project.notes / "another.py").write_text("def another():\n    return 1\n")
-    was_staged: list[bool] = []
 
-    def noted(work):
-        was_staged.append(staged.wait(0.5))
-        return work()
-
-    monkeypatch.setattr(child, "result_of", noted)
     run(project, TinyEmbedder())
 
-    assert was_staged == [False]
-    assert staged.is_set()
+    assert begun == ["knowledge_graph"]
 
 
 @pytest.mark.usefixtures("two_cores")
-def test_large_stores_wait_for_the_graph(project: Project, staged: Flag, monkeypatch):
+def test_large_stores_wait_for_the_graph(project: Project, begun: list[str], monkeypatch):
     """Else there would have to be memory for both."""
     monkeypatch.setattr(publication, "_MOST_BESIDE", 1)
-    was_staged: list[bool] = []
 
-    def noted(work):
-        was_staged.append(staged.wait(0.5))
-        return work()
-
-    monkeypatch.setattr(child, "result_of", noted)
     run(project, TinyEmbedder())
 
-    assert was_staged == [False]
-    assert staged.is_set()
+    assert begun == ["knowledge_graph"]
 
 
 @pytest.fixture
