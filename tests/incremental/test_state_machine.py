@@ -412,9 +412,9 @@ def run(number: int, *, examples: int, length: int, phases: tuple[Phase, ...]) -
 
 @pytest.mark.parametrize("number", SEEDS)
 def test_every_state_is_reached_as_from_nothing(number):
-    taken = run(number, examples=3, length=STEPS, phases=(Phase.generate,))
+    taken = run(number, examples=2, length=STEPS, phases=(Phase.generate,))
 
-    assert taken >= 150 / len(SEEDS)
+    assert taken >= 100 / len(SEEDS)
 
 
 @pytest.mark.states
