@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -30,14 +31,15 @@ _PARTS = re.compile(r"[/.:\\]+")
 _HALF, _LOWER = 32, 0xFFFFFFFF
 
 
-@dataclass(frozen=True, eq=False)
 class Units(Mapping[str, Unit]):
     """The units of the files of a source, each made when it is asked for."""
 
-    paths: Mapping[str, object]  # in their order
-    make: Callable[[str], Unit]
-    _made: dict[str, Unit] = field(default_factory=dict)
-    _offers: dict[str, Offers] = field(default_factory=dict)
+    def __init__(self, paths: Mapping[str, object], make: Callable[[str], Unit]) -> None:
+        """Make the units of paths, which stand in their order."""
+        self.paths, self.make = paths, make
+        self.statements = 0  # in all units that are held
+        self._made: dict[str, Unit] = {}
+        self._offers: dict[str, Offers] = {}
 
     def offers(self, path: str) -> Offers:
         """What the file of a path offers to others."""
@@ -45,11 +47,21 @@ class Units(Mapping[str, Unit]):
             self._offers[path] = Offers(self[path])
         return self._offers[path]
 
+    def clear(self) -> None:
+        """Let go of all units; one that is asked for is made again, and is another object."""
+        self.statements = 0
+        self._made.clear()
+        self._offers.clear()
+
     def __getitem__(self, path: str) -> Unit:
         unit = self._made.get(path)
         if unit is None:
-            unit = self._made[path] = self.make(path)
+            unit = self._made[path] = self._new(path)
+            self.statements += unit.statements
         return unit
+
+    def _new(self, path: str) -> Unit:
+        return self.make(path)
 
     def __contains__(self, path: object) -> bool:
         return path in self.paths
@@ -103,6 +115,16 @@ class Read(Mapping[str, Unit]):
         """What a file offers, without a note."""
         return self.units.offers(path)
 
+    @property
+    def statements(self) -> int:
+        """In all units that are held."""
+        return self.units.statements
+
+    def clear(self) -> None:
+        """Let go of all units; one that is read again is another object."""
+        self._noted.clear()
+        self.units.clear()
+
     def __contains__(self, path: object) -> bool:
         return path in self.units
 
@@ -115,35 +137,72 @@ class Read(Mapping[str, Unit]):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Generic[_Found]):
-    """What a table of all files has under a family of languages and a name."""
+    """What a table of all files has under a family of languages and a name. Files are read as far as it is needed."""
 
     sort: str
     index: Index
     units: Units
     table: Table
-    _known: dict[_Key, tuple[int, list[tuple[str, _Found]]]] = field(default_factory=dict)
+    _known: dict[_Key, "_Listed[_Found]"] = field(default_factory=dict)
     _keys_of: dict[str, Callable[[str], int]] = field(default_factory=dict)  # by family
 
-    def get(self, family: str, name: str) -> Sequence[tuple[str, _Found]]:
-        """What there is, each with its path."""
+    def get(self, family: str, name: str, most: int | None = None) -> Sequence[tuple[str, _Found]]:
+        """What there is, each with its path; the first so many, where more are of no use."""
+        listed = self._listed(family, name)
+        return listed.found if listed.is_whole else listed.first(most)
+
+    def has(self, family: str, name: str) -> bool:
+        """Whether there is anything."""
+        return bool(self.get(family, name, 1))
+
+    def each(self, family: str, name: str) -> Iterator[tuple[str, _Found]]:
+        """What there is, each with its path, as far as it is asked for."""
+        return self._listed(family, name).each()
+
+    def _listed(self, family: str, name: str) -> "_Listed[_Found]":
         known = self._known.get((family, name))
         if known is None:
             hashed = self._keys(family)(name)
-            found = [
-                (path, one)
-                for path in self.index.find(hashed)
-                if self.units[path].rules.family == family
-                for one in getattr(self.units.offers(path), self.sort).get(name, ())
-            ]
-            known = self._known[family, name] = hashed, found
-        self.table.reads.append(known[0])
-        return known[1]
+            known = self._known[family, name] = _Listed(hashed, self._found(family, name, hashed))
+        self.table.reads.append(known.key)
+        return known
+
+    def _found(self, family: str, name: str, hashed: int) -> Iterator[tuple[str, _Found]]:
+        for path in self.index.find(hashed):
+            if self.units[path].rules.family == family:
+                for one in getattr(self.units.offers(path), self.sort).get(name, ()):
+                    yield path, one
 
     def _keys(self, family: str) -> Callable[[str], int]:
         keys = self._keys_of.get(family)
         if keys is None:
             keys = self._keys_of[family] = keys_of(self.sort, family)
         return keys
+
+
+class _Listed(Generic[_Found]):
+    """What there is under a key, as far as it was asked for."""
+
+    __slots__ = ("_rest", "found", "is_whole", "key")
+
+    def __init__(self, key: int, rest: Iterator[tuple[str, _Found]]) -> None:
+        self.key, self._rest = key, rest
+        self.found: list[tuple[str, _Found]] = []
+        self.is_whole = False
+
+    def first(self, most: int | None) -> Sequence[tuple[str, _Found]]:
+        """All, or the first so many."""
+        wanted = None if most is None else max(0, most - len(self.found))
+        self.found += islice(self._rest, wanted)
+        self.is_whole = most is None or len(self.found) < most
+        return self.found
+
+    def each(self) -> Iterator[tuple[str, _Found]]:
+        """All, one after the other."""
+        at = 0
+        while at < len(self.first(at + 1)):
+            yield self.found[at]
+            at += 1
 
 
 class Program:
@@ -192,7 +251,7 @@ class Program:
 
     def is_namespace(self, family: str, name: str) -> bool:
         """Whether a file adds to a namespace, or to one in it."""
-        return bool(self._spaces.get(family, name))
+        return self._spaces.has(family, name)
 
     def everywhere(self, family: str) -> list[str]:
         """The namespaces that all files of a language use."""
@@ -231,19 +290,19 @@ def _declaring(forwards: Lookup[str], family: str, full: str) -> frozenset[str]:
 
 
 def _has_last(named: Lookup[Definition], family: str, full: str) -> bool:
-    return "<" in full or bool(named.get(family, full.rpartition(".")[2]))
+    return "<" in full or named.has(family, full.rpartition(".")[2])
 
 
 def _is_defined(has_last: _Asked, listed: Lookup[Definition], family: str, full: str) -> bool:
-    return has_last(family, full) and any(one.kind != "module" for _, one in listed.get(family, full))
+    return has_last(family, full) and any(one.kind != "module" for _, one in listed.each(family, full))
 
 
 def _is_anything(is_defined: _Asked, variables: Lookup[str], spaces: Lookup[str], family: str, full: str) -> bool:
-    return is_defined(family, full) or bool(variables.get(family, full)) or bool(spaces.get(family, full))
+    return is_defined(family, full) or variables.has(family, full) or spaces.has(family, full)
 
 
 def _is_type(named: Lookup[Definition], family: str, name: str) -> bool:
-    return any(one.kind in TYPES for _, one in named.get(family, name))
+    return any(one.kind in TYPES for _, one in named.each(family, name))
 
 
 def _module_names(importer: str, module: str) -> set[str]:

@@ -142,6 +142,12 @@ class Unit:
         self.reexports = {one.name: one for one in passed_on if one.kind == "name"}
         self.reexported = [one.module for one in passed_on if one.kind != "name"]  # modules of which all is
 
+    @property
+    def statements(self) -> int:
+        """How much the file says, and so how much memory the unit takes: some 600 bytes each."""
+        ir = self.ir
+        return 1 + sum(map(len, (ir.definitions, ir.calls, ir.assignments, ir.parameters, ir.returns)))
+
     @cached_property
     def directives(self) -> Sequence[str]:
         """The namespaces whose names a file of C++ uses."""

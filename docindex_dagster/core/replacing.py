@@ -8,15 +8,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
-def by_path(table: pa.Table) -> pa.Table:
-    """Sorted by path, the rows of a file in the order in which they were found."""
-    paths = table["path"].combine_chunks().dictionary_encode()
-    ranks = np.empty(len(paths.dictionary), np.int64)
-    ranks[pc.sort_indices(paths.dictionary).to_numpy()] = np.arange(len(ranks))
-    places = ranks[paths.indices.to_numpy()]
-    if np.all(places[1:] >= places[:-1]):
-        return table
-    return table.take(pa.array(np.argsort(places, kind="stable")))
+def joined_by_path(parts: list[pa.Table]) -> pa.Table:
+    """One table of all, sorted by path, the rows of a file in the order in which they were found.
+
+    The list is emptied, and each column is let go of when it is copied: large tables are not in memory twice.
+    """
+    table = pa.concat_tables(parts)
+    parts.clear()
+    order, schema, columns = _order(table["path"]), table.schema, []
+    while table.num_columns:
+        column = table.column(0)
+        table = table.remove_column(0)
+        columns.append(column.combine_chunks() if order is None else column.take(order).combine_chunks())
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _order(paths: pa.ChunkedArray) -> pa.Array | None:
+    """The rows of paths, sorted by these; None where they are sorted."""
+    encoded = paths.combine_chunks().dictionary_encode()
+    ranks = np.empty(len(encoded.dictionary), np.int64)
+    ranks[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(ranks))
+    places = ranks[encoded.indices.to_numpy()]
+    return None if np.all(places[1:] >= places[:-1]) else pa.array(np.argsort(places, kind="stable"))
 
 
 def replaced(table: pa.Table, paths: Sequence[str], new: pa.Table) -> pa.Table:

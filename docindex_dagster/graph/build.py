@@ -15,7 +15,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,7 +24,7 @@ from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import has_calls
 from docindex_dagster.callgraph.modules import Modules, is_configuration
 from docindex_dagster.callgraph.program import Index, Program, Units
-from docindex_dagster.callgraph.resolver.queries import Queries
+from docindex_dagster.callgraph.resolver.queries import MOST_STATEMENTS, Queries
 from docindex_dagster.callgraph.resolver.resolver import resolver as resolver_of
 from docindex_dagster.callgraph.table_reading import References
 from docindex_dagster.callgraph.units import Chunks, Unit
@@ -33,36 +32,20 @@ from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.replacing import by_path, replaced
+from docindex_dagster.core.replacing import joined_by_path, replaced
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.graph.concepts.edges import concept_edges
 from docindex_dagster.graph.concepts.extractor import Found
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.graph.known_files import KnownFiles, keys_of, news_of
+from docindex_dagster.graph.file_rows import families, needed, rows_of, spans_of
+from docindex_dagster.graph.known_files import KnownFiles, news_of
+from docindex_dagster.graph.offered import Offered
 from docindex_dagster.graph.recent_units import RecentUnits
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
-
-_NEEDED = (
-    "chunk_id",
-    "source",
-    "source_type",
-    "path",
-    "start_line",
-    "end_line",
-    "text",
-    "embed_text_hash",
-    "imports",
-    "heading_path",
-    "chunk_type",
-    "has_code",
-    "part_number",
-    "pointers",
-    "row_hash",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +74,12 @@ def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_
         ValueError: what should be references is another table.
     """
     files, irs = _of_files(chunks), References(references)
-    units = _units(files, _spans(files), irs)
-    index = Index.of([*units], *keys_of({at: units.offers(path).fingerprints for at, path in enumerate(units)}))
-    new = _extracted(_resolver(units, files, index, content), files, irs, [*units], content)
-    return _with_outside(by_path(new.nodes), by_path(new.triples))
+    units = _units(files, spans_of(files), irs)
+    offered = Offered.of(units, units, MOST_STATEMENTS)
+    index = Index.of([*units], *offered.keys_at({path: at for at, path in enumerate(units)}))
+    resolvers = _resolvers(units, files, index, content)
+    new = _extracted(_Source(files, irs, content, resolvers, offered.__getitem__), [*units])
+    return _with_outside(new.nodes, new.triples)
 
 
 @gc_disabled()
@@ -113,37 +98,31 @@ def update_graph(
         ValueError: what should be references is another table.
     """
     files, irs = _of_files(chunks), References(references)
-    spans = _spans(files)
+    spans = spans_of(files)
     made_from = _made_from(files, spans, irs)
     units = _recent.units(made_from, _maker(files, spans, irs))
     known = KnownFiles.of(previous)
     changed = {path for path in units if known.made_from.get(path) != made_from[path]}
-    seen = {path: units.offers(path).fingerprints for path in changed}
+    seen = Offered.of(units, changed, MOST_STATEMENTS)
     gone = {path for path in known.rows if path not in units}
     news = news_of(seen, known, gone)
     if any(is_configuration(path) for path in news.paths):
         return build_graph(chunks, references, content)
     again = sorted({*changed, *(path for path in known.looking(news.keys) if path in units)})
-    index = known.index([*units], seen)
-    new = _extracted(_resolver(units, files, index, content), files, irs, again, content)
+    resolvers = _resolvers(units, files, known.index([*units], seen), content)
+
+    def offered(path: str) -> Mapping[int, int]:
+        return seen[path] if path in seen else known.fingerprints(path)
+
+    new = _extracted(_Source(files, irs, content, resolvers, offered), again)
     inside = previous.nodes.slice(0, previous.nodes.num_rows - previous.nodes["path"].null_count)
     out = sorted({*again, *gone})
-    nodes = replaced(inside, out, by_path(new.nodes))
-    return _with_outside(nodes, replaced(previous.triples, out, by_path(new.triples)))
+    nodes = replaced(inside, out, new.nodes)
+    return _with_outside(nodes, replaced(previous.triples, out, new.triples))
 
 
 # What a unit is made of, beside what its file says.
 _OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "start_line", "start_byte")
-
-
-def _spans(files: pa.Table) -> dict[str, tuple[int, int]]:
-    """The first row and the end of each file in a table of chunks, which is sorted by path and position."""
-    paths = files["path"].combine_chunks().dictionary_encode()
-    codes = paths.indices.to_numpy(zero_copy_only=False)
-    begins = np.flatnonzero(np.diff(codes, prepend=-1))
-    ends = np.append(begins, len(codes))[1:]
-    names = paths.dictionary.take(pa.array(codes[begins])).to_pylist()
-    return dict(zip(names, zip(begins.tolist(), ends.tolist(), strict=True), strict=True))
 
 
 def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> Units:
@@ -169,10 +148,15 @@ def _maker(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Reference
     return make
 
 
-def _resolver(units: Units, files: pa.Table, index: Index, content: Content) -> Queries:
-    """The resolver of all files, which are found by an index."""
-    table = Table(content.limits)
-    return resolver_of(Program(units, _modules(files), index, table), table)
+def _resolvers(units: Units, files: pa.Table, index: Index, content: Content) -> Callable[[], Queries]:
+    """What makes a resolver of all files, which are found by an index."""
+    modules = _modules(files)
+
+    def make() -> Queries:
+        table = Table(content.limits)
+        return resolver_of(Program(units, modules, index, table), table)
+
+    return make
 
 
 def _of_files(chunks: pa.Table) -> pa.Table:
@@ -187,7 +171,7 @@ def versions_of(chunks: pa.Table, references: pa.Table) -> dict[str, str]:
         ValueError: what should be references is another table.
     """
     files = _of_files(chunks)
-    return _made_from(files, _spans(files), References(references))
+    return _made_from(files, spans_of(files), References(references))
 
 
 def _made_from(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> dict[str, str]:
@@ -205,30 +189,47 @@ def _modules(files: pa.Table) -> Modules:
     return Modules(frozenset(paths), texts)
 
 
-def _extracted(resolver: Queries, files: pa.Table, irs: References, paths: Sequence[str], content: Content) -> Graph:
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A source of which nodes and edges are wanted.
+
+    Attributes:
+        files: the chunks of its files.
+        irs: what these say about names.
+        content: what is wanted.
+        resolver: makes one of its names.
+        offered: by path, the keys that a file offers, each with a fingerprint of what is found there.
+    """
+
+    files: pa.Table
+    irs: References
+    content: Content
+    resolver: Callable[[], Queries]
+    offered: Callable[[str], Mapping[int, int]]
+
+
+def _extracted(source: _Source, paths: Sequence[str]) -> Graph:
     """The nodes and triples of some files, without the nodes that lie outside the source."""
-    wanted = (
-        files
-        if len(paths) == len(resolver.program.units)
-        else files.filter(pc.is_in(files["path"], pa.array(paths, pa.string())))
-    )
-    with closing(resolver):
-        parts = [*_parts(resolver, wanted, irs, content)]
-    return Graph(pa.concat_tables([part.nodes for part in parts]), pa.concat_tables([part.triples for part in parts]))
+    wanted = source.files
+    if len(paths) != len(pc.unique(wanted["path"])):
+        wanted = wanted.filter(pc.is_in(wanted["path"], pa.array(paths, pa.string())))
+    parts = [*_parts(source, wanted)]
+    nodes, triples = [part.nodes for part in parts], [part.triples for part in parts]
+    parts.clear()
+    return Graph(joined_by_path(nodes), joined_by_path(triples))
 
 
-def _parts(resolver: Queries, wanted: pa.Table, irs: References, content: Content) -> Iterator[Graph]:
-    """The graph in parts, since many rows take much more memory as objects than in a table."""
+def _parts(source: _Source, wanted: pa.Table) -> Iterator[Graph]:
+    """The graph of some chunks in parts, since many rows take much more memory as objects than in a table."""
     nodes: list[Node] = []
     triples: list[Triple] = []
     is_document = pc.equal(wanted["source_type"], DOCUMENT)
-    concepts = content.concepts.of(wanted["embed_text_hash"].filter(is_document))
-    ends_at = time.monotonic() + content.limits.source_s
+    concepts = source.content.concepts.of(wanted["embed_text_hash"].filter(is_document))
+    ends_at = time.monotonic() + source.content.limits.source_s
     count = len(pc.unique(wanted["path"]))
     announce = reporter(wanted["source"][0].as_py(), "knowledge_graph", "files") if count else ignore
     announce(0, count)
-    for done, (path, group) in enumerate(groupby(_rows(wanted, is_document), key=itemgetter("path")), start=1):
-        file = _File(resolver, path, [*group], irs.version_of(path), content, concepts)
+    for done, file in enumerate(_files(source, wanted, is_document, concepts), start=1):
         try:
             of_file = file.extracted(ends_at)
         except MemoryError:
@@ -244,6 +245,18 @@ def _parts(resolver: Queries, wanted: pa.Table, irs: References, content: Conten
     yield Graph(node_table(nodes), triple_table(triples))
 
 
+def _files(
+    source: _Source, wanted: pa.Table, is_document: pa.ChunkedArray, concepts: Mapping[str, Found]
+) -> Iterator["_File"]:
+    """The files of some chunks, by families of languages: names meet in these alone, so each has its own resolver."""
+    columns = needed(wanted, is_document)
+    for of_family in families(wanted):
+        with closing(source.resolver()) as resolver:
+            for path, rows in groupby(rows_of(columns, of_family), key=itemgetter("path")):
+                yield _File(source, resolver, path, [*rows], concepts)
+            resolver.forget()
+
+
 def _as_problem(error: Exception) -> str:
     return str(error) if isinstance(error, OverLimitError) else f"error: {type(error).__name__}: {first_line(error)}"
 
@@ -253,19 +266,17 @@ class _File:
     """A file of which nodes and edges are wanted.
 
     Attributes:
-        resolver: of its source.
+        source: in which it is.
+        resolver: of its names.
         path: of the file.
         rows: its chunks.
-        references: a hash of what the file says about names.
-        content: what is wanted.
         concepts: what is in texts, by their hashes.
     """
 
+    source: _Source
     resolver: Queries
     path: str
     rows: Sequence[dict[str, Any]]
-    references: str
-    content: Content
     concepts: Mapping[str, Found]
 
     def extracted(self, ends_at: float) -> tuple[list[Node], list[Triple]]:
@@ -274,12 +285,13 @@ class _File:
         Raises:
             OverLimitError: it takes too much, or the source took until `ends_at`, of `time.monotonic`, before.
         """
+        content = self.source.content
         if time.monotonic() > ends_at:
-            raise OverLimitError(f"{TIME_OUT}the files before it took over {self.content.limits.source_s:g} s")
+            raise OverLimitError(f"{TIME_OUT}the files before it took over {content.limits.source_s:g} s")
         edges, first = self._start(), self.rows[0]
-        if self.content.code and has_calls(edges.unit.language):
+        if content.code and has_calls(edges.unit.language):
             edges.collect()
-        elif self.content.code:
+        elif content.code:
             edges.define()
             edges.import_as_written(first["imports"] or (), first["start_line"])
         if first["source_type"] != DOCUMENT:
@@ -288,7 +300,7 @@ class _File:
             return [self._about(), *edges.nodes.values()], [*edges.triples.values()]
         chunks = read_document(self.rows)
         sections, of_sections = section_edges(chunks)
-        of_concepts = concept_edges(chunks, self.concepts, self.content.most_concepts, self.content.found_by)
+        of_concepts = concept_edges(chunks, self.concepts, content.most_concepts, content.found_by)
         return (
             [self._about(), *edges.nodes.values(), *sections, *anchors(chunks)],
             [*edges.triples.values(), *of_sections, *document_edges(chunks), *of_concepts],
@@ -297,7 +309,7 @@ class _File:
     def defined(self, problem: str) -> tuple[list[Node], list[Triple]]:
         """What it defines, which edges of other files may reach, where the rest is not to be had."""
         edges = self._start()
-        if self.content.code:
+        if self.source.content.code:
             edges.define()
         return [self._about(problem), *edges.nodes.values()], [*edges.triples.values()]
 
@@ -308,22 +320,12 @@ class _File:
     def _about(self, problem: str | None = None) -> Node:
         """The node of the file, with what was looked at so far."""
         source, chunk = self.rows[0]["source"], self.rows[0]["chunk_id"]
-        seen = self.resolver.program.units.offers(self.path).fingerprints
+        seen = self.source.offered(self.path)
         keys = [*seen], [*seen.values()], self.resolver.looked()
-        made_from = digest_parts(self.references, *(row["row_hash"] for row in self.rows))
+        made_from = digest_parts(self.source.irs.version_of(self.path), *(row["row_hash"] for row in self.rows))
         return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem)
 
 
 def _with_outside(nodes: pa.Table, triples: pa.Table) -> Graph:
     """The graph of all files, which are sorted by path, with the nodes that lie outside the source."""
     return Graph(pa.concat_tables([nodes, outside_nodes(triples)]).combine_chunks(), triples.combine_chunks())
-
-
-def _rows(chunks: pa.Table, is_document: pa.ChunkedArray) -> Iterator[dict[str, Any]]:
-    """Chunks as dictionaries, the text and pointers of documents alone."""
-    needed = chunks.select(list(_NEEDED))
-    for name in ("text", "pointers"):
-        of_documents = pc.if_else(is_document, chunks[name], pa.scalar(None, pa.string()))
-        needed = needed.set_column(needed.schema.get_field_index(name), name, of_documents)
-    for batch in needed.to_batches(max_chunksize=4096):
-        yield from batch.to_pylist()

@@ -151,7 +151,7 @@ class FileEdges:
     def _refer(self, call: CallSite, expression: Expression) -> None:
         """A reference to what an argument names, where anything in the source has this name."""
         name = last_name(expression)
-        if name not in self.unit.imports and not self.resolver.program.named.get(self.unit.rules.family, name):
+        if name not in self.unit.imports and not self.resolver.program.named.has(self.unit.rules.family, name):
             return
         for value in self.resolver.values(self.unit, call.scope, expression):
             if value.kind in _SYMBOLS:

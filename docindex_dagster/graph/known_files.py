@@ -1,16 +1,15 @@
 """What a graph says of its files, from which an update goes on: what they were made from, offered and looked at."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from docindex_dagster.callgraph.program import Index
+from docindex_dagster.graph.offered import Offered
 from docindex_dagster.graph.source_graph import Graph
 
 
@@ -55,7 +54,7 @@ class KnownFiles:
         found: list[str] = pc.unique(self.files["path"].take(rows)).to_pylist()
         return found
 
-    def index(self, paths: Sequence[str], seen: Mapping[str, Mapping[int, int]]) -> Index:
+    def index(self, paths: Sequence[str], seen: Offered) -> Index:
         """The index of the files of some paths, of which some were seen again, and all others are known."""
         positions = np.full(self.files.num_rows, -1)
         for position, path in enumerate(paths):
@@ -65,7 +64,7 @@ class KnownFiles:
         files = positions[pc.list_parent_indices(offers).to_numpy()]
         keys = pc.list_flatten(offers).to_numpy().astype(np.int64)
         is_taken = files >= 0
-        again = keys_of({at: seen[path] for at, path in enumerate(paths) if path in seen})
+        again = seen.keys_at({path: at for at, path in enumerate(paths) if path in seen})
         parts = zip((files[is_taken], keys[is_taken]), again, strict=True)
         return Index.of(paths, *map(np.concatenate, parts))
 
@@ -77,10 +76,3 @@ def news_of(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, gone: Abst
         old, new = known.fingerprints(path), seen.get(path, {})
         keys.update(key for key in {*old, *new} if old.get(key) != new.get(key))
     return News(frozenset(keys), frozenset({*seen, *gone}))
-
-
-def keys_of(offered: Mapping[int, Iterable[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The keys that some files offer: each file's position, as often as it has keys, and these: (keys,), int64."""
-    listed = [[*keys] for keys in offered.values()]
-    files = np.repeat(np.fromiter(offered, np.int64), [len(keys) for keys in listed])
-    return files, np.fromiter(chain.from_iterable(listed), np.int64)

@@ -6,7 +6,6 @@ others. In a process that goes on, as one that watches, these are mostly the sam
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
@@ -42,7 +41,7 @@ class RecentUnits:
                 self._made.move_to_end(made_from)
                 return known.unit, known.offers
         unit = make()
-        made = _Made(unit, Offers(unit), _statements(unit))
+        made = _Made(unit, Offers(unit), unit.statements)
         with self._lock:
             if made_from not in self._made:
                 self._made[made_from] = made
@@ -53,26 +52,21 @@ class RecentUnits:
 
     def units(self, made_from: Mapping[str, str], make: Callable[[str], Unit]) -> Units:
         """The units of files, by what these are made from; one is taken from here, or made, when it is asked for."""
-        offers: dict[str, Offers] = {}
-
-        def found(path: str) -> Unit:
-            unit, offers[path] = self.get(made_from[path], lambda: make(path))
-            return unit
-
-        return _Known(made_from, found, {}, offers)
+        return _Known(self, made_from, make)
 
 
-@dataclass(frozen=True, eq=False)
 class _Known(Units):
     """Units with which comes what they offer."""
+
+    def __init__(self, recent: RecentUnits, made_from: Mapping[str, str], make: Callable[[str], Unit]) -> None:
+        super().__init__(made_from, make)
+        self._recent, self._made_from = recent, made_from
 
     def offers(self, path: str) -> Offers:
         """What the file of a path offers to others."""
         self[path]
         return super().offers(path)
 
-
-def _statements(unit: Unit) -> int:
-    """How much there is in a unit."""
-    ir = unit.ir
-    return 1 + sum(len(part) for part in (ir.definitions, ir.calls, ir.assignments, ir.parameters, ir.returns))
+    def _new(self, path: str) -> Unit:
+        unit, self._offers[path] = self._recent.get(self._made_from[path], lambda: self.make(path))
+        return unit

@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.core.replacing import by_path, replaced
+from docindex_dagster.core.replacing import joined_by_path, replaced
 
 
 def _table(*rows: str) -> pa.Table:
@@ -15,7 +15,13 @@ def _rows(table: pa.Table) -> list[str]:
 
 
 def test_rows_are_sorted_by_path_and_in_a_file_as_they_were_found():
-    assert _rows(by_path(_table("b:2", "a:9", "b:1", "é:0", "a:3"))) == ["a:9", "a:3", "b:2", "b:1", "é:0"]
+    assert _rows(joined_by_path([_table("b:2", "a:9"), _table("b:1", "é:0", "a:3")])) == [
+        "a:9",
+        "a:3",
+        "b:2",
+        "b:1",
+        "é:0",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -158,18 +158,22 @@ class Table:
         self._cycles.start()
         self.reads, self._uses = [], []
         if sum(len(query.goals) for query in self.queries) > _MOST_GOALS:
-            self._at_level, self._cycles = {}, Cycles()
-            for query in self.queries:
-                query.goals = {}
+            self.forget()
+
+    def forget(self) -> None:
+        """Let go of all answers; what is asked for again is found again. Not while a query is followed."""
+        self._at_level, self._of_file, self._partial = {}, {}, {}
+        self._cycles, self._trail = Cycles(), Trail()
+        self.reads, self._uses = [], []
+        for query in self.queries:
+            query.goals = {}
 
     def close(self) -> None:
         """Let go of all answers."""
+        self.forget()
         for query in self.queries:
             query.close()
         self.queries.clear()
-        self.reads, self._uses = [], []
-        self._at_level, self._of_file, self._partial = {}, {}, {}
-        self._cycles, self._trail = Cycles(), Trail()
 
     def looked(self) -> list[int]:
         """The keys that were looked at since the start, sorted."""

@@ -174,7 +174,7 @@ def _from_callers(q: Queries, target: Value, position: int, name: str) -> Values
         target, called = owner, q.definition(owner).name
     exported = (other for other, of in unit.exports.items() if ir.Name(called) in of and other != called)
     names = [called, *([q.definition(made).name] if made else []), *exported]
-    callers = [one for known in names for one in q.program.callers.get(unit.rules.family, known)]
+    callers = [one for known in names for one in q.program.callers.get(unit.rules.family, known, MOST_CALLERS)]
     found: list[Value] = []
     for path, call in callers[:MOST_CALLERS]:
         other = q.unit(path)

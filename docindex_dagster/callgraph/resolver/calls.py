@@ -90,7 +90,7 @@ def _read(q: Queries, unit: Unit, scope: str, callee: Expression) -> Sequence[Va
     """The functions that take nothing, where they are called by their names alone."""
     written, family = last_name(callee), unit.rules.family
     names = {written, *(one.member for one in unit.imports.get(written, ()))}
-    if not any(one.kind in FUNCTIONS for name in names for _, one in q.program.named.get(family, name)):
+    if not any(one.kind in FUNCTIONS for name in names for _, one in q.program.named.each(family, name)):
         return ()
     found = q.values(unit, scope, callee)
     return [value for value in found if q.is_bare(value) and q.definition(value).name in names]
@@ -183,8 +183,9 @@ def _may_run_in(q: Queries, unit: Unit, scope: str, derived: Value) -> bool:
     """Whether a method may be called on an object of a class; not where only those of other classes call it."""
     method = function_around(unit, scope)
     name = method.name if method else ""
-    called = q.program.callers.get(unit.rules.family, name)
-    if not called or not all(_is_own_call(call, name) for _, call in called):
+    callers, family = q.program.callers, unit.rules.family
+    called = callers.get(family, name, MOST_CALLERS)
+    if not called or not all(_is_own_call(call, name) for _, call in callers.each(family, name)):
         return True
     above = {(one.path, one.name) for one in ancestors(q, derived)}
     holders = (one for path, call in called[:MOST_CALLERS] for one in q.values(q.unit(path), call.scope, THIS))

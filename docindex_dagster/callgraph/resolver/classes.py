@@ -233,7 +233,7 @@ def _filled(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Ite
     """What a field is where objects of a class are written with their fields."""
     cls, fields = Value("class", unit.path, definition.id), [*unit.bindings.get(definition.id, ())]
     position = fields.index(name) if name in fields else MOST_CALLERS
-    for path, fill in q.program.fills.get(unit.rules.family, definition.name)[:MOST_CALLERS]:
+    for path, fill in q.program.fills.get(unit.rules.family, definition.name, MOST_CALLERS)[:MOST_CALLERS]:
         given = argument_at(fill.arguments, position, name)
         if given is not None and not isinstance(given.value, ir.Unknown):
             other = q.unit(path)
@@ -244,7 +244,7 @@ def _filled(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Ite
 def _assigned(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Iterator[Value]:
     """What is assigned to a field of objects of a class."""
     cls, has_tables = Value("class", unit.path, definition.id), unit.rules.has_tables
-    known = q.program.assigned.get(unit.rules.family, name)
+    known = q.program.assigned.get(unit.rules.family, name, None if has_tables else MOST_CALLERS)
     if has_tables:
         known = sorted(known, key=lambda item: item[0] != unit.path)
     for path, one in known[:MOST_CALLERS]:

@@ -61,7 +61,7 @@ def _element(q: Queries, unit: Unit, scope: str, expression: ir.Element) -> Iter
 
 
 def _literal(q: Queries, unit: Unit, _: str, expression: ir.Literal) -> Iterable[Value]:
-    if unit.rules.has_open_classes and q.program.named.get(unit.rules.family, expression.type):
+    if unit.rules.has_open_classes and q.program.named.has(unit.rules.family, expression.type):
         return q.values(unit, ir.FILE, ir.Instance(ir.TypeRef(expression.type)))
     return [external_object(expression.type)]
 

@@ -25,7 +25,7 @@ def lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str
         known = q.member_names[key] = frozenset(name for part in parts for name in _names(*part))
     if name in known or not rules.has_open_classes:
         return name not in known
-    return not q.program.full.get(rules.family, f"{full_name(unit, definition.qualified)}.{name}")
+    return not q.program.full.has(rules.family, f"{full_name(unit, definition.qualified)}.{name}")
 
 
 def members_of(definition: Definition, rules: Rules) -> str:

@@ -60,7 +60,7 @@ def _steps_outwards(q: Queries, unit: Unit, name: str, own: Sequence[str]) -> It
     yield from imported(q, unit, name)
     if any(not one.scope for one in unit.imports.get(name, ())):
         return
-    is_defined = bool(q.program.named.get(rules.family, name))
+    is_defined = q.program.named.has(rules.family, name)
     for space in own if is_defined else ():
         yield found_by(_inside(q, rules, space, name, unit.path), Resolution.PACKAGE)
     modules = dict.fromkeys((*(one.module for one in unit.wildcards), *q.program.everywhere(rules.family)))

@@ -20,6 +20,7 @@ from docindex_dagster.callgraph.units import Unit
 MOST_CALLERS = 40  # that are asked what they give for a parameter
 BASE_KINDS = frozenset({"class", "external", "function", "literal", "record", "object"})
 PATH_WORDS = frozenset({"this", "super", "crate"})
+MOST_STATEMENTS = 1_000_000  # in the units that are held: some 600 MB
 
 Part = tuple[Unit, Definition]
 _Found = TypeVar("_Found")
@@ -133,7 +134,15 @@ class Queries:
 
     def start(self) -> None:
         """Begin with a file: what is looked at from here on is looked at for it."""
+        if self.program.units.statements > MOST_STATEMENTS:
+            self.forget()
         self.table.start()
+
+    def forget(self) -> None:
+        """Let go of all units, and of the answers, which lead to them. What is asked for again is found again."""
+        self.program.units.clear()
+        self.table.forget()
+        self._hoisting.clear()
 
     def looked(self) -> list[int]:
         """The keys of all that was looked at since the start, sorted."""
@@ -160,7 +169,7 @@ class Queries:
         self, lookup: Lookup[_Found], unit: Unit, name: str, most: int | None = None
     ) -> list[tuple[Unit, _Found]]:
         """What there is of one sort under a name in the language of a file, each with its file."""
-        return [(self.unit(path), one) for path, one in lookup.get(unit.rules.family, name)[:most]]
+        return [(self.unit(path), one) for path, one in lookup.get(unit.rules.family, name, most)[:most]]
 
     def hoisted(self, unit: Unit, scope: str, expression: Expression) -> str:
         """The outermost place where an expression means the same."""

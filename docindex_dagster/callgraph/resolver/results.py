@@ -178,7 +178,7 @@ def _returns(q: Queries, unit: Unit, function: Value) -> Sequence[ir.Expression]
 
 
 def _is_called_once(q: Queries, unit: Unit, function: Value) -> bool:
-    callers = q.program.callers.get(unit.rules.family, unit.definitions[function.name].name)
+    callers = q.program.callers.get(unit.rules.family, unit.definitions[function.name].name, MOST_CALLERS + 1)
     if not 1 < len(callers) <= MOST_CALLERS:
         return len(callers) <= 1
     reached = (q.table.without_callers(q.targets, q.unit(path), call) for path, call in callers)
