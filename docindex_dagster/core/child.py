@@ -5,13 +5,14 @@ Parsing has processes that stay and may crash; they are not here.
 
 import multiprocessing
 import os
+import pickle
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from threading import Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from docindex_dagster.core import events
 from docindex_dagster.core.garbage import give_back
@@ -29,16 +30,17 @@ def result_of(work: Callable[[], Result]) -> Result:
         ChildProcessError: the process ended without a result, be it killed or by an error of the work.
     """
     context = multiprocessing.get_context("spawn")  # not forked: this process may have threads of lancedb
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(work, sender), daemon=True)
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs,), daemon=True)
     _start(process)
-    sender.close()  # so that the end of the process ends the pipe
+    theirs.close()  # so that the end of the process ends the pipe
     try:
-        with receiver:
-            while isinstance(received := receiver.recv(), events.Event):
+        with ours:
+            _send(ours, work)
+            while isinstance(received := _receive(ours), events.Event):
                 events.emit(received)
         (result,) = received
-    except EOFError as error:
+    except (EOFError, ConnectionError) as error:
         process.join()
         raise ChildProcessError(f"a process ended with exit code {process.exitcode} and without a result") from error
     finally:
@@ -76,12 +78,28 @@ def safe_path() -> Iterator[None]:
             os.environ[_SAFE_PATH] = before
 
 
-def _work(work: Callable[[], object], sender: Connection) -> None:
+def _send(pipe: Connection, content: object) -> None:
+    """Send an object. The memory of tables in it goes as it is: a pickle that holds it would be a second copy."""
+    buffers: list[pickle.PickleBuffer] = []
+    pickled = pickle.dumps(content, protocol=5, buffer_callback=buffers.append)
+    pipe.send((pickled, len(buffers)))
+    for buffer in buffers:
+        pipe.send_bytes(buffer.raw())
+
+
+def _receive(pipe: Connection) -> Any:
+    """Receive an object from a process of this program."""
+    pickled, count = pipe.recv()
+    return pickle.loads(pickled, buffers=[pipe.recv_bytes() for _ in range(count)])  # noqa: S301 our own process sent it
+
+
+def _work(pipe: Connection) -> None:
     Thread(target=_end_with_parent, daemon=True).start()
-    with events.listening(sender.send):
+    work = _receive(pipe)
+    with events.listening(lambda event: _send(pipe, event)):
         result = work()
     give_back()  # before the other process takes as much for the result
-    sender.send((result,))
+    _send(pipe, (result,))
 
 
 def _end_with_parent() -> None:

@@ -9,6 +9,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.callgraph.languages import rules_of
+from docindex_dagster.callgraph.modules import is_configuration
+from docindex_dagster.graph.documents import DOCUMENT
 
 _NEEDED = (
     "chunk_id",
@@ -57,6 +59,15 @@ def needed(chunks: pa.Table, is_document: pa.ChunkedArray) -> pa.Table:
         of_documents = pc.if_else(is_document, chunks[name], pa.scalar(None, pa.string()))
         columns = columns.set_column(columns.schema.get_field_index(name), name, of_documents)
     return columns
+
+
+def without_code(chunks: pa.Table) -> pa.Table:
+    """The chunks with the text of documents and settings alone, which a graph is made from: code is most of it."""
+    paths = pc.unique(chunks["path"])
+    settings = paths.filter(pa.array([is_configuration(path) for path in paths.to_pylist()], pa.bool_()))
+    is_read = pc.or_(pc.equal(chunks["source_type"], DOCUMENT), pc.is_in(chunks["path"], settings))
+    at = chunks.schema.get_field_index("text")
+    return chunks.set_column(at, chunks.field(at), pc.if_else(is_read, chunks["text"], ""))
 
 
 def rows_of(chunks: pa.Table, order: NDArray[np.int64]) -> Iterator[dict[str, Any]]:

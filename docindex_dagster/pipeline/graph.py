@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from docindex_dagster.core import child
 from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.tables import stamped_version
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.analysis import Statistics, statistics
@@ -66,16 +67,24 @@ class _Counted:
 
 
 def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> _Counted:
-    return _Counted.of(
-        extraction.extract(run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
-    )
+    return _counted(run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
+
+
+def _counted(
+    layout: Layout, key: str, chunks: pa.Table, references: pa.Table, *, plan: GraphPlan, previous: Extraction | None
+) -> _Counted:
+    return _Counted.of(extraction.extract(layout, key, chunks, references, plan=plan, previous=previous))
 
 
 def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> _Counted:
     """The same by another process, since this one embeds meanwhile; where that fails, by this one."""
-    work = partial(extraction.extract, run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
+    from docindex_dagster.graph.file_rows import without_code  # it loads what resolves calls
+
+    plan = run.graph_plan
+    sent = chunks if plan.precise else without_code(chunks)
+    work = partial(_counted, run.layout, run.key, sent, references, plan=plan, previous=before)
     try:
-        return _Counted.of(child.result_of(work))
+        return child.result_of(work)
     except ChildProcessError as error:
         run.notice(f"the graph is extracted once more: {error}")
         return _extracted(run, chunks, references, before)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from docindex_dagster.core import events
@@ -31,6 +32,10 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def doubled(table: pa.Table) -> pa.Table:
+    return pa.concat_tables([table, table])
+
+
 def wait_for_ever(file: Path) -> None:
     file.write_text(str(os.getpid()))
     time.sleep(600)
@@ -50,6 +55,14 @@ def test_another_process_gives_the_result_and_its_events_are_announced_here():
     assert process != os.getpid()
     assert number == 1
     assert seen == [Progress("a", "graph", 1, 2, "files")]
+
+
+def test_tables_go_to_another_process_and_come_back():
+    table = pa.table({"text": ["pump", None, "välve" * 100_000], "list": [[1], [], None]}, metadata={b"version": b"1"})
+
+    found = result_of(partial(doubled, table.slice(1)))
+
+    assert found.equals(doubled(table.slice(1)), check_metadata=True)
 
 
 @pytest.mark.parametrize(("work", "code"), [(fail, 1), (die, -signal.SIGKILL)])
