@@ -1,6 +1,6 @@
 """The `chunks` table of a source: rows of unchanged files and commits are reused, the others are made anew."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.replacing import replaced
+from docindex_dagster.core.replacing import joined_by_path, replaced
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.core.tables import column_version, stamp
@@ -74,9 +74,11 @@ def build_chunks(
     present = pa.concat_tables(columns, promote_options="default")
     reused = _reusable(present, previous, version)
     made = cut(source, _without(inputs.files, reused), settings, Wanted(references=wants_references))
-    fresh, left_out = made.rows, made.left_out
-    messages = commit_chunks(_without(texts, reused))
-    table = _together(reused, _refreshed(reused, present), pa.concat_tables([fresh, messages]))
+    left_out = made.left_out
+    is_as_seen = not left_out and pc.all(pc.is_in(_file_keys(made.rows), _file_keys(present)), min_count=0).as_py()
+    new = [made.rows, commit_chunks(_without(texts, reused))]
+    made = replace(made, rows=CHUNKS.empty_table())  # large tables are not in memory twice
+    table = _together(reused, _refreshed(reused, present), new)
     summaries = None
     if summariser is not None:
         table, summaries = summarise(table, summariser, source.key)
@@ -85,7 +87,6 @@ def build_chunks(
     verify_chunks(table, present, tuple(path for path, _ in left_out))
     about = {_FINGERPRINT: version.encode()}
     is_summarised = summaries is None or summaries.is_complete
-    is_as_seen = not left_out and pc.all(pc.is_in(_file_keys(fresh), _file_keys(present)), min_count=0).as_py()
     if is_summarised and is_as_seen and not pc.any(_is_passing(table), min_count=0).as_py():
         about[MADE_FROM] = inputs.made_from.encode()
     stamped = stamp(table.replace_schema_metadata(about), digest_parts(version, column_version(table, "row_hash")))
@@ -118,10 +119,15 @@ def _of_files(rows: pa.Table, is_wanted: pa.ChunkedArray) -> pa.Table:
     return replaced(rows, sorted(others.to_pylist()), rows.slice(0, 0))
 
 
-def _together(reused: pa.Table, refreshed: pa.Table, new: pa.Table) -> pa.Table:
-    """All rows, by path and place. Those that are reused are in their order, as long as none was refreshed."""
-    new = _sorted(new)
+def _together(reused: pa.Table, refreshed: pa.Table, found: list[pa.Table]) -> pa.Table:
+    """All rows, by path and place. Those that are reused are in their order, as long as none was refreshed.
+
+    The list of new rows is emptied; the chunks of a file are in their order there.
+    """
+    new = joined_by_path(found)
     paths = pc.unique(new["path"])
+    if not reused.num_rows:
+        return new
     if refreshed is reused and len(paths) <= _FEW_FILES:
         return replaced(reused, paths.to_pylist(), new)
     return _sorted(pa.concat_tables([refreshed, new]))

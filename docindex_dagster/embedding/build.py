@@ -119,7 +119,8 @@ class _Fresh:
     embedder: Embedder
     keep: Keep
     hashes: pa.Array
-    rows: pa.Table  # what is embedded of chunks with these texts
+    chunks: pa.Table
+    rows: pa.Array  # of chunks, the first with each of these texts
     vectors: NDArray[np.float16]  # shape (texts, dimension)
 
     def embed(self, start: int, size: int) -> PartialEmbeddingError | None:
@@ -129,7 +130,7 @@ class _Fresh:
             EmbeddingError: the provider failed; what it had embedded is kept.
         """
         batch = self.vectors[start : start + size]
-        texts = embed_texts(self.rows.slice(start, size)).to_pylist()
+        texts = embed_texts(self.chunks.take(self.rows.slice(start, size))).to_pylist()
         try:
             self._take(batch, start, self.embedder.embed_documents(texts))
         except PartialEmbeddingError as error:
@@ -164,8 +165,8 @@ def _embed(chunks: pa.Table, known: pa.Table, embedder: Embedder, source: str, k
     missing = pc.unique(hashes.filter(pc.invert(pc.is_in(hashes, known["embed_text_hash"]))))
     total = len(missing)
     vectors = np.full((total, embedder.dimension), np.nan, np.float16)
-    texts = chunks.select(list(TEXT_COLUMNS)).take(pc.index_in(missing, hashes))
-    fresh = _Fresh(embedder, keep, missing, texts, vectors)
+    rows = pc.index_in(missing, hashes)
+    fresh = _Fresh(embedder, keep, missing, chunks.select(list(TEXT_COLUMNS)), rows, vectors)
     size, threads = (embedder.batch_size, embedder.concurrency) if isinstance(embedder, Batched) else (_BATCH, 1)
     refused: list[PartialEmbeddingError] = []
     emit(Progress(source, "embeddings", 0, total, "texts"))
