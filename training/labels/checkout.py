@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from docindex_dagster.sources.classify import classify_name
@@ -18,6 +17,13 @@ _LEFT_OUT = re.compile(
     r"(?:^|/)(?:change-?_?logs?|changes|history|news|release-?_?notes?|releases?|whats-?_?new|announcements?|upgrading|licen[sc]e\w*|"
     r"copying|authors|contributors|maintainers|third.?party|vendor(?:ed)?|node_modules|locales?|_posts|site-news|code_of_conduct)"
     r"(?:(?:[-_.][\w.-]*)?\.(?:md|markdown|rst|txt|adoc|html|mdx)$|/|$)",
+    re.IGNORECASE,
+)
+# What says how a project is built: every other change touches it.
+_BUILD_FILE = re.compile(
+    r"(?:^|/)(?:mix\.exs|config/\w+\.exs|setup\.py|[\w.-]+\.gemspec|Rakefile|Gemfile|[\w.-]+\.gradle(?:\.kts)?|[\w.-]+\.sbt|Package\.swift|"
+    r"CMakeLists\.txt|[\w.-]+\.cmake|conanfile\.py|configure(?:\.ac)?|GNUmakefile|Makefile(?:\.\w+)?|build\.zig|[\w.-]+\.podspec|"
+    r"[\w.-]+\.cabal|[\w.-]+\.rockspec|[\w.-]+\.csproj|pom\.xml|noxfile\.py|conf\.py|[.]?github/.*)$",
     re.IGNORECASE,
 )
 
@@ -79,15 +85,11 @@ class Checkout:
     def is_content(self, path: str) -> bool:
         """Whether a path, of this revision or an earlier one, is of code or a document that says something."""
         kind = classify_name(os.fsencode(path))
-        return kind is not None and kind.source_type != "config" and not _LEFT_OUT.search(path)
+        return kind is not None and kind.source_type != "config" and not _LEFT_OUT.search(path) and not _BUILD_FILE.search(path)
 
     def is_test(self, path: str) -> bool:
         """Whether a file of this revision is a test."""
         return self.files[path].source_type == "test"
-
-    @cached_property
-    def _all(self) -> Mapping[str, str]:
-        return {path: normalised(self.text(path)) for path in self.files}
 
     def normalised_texts(self) -> Mapping[str, str]:
         """The texts of all files as words between spaces."""

@@ -14,7 +14,7 @@ from docindex_dagster.code.symbols import Symbol
 from training.labels.checkout import Checkout, File
 from training.labels.holding import Cut, Held
 from training.labels.questions import Question, is_worth_asking
-from training.pairs import first_sentence, prose_of, without_subject
+from training.pairs import first_sentence, prose_of
 
 _SHORTEST_NAME = 4
 _MOST_FILES = 2  # that define a name: a header and its source
@@ -23,15 +23,16 @@ _NAMED = _TYPES | {"function", "macro", "impl"}
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*[!?]?")
 _MARKUP = (
     (re.compile(r"\{@\w+\s+([^{}]*)\}"), r"\1"),
+    (re.compile(r"(?::[a-z:]+:)?`([^`<>]+) <[^`<>]+>`_*"), r"\1"),
     (re.compile(r":[a-z:]+:`~?(?:[^`<]*\.)?([^`<.]+)`"), r"\1"),
-    (re.compile(r"<see\w* \w+=\"(?:\w:)?([^\"]*)\"\s*/?>"), r"\1"),
+    (re.compile(r"<\w+ \w+=\"(?:\w:)?([^\"]*)\"\s*/?>"), r"\1"),
     (re.compile(r"</?[a-zA-Z][^<>]{0,80}>"), " "),
     (re.compile(r"\[([^\][]{1,80})\](?:\([^()]*\)|\[[^\][]*\])?"), r"\1"),
     (re.compile(r"`|\*\*|''"), ""),
 )
 _NO_QUESTION = re.compile(
     r"[{};=]|TODO|FIXME|XXX|https?:|copyright|licen[cs]e|@\w+|eslint|noqa|pylint|nolint|rubocop|phpcs|deprecated|inheritdoc|"
-    r"^(?:see|note|example|e\.g|internal|private|constructor|default constructor|alias)\b|-{3,}|={3,}",
+    r"^(?:see|note|example|e\.g|internal|private|constructor|default constructor|alias|implements|overrides?)\b|-{3,}|={3,}",
     re.IGNORECASE,
 )
 
@@ -70,7 +71,10 @@ def symbol_questions(checkout: Checkout) -> Iterator[Question]:
 
 
 def _is_name(name: str) -> bool:
-    return len(name) >= _SHORTEST_NAME and _PLAIN_NAME.fullmatch(name) is not None
+    """Whether a name is one that would be searched for: long enough, and no plain word."""
+    is_plain = name.isalpha() and name.islower()
+    is_test = name.lower().startswith("test_")
+    return len(name) >= _SHORTEST_NAME and not is_plain and not is_test and _PLAIN_NAME.fullmatch(name) is not None
 
 
 def _code(checkout: Checkout) -> Iterator[File]:
@@ -83,7 +87,8 @@ def _sentence(symbol: Symbol) -> str | None:
     """The first sentence of a docstring in words; None where it is no sentence."""
     if not symbol.docstring:
         return None
-    sentence = without_subject(first_sentence(prose_of(symbol.docstring)), symbol.name)
+    subject = rf"(?:the )?`?{re.escape(symbol.name)}`?\b(?:\(\))?\s*[:,-]?\s*(?:is |are |will )?"
+    sentence = re.sub(rf"^{subject}", "", first_sentence(prose_of(symbol.docstring)), flags=re.IGNORECASE)
     for markup, plain in _MARKUP:
         sentence = markup.sub(plain, sentence)
     sentence = " ".join(sentence.split()).strip(" .:,-*")

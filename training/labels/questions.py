@@ -61,8 +61,12 @@ def is_worth_asking(question: Question) -> bool:
         and len(query) <= _LONGEST
         and letters >= _LEAST_LETTERS * len(query.replace(" ", ""))
         and all(char.isascii() or not char.isalpha() for char in query)
-        and not any(found <= content_words(path.rpartition("/")[2]) for path in question.targets)
+        and not any(_is_name_of(query, found, path.rpartition("/")[2]) for path in question.targets)
     )
+
+
+def _is_name_of(query: str, asked: frozenset[str], file: str) -> bool:
+    return file.lower() in query.lower() or asked <= content_words(file)
 
 
 def distinct(questions: Iterable[Question]) -> Iterator[Question]:

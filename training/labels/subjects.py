@@ -23,8 +23,12 @@ _NUMBERS = re.compile(
 )
 _EDGES = " \t-–—:;,.*!/|"
 _EMPTY_PARENTHESES = re.compile(r"\(\s*[,;&]?\s*\)")
-_THANKS = re.compile(r"[\s,;(]*(?:\b(?:thanks|thx|reported|suggested|from|based on|by|requested|pointed out|ok|prompted)\b(?: (?:to|by|from))?"
-                     r" (?:@\w+|[A-Z][\w-]+ [A-Z][\w-]+)).*$")
+_PERSON = r"(?:@\w+|[A-Z][\w-]+ [A-Z][\w-]+|[\w.-]+ at [\w.-]+)"
+_THANKS = re.compile(
+    rf"[\s,;(]*\b(?i:thanks|thank you|thx)\b.*$|[\s,;(]*\b(?i:(?:bug )?(?:reported|spotted|found|noticed|pointed out|suggested|requested)"
+    rf"(?: by| from| in part by)*) {_PERSON}.*$|\s*[,;(]\s*(?i:from|based on|by|ok|prompted by) {_PERSON}.*$"
+)
+_TICKET = re.compile(r"^[A-Z]{2,10}-\d+\b")
 # What was done to the files, and not what they are about.
 _CHORE = re.compile(
     r"\b(?:typos?|wip|fixups?|squash|lint(?:s|er|ers|ing)?|rubocop|eslint|prettier|gofmt|go fmt|rustfmt|fmt|scalafmt|black|isort|"
@@ -53,7 +57,7 @@ def question_of(subject: str) -> str | None:
         return None
     text = _BRACKETS.sub("", text)
     text = _KIND.sub("", text.lstrip(_EDGES), count=1) if _KIND.match(text.lstrip(_EDGES)) else text
-    for noise in (_NUMBERS, _THANKS, _SIGNS, _EMPTY_PARENTHESES):
+    for noise in (_TICKET, _NUMBERS, _THANKS, _SIGNS, _EMPTY_PARENTHESES):
         text = noise.sub(" ", text)
     text = "".join(char for char in text if char.isascii() or char.isalpha())
     return " ".join(text.replace("`", "").split()).strip(_EDGES) or None
