@@ -3,17 +3,20 @@
     python -m training.labels BUILD --mirrors FOLDER [--never FILE...] [--only OWNER/NAME...]
 
 BUILD/corpora/NAME is the checkout that is to be indexed, without the texts that questions were made of;
-BUILD/labels/NAME.json has the questions, in the shape of the benchmark's. The same seed gives the same files.
+BUILD/labels/NAME.json has the questions and BUILD/repos.json
+the repositories, both in the shape of the benchmark's. The same seed gives the same files.
 """
 
 import argparse
+import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from multiprocessing import get_context
 from pathlib import Path
 
-from training.labels.repository import make
+from training.labels.repository import Made, make
 from training.labels.table import jobs_of, problems
 
 _FOLDER = Path(__file__).parent.parent
@@ -36,10 +39,29 @@ def main() -> None:
     jobs = jobs_of(_FOLDER, arguments.mirrors, arguments.build, arguments.seed, arguments.most)
     jobs = [job for job in jobs if not arguments.only or job.entry.repository in arguments.only]
     with get_context("spawn").Pool(arguments.workers, maxtasksperchild=4) as pool:
-        for done, (name, counts) in enumerate(pool.imap_unordered(make, jobs), start=1):
-            text = ", ".join(f"{category} {count}" for category, count in counts.items())
-            sys.stdout.write(f"{time.monotonic() - started:5.0f} s  {done} of {len(jobs)}  {name}: {text}\n")
+        found = []
+        for made in pool.imap_unordered(make, jobs):
+            found.append(made)
+            text = ", ".join(f"{category} {count}" for category, count in made.counts.items())
+            name = made.job.entry.repository
+            sys.stdout.write(f"{time.monotonic() - started:5.0f} s  {len(found)} of {len(jobs)}  {name}: {text}\n")
             sys.stdout.flush()
+    _write_table(arguments.build / "repos.json", found)
+
+
+def _write_table(path: Path, found: Sequence[Made]) -> None:
+    """The repositories, in the shape of the benchmark's table: what is checked out is all indexed."""
+    rows = [
+        {
+            "name": made.job.name,
+            "language": made.language,
+            "github": made.job.entry.repository,
+            "revision": made.job.entry.revision,
+            "root": None,
+        }
+        for made in sorted(found, key=lambda made: made.job.entry.repository.lower())
+    ]
+    path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

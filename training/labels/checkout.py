@@ -14,7 +14,7 @@ from training.labels.questions import content_words, normalised
 
 # What repeats the subjects of commits, and what no question is about.
 _LEFT_OUT = re.compile(
-    r"(?:^|/)(?:change-?_?logs?|changes|history|news|release-?_?notes?|releases?|whats-?_?new|announcements?|upgrading|licen[sc]e\w*|"
+    r"(?:^|/)change-?_?logs?(?:-[\d.]+)?$|(?:^|/)(?:change-?_?logs?|changes|history|news|release-?_?notes?|releases?|whats-?_?new|announcements?|upgrading|licen[sc]e\w*|"
     r"copying|authors|contributors|maintainers|third.?party|vendor(?:ed)?|node_modules|locales?|_posts|site-news|code_of_conduct)"
     r"(?:(?:[-_.][\w.-]*)?\.(?:md|markdown|rst|txt|adoc|html|mdx)$|/|$)",
     re.IGNORECASE,
@@ -28,10 +28,14 @@ _BUILD_FILE = re.compile(
 )
 
 
-def is_wanted(path: str, folders: tuple[str, ...]) -> bool:
-    """Whether a path is in one of the folders, or one of the files, that are indexed; `.` is all."""
-    inside = any(name == "." or path == name or path.startswith(f"{name}/") for name in folders)
-    return inside and not _LEFT_OUT.search(path)
+def is_in(path: str, folders: tuple[str, ...]) -> bool:
+    """Whether a path is in one of some folders, or one of some files; `.` is all."""
+    return any(name == "." or path == name or path.startswith(f"{name}/") for name in folders)
+
+
+def is_left_out(path: str) -> bool:
+    """Whether a path is of a changelog or the like."""
+    return _LEFT_OUT.search(path) is not None
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ _MARKUP = (
 )
 _NO_QUESTION = re.compile(
     r"[{};=]|TODO|FIXME|XXX|https?:|copyright|licen[cs]e|@\w+|eslint|noqa|pylint|nolint|rubocop|phpcs|deprecated|inheritdoc|"
-    r"^(?:see|note|example|e\.g|internal|private|constructor|default constructor|alias|implements|overrides?)\b|-{3,}|={3,}",
+    r"^(?:see|note|example|e\.g|internal|private|constructor|default constructor|alias|implements|overrides?)\b|^(?:we|these|this|same|here|as we|it|they|you)\b|:\s*-\s|-{3,}|={3,}",
     re.IGNORECASE,
 )
 

@@ -20,7 +20,7 @@ _NO_QUESTION = re.compile(r"\d+\.\d+|\b(?:changes?|changelog|releases?|version|t
 def heading_questions(checkout: Checkout) -> Iterator[Held]:
     """What the headings of all documents ask for."""
     for file in checkout.files.values():
-        if file.source_type != "doc" or file.loader not in _LOADERS:
+        if file.source_type != "doc" or file.loader not in _LOADERS or not checkout.is_content(file.path):
             continue
         text = checkout.text(file.path)
         lines = text.split("\n")

@@ -2,12 +2,13 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from training.labels.changes import questions_of_commits, questions_of_issues
-from training.labels.checkout import Checkout, is_wanted
+from training.labels.checkout import Checkout, is_in, is_left_out
 from training.labels.definitions import docstring_questions, symbol_questions
 from training.labels.headings import heading_questions
 from training.labels.holding import Held, choose, hold_out
@@ -20,8 +21,9 @@ class Job(NamedTuple):
     """What is made of one repository, and where."""
 
     entry: Entry
-    folders: tuple[str, ...]
-    excluded: tuple[str, ...]
+    folders: tuple[str, ...]  # that are indexed
+    without: tuple[str, ...]  # what in them is from elsewhere
+    excluded: tuple[str, ...]  # what nothing is trained on
     mirrors: Path
     build: Path
     seed: int
@@ -32,9 +34,21 @@ class Job(NamedTuple):
         """The repository's name without its owner."""
         return self.entry.repository.rpartition("/")[2]
 
+    def is_wanted(self, path: str) -> bool:
+        """Whether a file is indexed."""
+        return is_in(path, self.folders) and not is_in(path, self.without) and not is_left_out(path)
 
-def make(job: Job) -> tuple[str, dict[Category, int]]:
-    """Write the checkout and the questions of a repository; its name, and how many there are of each category.
+
+class Made(NamedTuple):
+    """What came of it."""
+
+    job: Job
+    language: str  # in which most of the code is written
+    counts: dict[Category, int]  # of questions
+
+
+def make(job: Job) -> Made:
+    """Write the checkout and the questions of a repository.
 
     Raises:
         CalledProcessError: git cannot read the repository.
@@ -44,11 +58,22 @@ def make(job: Job) -> tuple[str, dict[Category, int]]:
     if target.exists():
         shutil.rmtree(target)
     mirror = mirror_of(job.mirrors, job.entry)
-    check_out(mirror, job.entry.revision, target, job.excluded, lambda path: is_wanted(path, job.folders))
-    questions = _questions(job, mirror, Checkout.of(target))
+    check_out(mirror, job.entry.revision, target, job.excluded, job.is_wanted)
+    checkout = Checkout.of(target)
+    language = _language(checkout)
+    questions = _questions(job, mirror, checkout)
     labels.parent.mkdir(parents=True, exist_ok=True)
     labels.write_text(_as_json(questions), "utf-8")
-    return job.entry.repository, {category: sum(question.category == category for question in questions) for category in CATEGORIES}
+    counts = {category: sum(question.category == category for question in questions) for category in CATEGORIES}
+    return Made(job, language, counts)
+
+
+def _language(checkout: Checkout) -> str:
+    sizes = Counter[str]()
+    for file in checkout.files.values():
+        if file.source_type == "code":
+            sizes[file.language or ""] += len(checkout.text(file.path))
+    return max(sizes, key=lambda language: (sizes[language], language))
 
 
 def _questions(job: Job, mirror: Path, checkout: Checkout) -> list[Question]:

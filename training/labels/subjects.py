@@ -52,10 +52,9 @@ def is_bot(author: str) -> bool:
 
 def question_of(subject: str) -> str | None:
     """A subject as a question; None where it says nothing of the files."""
-    text = subject.strip()
+    text = _BRACKETS.sub("", subject.strip()).strip()
     if text.endswith(_CUT) or _CHORE.search(text) or _VERSION.search(text):
         return None
-    text = _BRACKETS.sub("", text)
     text = _KIND.sub("", text.lstrip(_EDGES), count=1) if _KIND.match(text.lstrip(_EDGES)) else text
     for noise in (_TICKET, _NUMBERS, _THANKS, _SIGNS, _EMPTY_PARENTHESES):
         text = noise.sub(" ", text)

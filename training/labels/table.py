@@ -3,16 +3,27 @@
 import csv
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from training.labels.repository import Job
 from training.licences import read_corpus
 from training.mirrors import read_exclusions
 
 
-def read_table(path: Path) -> dict[str, tuple[str, ...]]:
-    """By repository, the folders and files of it that are indexed; `.` is all."""
+class Row(NamedTuple):
+    """Which folders and files of a repository are indexed, `.` for all, and which in them are from elsewhere."""
+
+    folders: tuple[str, ...]
+    without: tuple[str, ...]
+
+
+def read_table(path: Path) -> dict[str, Row]:
+    """The rows of the table by repository."""
     with path.open(encoding="utf-8", newline="") as file:
-        return {row["repository"]: tuple(row["folders"].split()) for row in csv.DictReader(file)}
+        return {
+            row["repository"]: Row(tuple(row["folders"].split()), tuple(row["without"].split()))
+            for row in csv.DictReader(file)
+        }
 
 
 def jobs_of(folder: Path, mirrors: Path, build: Path, seed: int, most: int) -> list[Job]:
@@ -20,8 +31,8 @@ def jobs_of(folder: Path, mirrors: Path, build: Path, seed: int, most: int) -> l
     entries = {entry.repository: entry for entry in read_corpus(folder / "corpus.csv")}
     exclusions = read_exclusions(folder / "exclusions.csv")
     return [
-        Job(entries[repository], folders, exclusions.get(repository, ()), mirrors, build, seed, most)
-        for repository, folders in read_table(folder / "labels.csv").items()
+        Job(entries[repository], *row, exclusions.get(repository, ()), mirrors, build, seed, most)
+        for repository, row in read_table(folder / "labels.csv").items()
     ]
 
 
