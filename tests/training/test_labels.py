@@ -1,4 +1,4 @@
-"""Questions with known answers, made of the history and the texts of repositories: what is asked, and what is held out."""
+"""Questions with known answers, from the history and the texts of repositories: what is asked, and what is held out."""
 
 import json
 from collections.abc import Callable
@@ -51,7 +51,8 @@ Set `trusted_proxies` to the networks that the proxies are in, so that nobody el
 Other pages
 -----------
 
-Words of no importance that make this section long enough to be one of those that are asked for, were it not for its title.
+Words of no importance that make this section long enough to be one of those
+that are asked for, were it not for its title.
 """
 CHANGELOG = "# Changelog\n\n- Purge sessions that have expired while the store is locked\n"
 
@@ -78,7 +79,13 @@ def mirror(tmp_path: Path, git: Callable[..., str]) -> Callable[..., Entry]:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Callable[..., Job]:
-    def of(entry: Entry, build: str = "build", folders: tuple[str, ...] = (".",), without: tuple[str, ...] = (), most: int = 60) -> Job:
+    def of(
+        entry: Entry,
+        build: str = "build",
+        folders: tuple[str, ...] = (".",),
+        without: tuple[str, ...] = (),
+        most: int = 60,
+    ) -> Job:
         return Job(entry, folders, without, (), tmp_path / "mirrors", tmp_path / build, 0, most)
 
     return of
@@ -104,7 +111,9 @@ def test_no_repository_is_one_never_to_train_on_and_each_has_a_licence():
 def test_a_list_of_a_benchmark_has_to_be_in_ours(tmp_path):
     (tmp_path / "never.txt").write_text("pallets/flask\nada/secret\n")
 
-    assert problems(FOLDER, [tmp_path / "never.txt"]) == [f"ada/secret: in {tmp_path / 'never.txt'}, and not in never.txt"]
+    assert problems(FOLDER, [tmp_path / "never.txt"]) == [
+        f"ada/secret: in {tmp_path / 'never.txt'}, and not in never.txt"
+    ]
 
 
 @pytest.mark.parametrize("name", ["pallets/flask", "someone/Flask"])
@@ -164,7 +173,9 @@ def test_a_subject_that_says_nothing_of_its_files_is_not_asked(subject):
     assert question_of(subject) is None
 
 
-@pytest.mark.parametrize("author", ["dependabot[bot] <x@users.noreply.github.com>", "Renovate Bot <bot@renovateapp.com>"])
+@pytest.mark.parametrize(
+    "author", ["dependabot[bot] <x@users.noreply.github.com>", "Renovate Bot <bot@renovateapp.com>"]
+)
 def test_programs_are_no_authors(author):
     assert is_bot(author)
     assert not is_bot("Ada Abbott <ada@example.com>")
@@ -224,7 +235,9 @@ def test_tests_and_changelogs_are_no_answers_unless_asked_for(mirror, job):
 
 def test_mass_edits_and_files_that_are_gone_are_not_asked_for(mirror, job, tmp_path, git):
     many = {f"src/part{number}.py": "sessions = expire = locked = 1\n" for number in range(6)}
-    entry = mirror(("Split locked sessions in parts", many), ("Expire sessions of part", {"src/part1.py": "expire = part = 2\n"}))
+    entry = mirror(
+        ("Split locked sessions in parts", many), ("Expire sessions of part", {"src/part1.py": "expire = part = 2\n"})
+    )
     repo = tmp_path / "mirrors" / "ada+sessions" / "repo"
     git(repo, "rm", "-q", "src/part1.py")
     git(repo, "commit", "-qm", "Drop the first part of sessions")
@@ -250,7 +263,15 @@ def test_the_title_of_a_pull_request_asks_for_what_its_merge_brought(mirror, job
     (repo / "src" / "proxy.js").write_text(PROXY + "// chains of proxies\n")
     git(repo, "commit", "-qam", "wip")
     git(repo, "checkout", "-q", "main")
-    git(repo, "merge", "-q", "--no-ff", "topic", "-m", "Merge pull request #5 from ada/topic\n\nFollow chains of proxies")
+    git(
+        repo,
+        "merge",
+        "-q",
+        "--no-ff",
+        "topic",
+        "-m",
+        "Merge pull request #5 from ada/topic\n\nFollow chains of proxies",
+    )
     entry = Entry("ada/sessions", git(repo, "rev-parse", "HEAD").strip(), "MIT")
 
     assert asked(job(entry), "issue") == {"Follow chains of proxies": ["src/proxy.js"]}
@@ -284,7 +305,9 @@ def test_a_docstring_is_asked_and_is_not_in_the_checkout(mirror, job):
     store = (made.build / "corpora" / "sessions" / "src" / "store.py").read_text()
     assert "signed in" not in store
     assert "in memory alone" not in store
-    assert store.startswith('"""Sessions of users."""\n\n\nclass SessionStore:\n\n    def purge(self, now):\n        for key in')
+    assert store.startswith(
+        '"""Sessions of users."""\n\n\nclass SessionStore:\n\n    def purge(self, now):\n        for key in'
+    )
     assert (made.build / "corpora" / "sessions" / "src" / "proxy.js").read_text().startswith("function forwardAddress")
 
 
@@ -316,7 +339,7 @@ def test_words_that_stand_elsewhere_too_are_not_asked(mirror, job):
     questions = asked(job(mirror(("Copy it", {"docs/copy.md": copied}))), "docstring")
 
     assert "Remove all sessions whose time has expired" not in questions
-    assert len(questions) == 2  # noqa: PLR2004
+    assert len(questions) == 2
 
 
 def test_no_question_is_in_the_texts_whatever_marks_stand_between_its_words(mirror, job):
@@ -324,7 +347,7 @@ def test_no_question_is_in_the_texts_whatever_marks_stand_between_its_words(mirr
     held = [row["query"] for row in labels(made) if row["category"] in {"docstring", "heading"}]
     texts = Checkout.of(made.build / "corpora" / "sessions").normalised_texts().values()
 
-    assert len(held) == 4  # noqa: PLR2004
+    assert len(held) == 4
     assert not [query for query in held if any(normalised(query) in text for text in texts)]
 
 
@@ -343,9 +366,15 @@ def test_a_name_asks_for_the_one_file_that_defines_it(mirror, job):
 
 
 def test_a_header_and_its_source_define_a_name_together(mirror, job):
-    files = {"src/pool.h": "int pool_size(void);\nstruct pool_entry { int a; };\n", "src/pool.c": "int pool_size(void) { return 1; }\n"}
+    files = {
+        "src/pool.h": "int pool_size(void);\nstruct pool_entry { int a; };\n",
+        "src/pool.c": "int pool_size(void) { return 1; }\n",
+    }
 
-    assert asked(job(mirror(("Add a pool", files))), "symbol")["pool_size"] in (["src/pool.c"], ["src/pool.c", "src/pool.h"])
+    assert asked(job(mirror(("Add a pool", files))), "symbol")["pool_size"] in (
+        ["src/pool.c"],
+        ["src/pool.c", "src/pool.h"],
+    )
 
 
 # All of it
@@ -357,7 +386,10 @@ def test_only_what_is_wanted_is_checked_out(mirror, job):
     make(made)
     corpus = made.build / "corpora" / "sessions"
 
-    assert sorted(str(path.relative_to(corpus)) for path in corpus.rglob("*") if path.is_file()) == ["lib/a.py", "src/store.py"]
+    assert sorted(str(path.relative_to(corpus)) for path in corpus.rglob("*") if path.is_file()) == [
+        "lib/a.py",
+        "src/store.py",
+    ]
     assert all(map(is_left_out, ["docs/release-notes/2.0.md", "ChangeLog-2.0", "CHANGES.rst"]))
     assert not is_left_out("src/history.py")
 
@@ -385,5 +417,7 @@ def test_questions_are_of_the_newest_commits_and_of_pull_requests_only_for_merge
     checkout = Checkout.of(tmp_path / "build" / "corpora" / "sessions")
     repo = tmp_path / "mirrors" / "ada+sessions" / "repo"
 
-    assert [question.query for question in questions_of_commits(repo, entry.revision, checkout)] == ["Expire locked sessions early"]
+    assert [question.query for question in questions_of_commits(repo, entry.revision, checkout)] == [
+        "Expire locked sessions early"
+    ]
     assert [*questions_of_issues(repo, entry.revision, checkout)] == []

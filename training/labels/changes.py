@@ -58,7 +58,11 @@ def _question(commit: Commit, category: Category, text: str, checkout: Checkout)
         return None
     targets = _targets(commit, query, checkout)
     question = Question(query, category, tuple(sorted(targets)))
-    return question if 0 < len(targets) <= _MOST_TARGETS and is_worth_asking(question) and _is_about(question, checkout) else None
+    return (
+        question
+        if 0 < len(targets) <= _MOST_TARGETS and is_worth_asking(question) and _is_about(question, checkout)
+        else None
+    )
 
 
 def _targets(commit: Commit, query: str, checkout: Checkout) -> set[str]:

@@ -30,7 +30,7 @@ _BUILD_FILE = re.compile(
 
 def is_in(path: str, folders: tuple[str, ...]) -> bool:
     """Whether a path is in one of some folders, or one of some files; `.` is all."""
-    return any(name == "." or path == name or path.startswith(f"{name}/") for name in folders)
+    return any(name in {".", path} or path.startswith(f"{name}/") for name in folders)
 
 
 def is_left_out(path: str) -> bool:
@@ -89,7 +89,12 @@ class Checkout:
     def is_content(self, path: str) -> bool:
         """Whether a path, of this revision or an earlier one, is of code or a document that says something."""
         kind = classify_name(os.fsencode(path))
-        return kind is not None and kind.source_type != "config" and not _LEFT_OUT.search(path) and not _BUILD_FILE.search(path)
+        return (
+            kind is not None
+            and kind.source_type != "config"
+            and not _LEFT_OUT.search(path)
+            and not _BUILD_FILE.search(path)
+        )
 
     def is_test(self, path: str) -> bool:
         """Whether a file of this revision is a test."""

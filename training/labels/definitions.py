@@ -1,9 +1,8 @@
-"""Questions that code answers: what a definition says of itself, which is cut out of the code, and what it is called."""
+"""Questions that code answers: what a definition says of itself, which is cut out of the code, and its name."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from docindex_dagster.code.captures import Captures, Definition, run_query
 from docindex_dagster.code.extract import extract
@@ -32,7 +31,9 @@ _MARKUP = (
 )
 _NO_QUESTION = re.compile(
     r"[{};=]|TODO|FIXME|XXX|https?:|copyright|licen[cs]e|@\w+|eslint|noqa|pylint|nolint|rubocop|phpcs|deprecated|inheritdoc|"
-    r"^(?:see|note|example|e\.g|internal|private|constructor|default constructor|alias|implements|overrides?)\b|^(?:we|these|this|same|here|as we|it|they|you)\b|:\s*-\s|-{3,}|={3,}",
+    r"\bnew instance of\b|object is equal|hash code|"
+    r"^(?:see|note|example|e\.g|internal|private|constructor|default constructor|alias|implements|overrides?)\b|"
+    r"^(?:we|these|this|same|here|as we|it|they|you)\b|:\s*-\s|-{3,}|={3,}",
     re.IGNORECASE,
 )
 
@@ -88,7 +89,8 @@ def _sentence(symbol: Symbol) -> str | None:
     if not symbol.docstring:
         return None
     subject = rf"(?:the )?`?{re.escape(symbol.name)}`?\b(?:\(\))?\s*[:,-]?\s*(?:is |are |will )?"
-    sentence = re.sub(rf"^{subject}", "", first_sentence(prose_of(symbol.docstring)), flags=re.IGNORECASE)
+    # `Purge removes …` says what Purge does; `Purge a session`, of what is called purge, is a whole sentence.
+    sentence = re.sub(rf"^{subject}", "", first_sentence(prose_of(symbol.docstring)))
     for markup, plain in _MARKUP:
         sentence = markup.sub(plain, sentence)
     sentence = " ".join(sentence.split()).strip(" .:,-*")

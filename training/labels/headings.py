@@ -14,7 +14,10 @@ _LOADERS = frozenset({"markdown", "mdx", "rst", "asciidoc"})
 _AROUND = 3  # lines in which a heading is looked for: docutils names the line of its underline
 _LEAST_TEXT = 100  # characters of a section
 _RULE = re.compile(r"\s*([=\-~^\"'*+#`:.])\1{2,}\s*")
-_NO_QUESTION = re.compile(r"\d+\.\d+|\b(?:changes?|changelog|releases?|version|thanks|license|contribut\w+|20[0-2]\d)\b|[{};=<>]", re.IGNORECASE)
+_NO_QUESTION = re.compile(
+    r"\d+\.\d+|\b(?:changes?|changelog|releases?|version|thanks|license|contribut\w+|20[0-2]\d)\b|[{};=<>]",
+    re.IGNORECASE,
+)
 
 
 def heading_questions(checkout: Checkout) -> Iterator[Held]:

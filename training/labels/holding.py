@@ -54,11 +54,15 @@ def hold_out(chosen: Iterable[Held], checkout: Checkout) -> list[Question]:
 
 
 def _without(data: bytes, cut: Cut) -> bytes:
-    """A text without a span: without its lines where nothing else stands on them; of a literal the quotes stay otherwise."""
+    """A text without a span, and without its lines where nothing else is on them; else the quotes of a literal stay."""
     line_start = data.rfind(b"\n", 0, cut.start) + 1
     line_end = data.find(b"\n", cut.end - 1 if data[cut.end - 1 : cut.end] == b"\n" else cut.end) + 1 or len(data)
     if not data[line_start : cut.start].strip() and not data[cut.end : line_end].strip():
         return data[:line_start] + data[line_end:]
     quoted = _QUOTED.fullmatch(data[cut.start : cut.end])
-    empty = b"".join([quoted["before"], quoted["quotes"], b"\n" if b"\n" in quoted["text"] else b"", quoted["quotes"]]) if quoted else b""
+    empty = (
+        b"".join([quoted["before"], quoted["quotes"], b"\n" if b"\n" in quoted["text"] else b"", quoted["quotes"]])
+        if quoted
+        else b""
+    )
     return data[: cut.start] + empty + data[cut.end :]

@@ -17,18 +17,20 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]+")
 _ANY_WORD = re.compile(r"[a-z0-9]+")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 # Words that say nothing of what a file is about, those of changes included.
-_EMPTY = frozenset(
-    "a about add added adding adds after all allow allowed allows also always an and any are as at avoid be because been before being "
-    "better both bug bugs but by can cannot change changed changes changing clean cleanup code correct correctly could did do does "
-    "doesn don done each ensure even every few first fix fixed fixes fixing for from get given gives had has have how if improve "
-    "improved improvement improvements in instead into is isn issue issues it its just last less like make makes making may minor misc more "
-    "most move moved moves much must need needed needs never new no not now of off old on once one only or other our out over "
-    "please problem proper properly refactor remove removed removes removing rename renamed replace replaced return returned returns same see "
-    "set sets several shall should simplify since small so some still such support supported supports than that the their them then there "
-    "these they thing things this those through to too true false try tweak two under unnecessary until up update updated updates "
-    "updating upon us use used useful user uses using various very via want wants was way we were what when where whether which "
-    "while who whose why will with within without work working works would you your".split()
-)
+_EMPTY_WORDS = """
+a about add added adding adds after all allow allowed allows also always an and any are as at avoid be because been
+before being better both bug bugs but by can cannot change changed changes changing clean cleanup code correct
+correctly could did do does doesn don done each ensure even every false few first fix fixed fixes fixing for from get
+given gives had has have how if improve improved improvement improvements in instead into is isn issue issues it its
+just last less like make makes making may minor misc more most move moved moves much must need needed needs never new
+no not now of off old on once one only or other our out over please problem proper properly refactor remove removed
+removes removing rename renamed replace replaced return returned returns same see set sets several shall should
+simplify since small so some still such support supported supports than that the their them then there these they
+thing things this those through to too true try tweak two under unnecessary until up update updated updates updating
+upon us use used useful user uses using various very via want wants was way we were what when where whether which
+while who whose why will with within without work working works would you your
+"""
+_EMPTY = frozenset(_EMPTY_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def normalised(text: str) -> str:
 
 
 def is_worth_asking(question: Question) -> bool:
-    """Whether a question in words has enough of them, is English as far as letters tell, and more than a file's name."""
+    """Whether a question has enough words, is English as far as letters tell, and says more than a file's name."""
     query = question.query
     found = content_words(query)
     letters = sum(char.isalpha() and char.isascii() for char in query)

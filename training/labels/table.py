@@ -46,9 +46,7 @@ def problems(folder: Path, others: Iterable[Path] = ()) -> list[str]:
     never = _names(folder / "never.txt")
     corpus = {entry.repository for entry in read_corpus(folder / "corpus.csv")}
     bare = {name.rpartition("/")[2] for name in never}
-    found = [
-        f"{name}: in {other}, and not in never.txt" for other in others for name in sorted(_names(other) - never)
-    ]
+    found = [f"{name}: in {other}, and not in never.txt" for other in others for name in sorted(_names(other) - never)]
     for repository in read_table(folder / "labels.csv"):
         name = repository.lower()
         if repository not in corpus:
