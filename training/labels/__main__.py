@@ -33,13 +33,13 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=60, help="Questions of a category and repository.")
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
-    if found := problems(_FOLDER, arguments.never):
-        sys.exit("\n".join(found))
+    if wrong := problems(_FOLDER, arguments.never):
+        sys.exit("\n".join(wrong))
     started = time.monotonic()
     jobs = jobs_of(_FOLDER, arguments.mirrors, arguments.build, arguments.seed, arguments.most)
     jobs = [job for job in jobs if not arguments.only or job.entry.repository in arguments.only]
     with get_context("spawn").Pool(arguments.workers, maxtasksperchild=4) as pool:
-        found = []
+        found: list[Made] = []
         for made in pool.imap_unordered(make, jobs):
             found.append(made)
             text = ", ".join(f"{category} {count}" for category, count in made.counts.items())

@@ -21,7 +21,8 @@ _BRACKETS = re.compile(
 )
 _NUMBERS = re.compile(
     r"\(?(?:\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references?|see|re|part of|for|from|issues?|pr|"
-    r"pull request|bug|ticket|cc)\b[\s:,-]*)*(?:\b(?:and|issues?|pr|tickets?)\s+)?(?:[\w.-]+/[\w.-]+|\bgh)?[-#]?#\d+\)?|"
+    r"pull request|bug|ticket|cc)\b[\s:,-]*)*(?:\b(?:and|issues?|pr|tickets?)\s+)?"
+    r"(?:[\w.-]+/[\w.-]+|\bgh)?[-#]?#\d+\)?|"
     r"\(?\bgh-\d+\)?|[,\s]*\(?(?:github )?(?:issues?|pr|pull request) \d+\)?|https?://\S+",
     re.IGNORECASE,
 )
