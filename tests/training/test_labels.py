@@ -1,6 +1,7 @@
 """Questions with known answers, from the history and the texts of repositories: what is asked, and what is held out."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from training.labels.table import jobs_of, problems, read_table
 from training.licences import Entry
 
 FOLDER = Path(__file__).parents[2] / "training"
+BENCHMARK = Path(os.environ.get("DOCINDEX_TEST_BENCH", FOLDER.parents[1] / "shared" / "bench")) / "never-train-on.txt"
 
 STORE = '''\
 """Sessions of users."""
@@ -106,6 +108,11 @@ def asked(job: Job, category: str) -> dict[str, list[str]]:
 
 def test_no_repository_is_one_never_to_train_on_and_each_has_a_licence():
     assert problems(FOLDER) == []
+
+
+@pytest.mark.skipif(not BENCHMARK.exists(), reason="the benchmark's list is not beside the project")
+def test_nothing_of_the_benchmark_beside_the_project_is_trained_on():
+    assert problems(FOLDER, [BENCHMARK]) == []
 
 
 def test_a_list_of_a_benchmark_has_to_be_in_ours(tmp_path):
@@ -278,7 +285,7 @@ def test_the_title_of_a_pull_request_asks_for_what_its_merge_brought(mirror, job
     assert asked(job(entry), "commit") == {}
 
 
-def test_a_rename_is_told_with_its_new_path(mirror, tmp_path, git):
+def test_a_rename_has_its_new_path(mirror, tmp_path, git):
     mirror()
     repo = tmp_path / "mirrors" / "ada+sessions" / "repo"
     git(repo, "mv", "src/proxy.js", "src/a name.js")

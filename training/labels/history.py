@@ -37,7 +37,7 @@ def commits_of(mirror: Path, revision: str, *, merges: bool) -> Iterator[Commit]
     """
     which = ["--merges", "--diff-merges=first-parent"] if merges else ["--no-merges"]
     form = f"--format=%x01commit%x01{_FIELDS.decode()}"
-    # Renames that change nothing are told by their hashes: a mirror may lack the content of old files.
+    # Renames that change nothing are seen by their hashes: a mirror may lack the content of old files.
     found = git(mirror, "log", "-z", "--find-renames=100%", "--name-status", *which, form, revision, "--")
     for record in found.split(_MARK)[1:]:
         author, subject, body, changes = record.split(b"\0", 3)
