@@ -4,7 +4,7 @@ import csv
 import os
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -46,14 +46,24 @@ def mirror_of(folder: Path, entry: Entry) -> Path:
     return path
 
 
-def check_out(mirror: Path, revision: str, target: Path, excluded: tuple[str, ...]) -> None:
+def check_out(
+    mirror: Path,
+    revision: str,
+    target: Path,
+    excluded: tuple[str, ...],
+    wanted: Callable[[str], bool] = lambda _path: True,
+) -> None:
     """Write the files of a revision into a folder: no links, nothing large. An object that is missing is left out."""
-    blobs = [blob for blob in _blobs(mirror, revision) if not _is_excluded(os.fsdecode(blob.path), excluded)]
-    with TemporaryFile() as wanted:
-        wanted.write(b"".join(blob.object_id + b"\n" for blob in blobs))
-        wanted.seek(0)
+    blobs = [
+        blob
+        for blob in _blobs(mirror, revision)
+        if not _is_excluded(path := os.fsdecode(blob.path), excluded) and wanted(path)
+    ]
+    with TemporaryFile() as ids:
+        ids.write(b"".join(blob.object_id + b"\n" for blob in blobs))
+        ids.seek(0)
         command = ["git", "-C", str(mirror), "cat-file", "--batch"]
-        with subprocess.Popen(command, stdin=wanted, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(command, stdin=ids, stdout=subprocess.PIPE) as process:
             for blob, data in zip(blobs, _contents(process), strict=True):
                 if data is not None:
                     _write(target, blob.path, data)

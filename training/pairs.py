@@ -135,17 +135,17 @@ def _of_symbol(chance: random.Random, path: str, symbol: Symbol, source: str) ->
     """What a definition says of itself, and its name, each with the rest of it."""
     body = source
     if symbol.docstring:
-        prose = _prose(symbol.docstring)
-        query = _first_sentence(prose) if chance.random() < 0.75 else prose[:_QUERY]  # noqa: PLR2004 a share
+        prose = prose_of(symbol.docstring)
+        query = first_sentence(prose) if chance.random() < 0.75 else prose[:_QUERY]  # noqa: PLR2004 a share
         if chance.random() < 0.8:  # noqa: PLR2004 a share
-            query = _without_subject(query, symbol.name)
+            query = without_subject(query, symbol.name)
         body = _without_lines(source, symbol.docstring)
         header = _header(path, symbol.qualified_name, symbol.kind)
         yield Pair("docstring", query, _under(chance, 0.75, header, body))
     if chance.random() < 0.6:  # noqa: PLR2004 a share
         name = symbol.name if chance.random() < 0.5 else symbol.qualified_name  # noqa: PLR2004 a share
         nameless = re.sub(rf"\b{re.escape(symbol.name)}\b", " ", body)
-        yield Pair("name", _split_name(name), _under(chance, 0.5, path.rpartition("/")[0], nameless))
+        yield Pair("name", split_name(name), _under(chance, 0.5, path.rpartition("/")[0], nameless))
 
 
 def _of_comments(chance: random.Random, path: str, text: str, comments: "Sequence[Node]") -> Iterator[Pair]:
@@ -204,7 +204,7 @@ def _of_sentence(chance: random.Random, header: str, body: str) -> Iterator[Pair
     prose = [part for part in paragraphs if not _MARKUP.match(part)]
     if len(paragraphs) > 1 and prose:
         paragraph = chance.choice(prose)
-        sentence = _first_sentence(" ".join(paragraph.split()))
+        sentence = first_sentence(" ".join(paragraph.split()))
         if 20 < len(sentence) < 300:  # noqa: PLR2004 characters
             rest = body.replace(paragraph, " ".join(paragraph.split()).replace(sentence, ""))
             yield Pair("sentence", sentence, _under(chance, 0.75, header, rest))
@@ -221,7 +221,7 @@ def _of_chunks(chance: random.Random, path: str, chunks: Sequence[str], places: 
     passage = chance.choice(chunks)
     if len(passage) > 80:  # noqa: PLR2004 characters
         depth = 2 if chance.random() < 0.6 else 1  # noqa: PLR2004 a share
-        yield Pair("path", _split_name(" ".join(parts[-depth:])), passage[:_PASSAGE])
+        yield Pair("path", split_name(" ".join(parts[-depth:])), passage[:_PASSAGE])
     for left, right in pairwise(range(len(chunks))):
         if chance.random() < 0.35 and min(len(chunks[left]), len(chunks[right])) > 200:  # noqa: PLR2004
             one, other = (left, right) if chance.random() < 0.5 else (right, left)  # noqa: PLR2004 a share
@@ -239,15 +239,17 @@ def _under(chance: random.Random, share: float, header: str, text: str) -> str:
     return f"{header}\n{text}" if chance.random() < share else text
 
 
-def _split_name(name: str) -> str:
+def split_name(name: str) -> str:
+    """The words of a name, a space between them."""
     return " ".join(word.decode() for word in words([name]).values.to_pylist())
 
 
-def _first_sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
+    """A text up to the end of its first sentence or paragraph."""
     return _SENTENCE_END.split(text.strip(), maxsplit=1)[0].strip()
 
 
-def _prose(docstring: str) -> str:
+def prose_of(docstring: str) -> str:
     """What a docstring says in sentences: up to the first tag or list of parameters."""
     lines: list[str] = []
     for line in docstring.splitlines():
@@ -259,7 +261,7 @@ def _prose(docstring: str) -> str:
     return " ".join(" ".join(lines).split())
 
 
-def _without_subject(sentence: str, name: str) -> str:
+def without_subject(sentence: str, name: str) -> str:
     """`Foo is a cache of bars` says of what is called Foo that it is a cache of bars."""
     subject = rf"(?:the )?`?{re.escape(name)}`?\b(?:\(\))?\s*[:,-]?\s*(?:is |are |will )?"
     return re.sub(subject, "", sentence, count=1, flags=re.IGNORECASE) if name else sentence
