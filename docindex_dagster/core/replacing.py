@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+_LARGE = 16 << 20  # bytes of a column
+
 
 def joined_by_path(parts: list[pa.Table]) -> pa.Table:
     """One table of all, sorted by path, the rows of a file in the order in which they were found.
@@ -20,6 +22,9 @@ def joined_by_path(parts: list[pa.Table]) -> pa.Table:
         column = table.column(0)
         table = table.remove_column(0)
         columns.append(column.combine_chunks() if order is None else column.take(order).combine_chunks())
+        if column.nbytes > _LARGE:
+            del column
+            pa.default_memory_pool().release_unused()  # Arrow's allocator holds on to it
     return pa.Table.from_arrays(columns, schema=schema)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -72,7 +73,7 @@ def _linked(nodes: pa.Table) -> dict[str, _Target]:
     if not links:
         return {}
     labels = _labels(nodes)
-    files: dict[str, set[str]] = defaultdict(set)
+    files: dict[str, _Files] = defaultdict(_Files)
     for row in _rows(nodes, "file"):
         files[row["source"]].add(row["path"])
     found: dict[str, _Target] = {}
@@ -129,7 +130,26 @@ def _named(node: str) -> str:
     return node.partition("#")[2]
 
 
-def _page(target: str, files: set[str]) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The paths of the files of a source, also by their last names: of thousands few end as a link does."""
+
+    paths: set[str] = field(default_factory=set)
+    _named: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, path: str) -> None:
+        """Add a file."""
+        self.paths.add(path)
+        self._named[path.rpartition("/")[2]].append(path)
+
+    def ending_with(self, ends: Collection[str]) -> list[str]:
+        """The files that end with one of these, each of which has a slash before its last name."""
+        names = {end.rpartition("/")[2] for end in ends}
+        found = (path for name in names for path in self._named.get(name, ()))
+        return [path for path in found if any(path.endswith(end) for end in ends)]
+
+
+def _page(target: str, files: _Files) -> str | None:
     """The file to which a path leads, as a file or as a page of a site."""
     if target.startswith("/"):  # from the top of a site, which may lie in a folder
         top = target.strip("/")
@@ -137,11 +157,12 @@ def _page(target: str, files: set[str]) -> str | None:
         if inside is not None or not top:
             return inside
         ends = {f"/{top}{ending}" for ending in ("", *_endings())}
-        found = [file for file in files if any(file.endswith(end) for end in ends)]
+        found = files.ending_with(ends)
         return found[0] if len(found) == 1 else None
     stem = re.sub(r"\.html?$", "", target)
     return next(
-        (name for base in (target, stem) for ending in ("", *_endings()) if (name := base + ending) in files), None
+        (name for base in (target, stem) for ending in ("", *_endings()) if (name := base + ending) in files.paths),
+        None,
     )
 
 

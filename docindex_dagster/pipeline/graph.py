@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from docindex_dagster.core import child
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.tables import stamped_version
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.analysis import Statistics, statistics
@@ -67,13 +66,9 @@ class _Counted:
 
 
 def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> _Counted:
-    return _counted(run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
-
-
-def _counted(
-    layout: Layout, key: str, chunks: pa.Table, references: pa.Table, *, plan: GraphPlan, previous: Extraction | None
-) -> _Counted:
-    return _Counted.of(extraction.extract(layout, key, chunks, references, plan=plan, previous=previous))
+    return _Counted.of(
+        extraction.extract(run.layout, run.key, chunks, references, plan=run.graph_plan, previous=before)
+    )
 
 
 def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> _Counted:
@@ -82,9 +77,9 @@ def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table,
 
     plan = run.graph_plan
     sent = chunks if plan.precise else without_code(chunks)
-    work = partial(_counted, run.layout, run.key, sent, references, plan=plan, previous=before)
+    work = partial(extraction.extract, run.layout, run.key, sent, references, plan=plan, previous=before)
     try:
-        return child.result_of(work)
+        return _Counted.of(child.result_of(work))  # counted here: it takes memory, and the other process has ended
     except ChildProcessError as error:
         run.notice(f"the graph is extracted once more: {error}")
         return _extracted(run, chunks, references, before)
