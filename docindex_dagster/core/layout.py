@@ -235,6 +235,11 @@ class Layout:
         """The same from before that file was full."""
         return self.home / "feedback.older.jsonl"
 
+    @property
+    def evaluation(self) -> Path:
+        """How well the questions of the last nights were answered."""
+        return self.home / "evaluation.json"
+
     def source_lock(self, source: str) -> Path:
         """Held from the discovery of a source to its publication."""
         return self.home / "locks" / f"{file_name(source)}.lock"

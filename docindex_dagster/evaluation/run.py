@@ -42,6 +42,10 @@ class Wanted:
     seed: int = 0
     file: Path | None = None
 
+    def keys(self, reader: Reader) -> tuple[str, ...]:
+        """The sources that are meant, of an index."""
+        return self.sources or tuple(sorted(reader.generation.sources))
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -75,23 +79,44 @@ def find_questions(settings: Settings, reader: Reader, wanted: Wanted, warn: Cal
         QuestionError: there are none, or the file that is named is wrong.
         DamagedStoreError: the table cannot be read.
     """
-    keys = wanted.sources or tuple(sorted(reader.generation.sources))
     if wanted.file is not None:
-        files = {key: indexed_files(reader, key) for key in keys}
-        found = read_questions(settings, wanted.file, files, warn)
-        return Asked(found, [f"{len(found):,} questions of {wanted.file}"])
+        return questions_of_file(settings, reader, wanted, wanted.file, warn)
+    found = questions_of_history(settings, reader, wanted, warn)
+    if not found.questions:
+        raise QuestionError(
+            "no commit of these sources makes a question: name a file of questions, or read more by --commits"
+        )
+    return found
+
+
+def questions_of_file(
+    settings: Settings, reader: Reader, wanted: Wanted, file: Path, warn: Callable[[str], None]
+) -> Asked:
+    """The questions of a file of the user's.
+
+    Raises:
+        QuestionError: the file is wrong, or nothing of it is indexed.
+        DamagedStoreError: the table cannot be read.
+    """
+    files = {key: indexed_files(reader, key) for key in wanted.keys(reader)}
+    found = read_questions(settings, file, files, warn)
+    return Asked(found, [f"{len(found):,} questions of {file}"])
+
+
+def questions_of_history(settings: Settings, reader: Reader, wanted: Wanted, warn: Callable[[str], None]) -> Asked:
+    """The questions of the histories of git sources; those of others have none.
+
+    Raises:
+        DamagedStoreError: the table cannot be read.
+    """
     questions: list[Question] = []
     origins: list[str] = []
-    for key in keys:
+    for key in wanted.keys(reader):
         of_source = _of_history(settings, reader, key, wanted, warn)
         if of_source is not None:
             asked = sample(of_source.questions, wanted.questions, wanted.seed)
             questions += asked
             origins.append(history.sentence(of_source, len(asked)))
-    if not questions:
-        raise QuestionError(
-            "no commit of these sources makes a question: name a file of questions, or read more by --commits"
-        )
     return Asked(questions, origins)
 
 
