@@ -7,6 +7,7 @@ from typing import Any
 from docindex_dagster.evaluation.asking import Answer
 from docindex_dagster.evaluation.bootstrap import Interval, intervals
 from docindex_dagster.evaluation.metrics import NAMES
+from docindex_dagster.evaluation.sampling import random_number
 
 ALL = "all"
 
@@ -88,5 +89,6 @@ def described(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _goodness(answer: Answer) -> tuple[float, float, str]:
-    return answer.scores.ndcg_10, answer.scores.mrr, answer.question.name
+def _goodness(answer: Answer) -> tuple[float, float, bytes]:
+    """By its scores; of equals, any of all sources come first."""
+    return answer.scores.ndcg_10, answer.scores.mrr, random_number(answer.question)

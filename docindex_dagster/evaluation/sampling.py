@@ -14,9 +14,12 @@ def sample(questions: Sequence[Question], most: int | None, seed: int = 0) -> li
     """At most so many of some questions, in their order; the same for the same names and seed. None: all."""
     if most is None or len(questions) <= most:
         return list(questions)
-    chosen = {question.name for question in sorted(questions, key=lambda question: _number(question, seed))[:most]}
+    chosen = {
+        question.name for question in sorted(questions, key=lambda question: random_number(question, seed))[:most]
+    }
     return [question for question in questions if question.name in chosen]
 
 
-def _number(question: Question, seed: int) -> bytes:
+def random_number(question: Question, seed: int = 0) -> bytes:
+    """Of a question and a seed: eight bytes."""
     return blake2b(f"{seed}:{question.name}".encode(), digest_size=8).digest()
