@@ -51,8 +51,8 @@ def evaluate(
         typer.Option(
             "--compare",
             metavar="FILE.toml",
-            help="Ask a second configuration the same. The file says how it differs: mode, home, and the tables search, "
-            "rerank, embedding and weights.",
+            help="Ask a second configuration the same. The file says how it differs: mode, home, and the tables "
+            "search, rerank, embedding and weights.",
             show_default=False,
         ),
     ] = None,

@@ -26,6 +26,7 @@ from docindex_dagster.sources.text import decode
 
 MOST_FILES = 10  # of a commit; a larger one has no subject that says where each of its changes is
 _ANSWERING = frozenset({"code", "doc"})  # tests and settings change beside what a question is about
+_FOR_TESTS = re.compile(r"(?:^|/)(?:tests?|testdata|test[-_]data|fixtures?|specs?)/", re.IGNORECASE)
 _ID = 12  # characters of a commit's
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LAST_SECOND = 253_402_300_799  # of the year 9999
@@ -116,7 +117,8 @@ def _may_answer(path: str, files: Mapping[str, IndexedFile]) -> bool:
     else:  # gone, or not wanted in the index: by its name alone
         kind = classify_name(os.fsencode(path))
         source_type = kind.source_type if kind is not None else ""
-    return source_type in _ANSWERING and not is_account(path, source_type)
+    is_data = source_type == "doc" and _FOR_TESTS.search(path) is not None  # which tests read
+    return source_type in _ANSWERING and not is_data and not is_account(path, source_type)
 
 
 def _distinct(questions: Sequence[Question]) -> list[Question]:
