@@ -20,7 +20,7 @@ from docindex_dagster.sources import git
 from docindex_dagster.sources.classify import classify_name
 from docindex_dagster.sources.heads import Head, heads
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import path_to_name
+from docindex_dagster.sources.paths import name_to_path, path_to_name
 from docindex_dagster.sources.secrets import find_secrets
 from docindex_dagster.sources.text import decode
 
@@ -82,8 +82,12 @@ class _Names:
         for change in commit.changes:
             if change.renamed_from is not None:
                 self._now[change.renamed_from] = self._now.get(change.path, change.path)
-        kept = (change.path for change in commit.changes if change.status in {"A", "M"})
-        return [path_to_name(self._now.get(path, path)) for path in kept]
+        kept = [change for change in commit.changes if change.status in {"A", "M"}]
+        names = [path_to_name(self._now.get(change.path, change.path)) for change in kept]
+        for change in kept:
+            if change.status == "A":  # what had this name before it was another file
+                self._now.pop(change.path, None)
+        return sorted({*names})
 
 
 def _question(
@@ -104,7 +108,7 @@ def _question(
     return Question(
         f"{source.key}@{commit.commit[:_ID]}",
         text,
-        tuple(Target(source.key, path) for path in sorted(answers)),
+        tuple(Target(source.key, path) for path in answers),
         most_common(files[path].language for path in answers),
         (source.key,),
         is_of_history=True,
@@ -115,7 +119,7 @@ def _may_answer(path: str, files: Mapping[str, IndexedFile]) -> bool:
     if path in files:
         source_type = files[path].source_type
     else:  # gone, or not wanted in the index: by its name alone
-        kind = classify_name(os.fsencode(path))
+        kind = classify_name(name_to_path(path))
         source_type = kind.source_type if kind is not None else ""
     is_data = source_type == "doc" and _FOR_TESTS.search(path) is not None  # which tests read
     return source_type in _ANSWERING and not is_data and not is_account(path, source_type)
@@ -127,15 +131,20 @@ def _distinct(questions: Sequence[Question]) -> list[Question]:
     return [question for question in questions if counts[question.text.casefold()] == 1]
 
 
-def is_commit(source: Source, head: str) -> bool:
-    """Whether a source has a commit of this id: its version may be another name.
+def indexed_commit(source: Source, revision: str | None) -> str | None:
+    """The commit of which the index of a git source is made; None before the first.
+
+    Args:
+        source: a git source.
+        revision: what the index names: that commit, or the version that the settings give, where HEAD is taken.
 
     Raises:
         SourceError: git cannot be asked.
     """
-    if _COMMIT.fullmatch(head) is None:
-        return False
-    return git.attempt(os.fsencode(source.path), "cat-file", "-e", f"{head}^{{commit}}") is not None
+    root = os.fsencode(source.path)
+    name = revision if revision is not None and _COMMIT.fullmatch(revision) else "HEAD"
+    found = git.attempt(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return None if found is None else found.decode("ascii").strip()
 
 
 def sentence(history: History, asked: int) -> str:

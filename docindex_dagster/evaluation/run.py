@@ -124,13 +124,14 @@ def _of_history(
     settings: Settings, reader: Reader, key: str, wanted: Wanted, warn: Callable[[str], None]
 ) -> history.History | None:
     """The history of a source; None where it has none, or it is not on this machine."""
-    source, head = registry.sources(settings).get(key), reader.generation.sources[key].revision
-    if source is None or source.kind != "git" or head is None:
-        return None
-    if not history.is_commit(source, head):
-        warn(f"{key}: there is no commit {head!r} in {source.path}, so that its history asks nothing")
+    source = registry.sources(settings).get(key)
+    if source is None or source.kind != "git":
         return None
     try:
+        head = history.indexed_commit(source, reader.generation.sources[key].revision)
+        if head is None:
+            warn(f"{key}: the commit that is indexed is not in {source.path}, so that its history asks nothing")
+            return None
         return history.read_history(source, head, indexed_files(reader, key), wanted.commits)
     except SourceError as error:
         warn(f"{key}: {error}")
