@@ -32,7 +32,7 @@ _CONVENTIONS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _PROGRAM = re.compile(
-    r"\[bot\]|\bbot\b|bot@|dependabot|renovate|greenkeeper|github.?actions?\b|pre-commit-ci|weblate|transifex|crowdin"
+    r"\[bot\]|\bbot\b|\bbot@|dependabot|renovate|greenkeeper|github.?actions?\b|pre-commit-ci|weblate|transifex|crowdin"
     r"|\bautomation\b|no-?reply@(?!.*users\.)",
     re.IGNORECASE,
 )
@@ -50,7 +50,7 @@ def question_of(message: str) -> str | None:
         return None
     of_type = _TYPE.match(subject)
     text = subject if of_type is None else " ".join(filter(None, (of_type["scope"], subject[of_type.end() :])))
-    text = _TRAILER.sub("", _NUMBERS.sub("", text)).strip(" .:-")
+    text = _NUMBERS.sub("", _TRAILER.sub("", text)).strip(" .,;:-")
     if _CONVENTIONS.match(text):
         return None
     words = {term for term in terms(text) if term not in FUNCTION_WORDS and not term.isdigit()}
