@@ -8,6 +8,7 @@ from docindex_dagster.evaluation.asking import Answer
 from docindex_dagster.evaluation.bootstrap import Interval, intervals
 from docindex_dagster.evaluation.metrics import NAMES
 from docindex_dagster.evaluation.report import ALL, Figures, described, figures, grouped
+from docindex_dagster.evaluation.sampling import random_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def compare(first: Sequence[Answer], second: Sequence[Answer], shown: int = 10) 
         for name, some in grouped(first, lambda answer: answer.question.source)
     ]
     differing = [pair for pair in pairs if pair[0].scores != pair[1].scores]
-    changed = sorted(differing, key=lambda pair: (-abs(_gain(pair)), pair[0].question.name))[:shown]
+    changed = sorted(differing, key=lambda pair: (-abs(_gain(pair)), random_number(pair[0].question)))[:shown]
     return Comparison(figures(ALL, second), _difference(ALL, pairs), by_source, changed)
 
 

@@ -11,10 +11,16 @@ from docindex_dagster.evaluation.subjects import is_of_program, question_of
     ("subject", "question"),
     [
         ("Sign sessions with the newest key", "Sign sessions with the newest key"),
-        ("fix(router): match trailing slashes before parameters (#123)", "router match trailing slashes before parameters"),
+        (
+            "fix(router): match trailing slashes before parameters (#123)",
+            "router match trailing slashes before parameters",
+        ),
         ("perf!: keep parsed templates in memory", "keep parsed templates in memory"),
         ("Close idle connections when the pool is full, closes #12", "Close idle connections when the pool is full"),
-        ("urlapi: deny hostnames with more than one trailing dot.", "urlapi: deny hostnames with more than one trailing dot"),
+        (
+            "urlapi: deny hostnames with more than one trailing dot.",
+            "urlapi: deny hostnames with more than one trailing dot",
+        ),
         ("Add a timeout\nto slow queries\n\nThe body says why.", "Add a timeout to slow queries"),
     ],
 )
@@ -29,7 +35,11 @@ def test_a_subject_is_a_question_without_what_forges_and_conventions_add(subject
         *("Merge branch 'main' into next", "Merge pull request #1 from a/b", 'Revert "Add the pump"', "Initial commit"),
         *("chore(deps): update dependency vite to v5", "build: use the newest compiler everywhere", "Update README.md"),
         *("Fix typo in the description of sessions", "Run black over all modules", "Prepare for the next release"),
-        *("fixup! Add a timeout to slow queries", "Update the changelog for the release of May", "Fix golint warnings here"),
+        *(
+            "fixup! Add a timeout to slow queries",
+            "Update the changelog for the release of May",
+            "Fix golint warnings here",
+        ),
         *("#12", "of the and to in", "x" * 300, "fix: typo in comments of parser"),
     ],
 )
