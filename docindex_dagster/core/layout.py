@@ -236,6 +236,11 @@ class Layout:
         return self.home / "feedback.older.jsonl"
 
     @property
+    def questions(self) -> Path:
+        """Questions that users collected, with what answered them."""
+        return self.home / "questions.jsonl"
+
+    @property
     def evaluation(self) -> Path:
         """How well the questions of the last nights were answered."""
         return self.home / "evaluation.json"
@@ -292,7 +297,7 @@ class Layout:
 
     @property
     def feedback_lock(self) -> Path:
-        """Held while something is appended to the feedback."""
+        """Held while something is appended to the feedback, or to the questions."""
         return self.home / "locks" / "feedback.lock"
 
     @property

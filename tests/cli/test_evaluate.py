@@ -133,6 +133,36 @@ def test_a_repository_that_is_gone_is_a_warning_and_the_others_ask_on(evaluate, 
     assert evaluate("mine.csv").code == 0
 
 
+def test_what_a_user_calls_good_is_a_question_from_then_on(evaluate, run, tmp_path):
+    first = json.loads(run("search", "what moves water to the tank", "--good", "1", "--json").out)[0]
+    noted = run("search", "stop  the flow", "--good", "1")
+
+    file = tmp_path / ".docindex" / "questions.jsonl"
+    found = json.loads(evaluate(str(file), "--json").out)
+
+    assert f"noted in {file}" in noted.err
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (found["total"]["questions"], found["total"]["hit_1"]["mean"]) == (2, 1.0)
+    assert {answer["question"] for answer in found["worst"]} == {"what moves water to the tank", "stop the flow"}
+    assert f"{first['path']}:{first['start_line']}-" in json.dumps(found["worst"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--good", "99"), "there is no result 99"),
+        (("--good", "1", "--type", "commit"), "a commit answers no question"),
+        (("--good", "1", "--mode", "literal"), "is for results that are ranked"),
+    ],
+)
+def test_what_is_no_answer_is_not_noted(evaluate, run, tmp_path, arguments, message):
+    output = run("search", "water", *arguments)
+
+    assert output.code
+    assert message in " ".join(output.err.replace("│", " ").split())
+    assert not (tmp_path / ".docindex" / "questions.jsonl").exists()
+
+
 def test_what_steers_a_terminal_is_shown_and_not_obeyed(evaluate, tmp_path):
     (tmp_path / "mine.csv").write_text("question,path\nwhat \x1b[31mmoves water,guide.md\n")
 
