@@ -14,7 +14,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import catalog_asset, dead_runs, shared
 from docindex_dagster.defs.memory_asset import MEMORY
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.quality_asset import QUALITY
+from docindex_dagster.defs.quality_asset import EVALUATION, QUALITY
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
 from docindex_dagster.embedding import cache
 from docindex_dagster.sources import clone, registry
@@ -28,7 +28,8 @@ FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.Dagster
 
 index_source = dg.define_asset_job(
     "index_source",
-    selection=dg.AssetSelection.all() - dg.AssetSelection.assets(MEMORY, QUALITY),
+    # By its group, since there is no asset to measure with where machines share the stores.
+    selection=dg.AssetSelection.all() - dg.AssetSelection.assets(MEMORY) - dg.AssetSelection.groups(EVALUATION),
     description="Discover, chunk, embed and publish one source, then rebuild the catalogue. What did not change is "
     "reused. See docs/architecture.md.",
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from docindex_dagster.evaluation.report import Figures, Report
 
 QUALITY = dg.AssetKey("retrieval_quality")
+EVALUATION = "evaluation"  # its group
 _AS_BEFORE = "retrieval_is_as_good_as_before"
 _ROWS = 200  # of a table
 _PLACES = 3  # of a question
@@ -33,7 +34,7 @@ _ADVICE = (
 @dg.asset(
     key=QUALITY,
     deps=["lancedb_table", "tantivy_index"],
-    group_name="evaluation",
+    group_name=EVALUATION,
     kinds={"json"},
     code_version="1",
     check_specs=[

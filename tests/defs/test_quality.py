@@ -201,4 +201,5 @@ def test_machines_that_share_the_stores_do_not_measure(root, monkeypatch):
 
     assert QUALITY not in repository.asset_graph.get_all_asset_keys()
     assert not repository.has_job("evaluate_retrieval")
+    assert repository.get_job("index_source")
     assert "nightly_evaluation" not in [schedule.name for schedule in repository.schedule_defs]
