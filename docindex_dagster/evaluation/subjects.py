@@ -22,6 +22,7 @@ _CONVENTIONS = re.compile(
       | fixup! | squash! | amend! | wip\b | initial\ commit | first\ commit | start\ (?:of\ )?\d
       | (?:update|create|delete|add|rename|edit)\ \S+\.\w+$                          # what forges suggest
       | (?:update|upgrade|pin|renovate)\b.*\b(?:dependenc\w+|to\ v?\d[\w.]*|lockfile|submodules?)
+      | .*\b(?:tests?|testing|CI)\b                                                 # which answer nothing
       | .*\b(?:typos?|spelling|grammar|white.?space|(?:go|es|ts|py)?lint(?:ing|er)?)\b
       | (?:re)?format\w*\ (?:code|files?)\b
       | (?:fix|correct)\w*\ format\w*\b | (?:run|apply)\ (?:black|ruff|prettier|gofmt|clang-format|rustfmt|format\w*)\b

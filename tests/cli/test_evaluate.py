@@ -24,7 +24,7 @@ path = 0
 
 @pytest.fixture(scope="module")
 def indexed_once(tmp_path_factory) -> Path:
-    root = tmp_path_factory.mktemp("evaluated") / "project"
+    root: Path = tmp_path_factory.mktemp("evaluated") / "project"
     with pytest.MonkeyPatch.context() as patch:
         write_project(root, git_alone(patch))
         index_all(root)

@@ -32,7 +32,7 @@ TOPICS = (
 @pytest.fixture(scope="module")
 def indexed_once(tmp_path_factory) -> Path:
     """The project of the evaluation's tests, with a file and a commit for each of more than twenty things."""
-    root = tmp_path_factory.mktemp("nights") / "project"
+    root: Path = tmp_path_factory.mktemp("nights") / "project"
     with pytest.MonkeyPatch.context() as patch:
         git = git_alone(patch)
         write_project(root, git)
@@ -63,7 +63,7 @@ class Reversing:
 
 @pytest.fixture
 def root(indexed_once, tmp_path) -> Path:
-    folder = tmp_path / "project"
+    folder: Path = tmp_path / "project"
     shutil.copytree(indexed_once, folder)
     return folder
 

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -23,7 +24,9 @@ def folder(tmp_path, git) -> Path:
     return root
 
 
-def history_of(folder: Path, most: int = 100, secrets: str = "skip", head: str = "HEAD") -> History:
+def history_of(
+    folder: Path, most: int = 100, secrets: Literal["skip", "index"] = "skip", head: str = "HEAD"
+) -> History:
     source = Source("git/app", "git", "app", folder, secrets=secrets)
     files = {}
     for path in sorted(folder.rglob("*")):

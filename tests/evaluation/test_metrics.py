@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.files import ndcg
-from docindex_dagster.evaluation.metrics import DEPTH, Scores, scores
+from docindex_dagster.evaluation.metrics import DEPTH, scores
 
 RANKS = st.lists(st.none() | st.integers(1, 15), min_size=1, max_size=12)
 DISTINCT = st.lists(st.none() | st.integers(1, 15), min_size=1, max_size=12).filter(
@@ -22,7 +22,7 @@ def test_each_metric_is_from_0_to_1(ranks):
 def test_the_best_ranking_has_1_everywhere(targets):
     ranks = [rank if rank <= DEPTH else None for rank in range(1, targets + 1)]
 
-    assert scores(ranks) == Scores(1, 1, 1, 1, pytest.approx(1))
+    assert scores(ranks) == pytest.approx((1, 1, 1, 1, 1))
 
 
 @given(RANKS)
@@ -49,7 +49,7 @@ def test_ndcg_is_the_one_of_the_benchmark(ranks):
 
 def test_hits_and_the_reciprocal_rank_are_of_the_first_target():
     assert scores([None, 4, 7])[:4] == (0, 1, 1, 0.25)
-    assert scores([6])[:4] == (0, 0, 1, pytest.approx(1 / 6))
+    assert scores([6])[:4] == (0, 0, 1, 1 / 6)
     assert scores([None]) == (0, 0, 0, 0, 0)
 
 

@@ -40,7 +40,13 @@ def test_a_subject_is_a_question_without_what_forges_and_conventions_add(subject
             "Update the changelog for the release of May",
             "Fix golint warnings here",
         ),
-        *("#12", "of the and to in", "x" * 300, "fix: typo in comments of parser"),
+        *(
+            "#12",
+            "of the and to in",
+            "x" * 300,
+            "fix: typo in comments of parser",
+            "Add tests of the parser for tables",
+        ),
     ],
 )
 def test_a_phrase_that_fits_any_change_is_no_question(subject):
