@@ -9,12 +9,11 @@ import typer
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import AllSources, Json, Sources, reader_of
 from docindex_dagster.cli.project import load_project
+from docindex_dagster.evaluation import COMMITS, QUESTIONS
 from docindex_dagster.search.model import RETRIEVING, Mode
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
-
-_COMMITS, _QUESTIONS = 1000, 200
 
 
 def evaluate(
@@ -32,10 +31,10 @@ def evaluate(
     all_sources: AllSources = False,
     commits: Annotated[
         int, typer.Option("--commits", "-n", min=1, max=1_000_000, help="How many of the newest are read, a source.")
-    ] = _COMMITS,
+    ] = COMMITS,
     questions: Annotated[
         int, typer.Option("--questions", "-q", min=0, help="How many of them are asked, a source; 0: all.")
-    ] = _QUESTIONS,
+    ] = QUESTIONS,
     seed: Annotated[int, typer.Option(help="Another one chooses other questions.")] = 0,
     mode: Annotated[
         Mode, typer.Option("--mode", "-m", help="Which retrievers answer: " + ", ".join(RETRIEVING) + ".")
@@ -81,6 +80,8 @@ def evaluate(
     wanted = Wanted(keys, commits, questions or None, seed, file)
     started = time.perf_counter()
     asked = find_questions(settings, reader, wanted, console.warning)
+    if console.err.is_terminal:
+        console.err.print(f"asking {console.count(len(asked.questions), 'question')}")
     found = evaluated(first, reader, asked, other=second, sources=keys, worst=worst, warn=console.warning)
     if json:
         console.as_json(found.as_dict())

@@ -8,7 +8,7 @@ from typing import Any
 from docindex_dagster.core.errors import QuestionError, SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.evaluation import history
+from docindex_dagster.evaluation import COMMITS, QUESTIONS, history
 from docindex_dagster.evaluation.asking import ask
 from docindex_dagster.evaluation.comparison import Comparison, compare
 from docindex_dagster.evaluation.configuration import Configuration
@@ -19,9 +19,6 @@ from docindex_dagster.evaluation.report import Report, report
 from docindex_dagster.evaluation.sampling import sample
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader, open_reader
-
-COMMITS = 1000
-QUESTIONS = 200
 
 
 @dataclass(frozen=True, slots=True)
